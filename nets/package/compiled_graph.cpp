@@ -4,7 +4,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/record_function.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/Exception.h>
 #include <stdlib.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 
@@ -17,9 +19,12 @@ namespace flowtrain::nets {
 namespace fs = std::filesystem;
 
 CodeFolder::CodeFolder() {
-  std::string name = (fs::temp_directory_path() / "flowtrain-code-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr)
-    throw fs::filesystem_error("a folder for compiled code", name, std::error_code(errno, std::generic_category()));
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "flowtrain-code-XXXXXX").string();
+  if (!error && ::mkdtemp(name.data()) == nullptr) error.assign(errno, std::generic_category());
+  if (error)
+    throw std::invalid_argument(concat("the compiled code of a package needs a folder for temporary files: ", name,
+                                       ": ", error.message(), "; TMPDIR names another place"));
   path_ = name;
 }
 
@@ -31,7 +36,7 @@ void CodeFolder::remove() noexcept {
 // LibTorch's own loader (AOTIModelPackageLoader) leaves its folder of code behind where the process is killed. On the
 // CPU the folder goes as soon as the code is mapped.
 CompiledGraph::CompiledGraph(const PackageArchive& archive, const std::string& name, at::Device device)
-    : what_(concat("package ", archive.path(), ": the graph '", name, "'")) {
+    : what_(concat("package ", archive.path(), ": the graph '", name, "'")), device_(device) {
   const fs::path library = archive.extract_code(name, folder_.path());
   const auto& makers = torch::inductor::getAOTIModelRunnerRegistry();
   const auto maker = makers.find(at::DeviceTypeName(device.type(), /*lower_case=*/true));
@@ -46,6 +51,15 @@ CompiledGraph::CompiledGraph(const PackageArchive& archive, const std::string& n
 }
 
 CompiledGraph::~CompiledGraph() = default;
+
+namespace {
+
+// How often the device has had no memory for what was asked of it.
+std::int64_t shortages_of(at::Device device) {
+  return device.is_cpu() ? 0 : c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()).num_ooms;
+}
+
+}  // namespace
 
 void CompiledGraph::bind(const NamedTensors& tensors) {
   bound_.clear();
@@ -65,10 +79,14 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
   // Its loops take as many threads as OpenMP has for the calling thread, which are LibTorch's only once it is asked.
   at::init_num_threads();
   const at::RecordFunctionGuard unseen(false);  // it is one operation to those who watch
+  const std::int64_t shortages = shortages_of(device_);
   try {
     return runner_->run(inputs);
   } catch (const std::exception& error) {
-    throw std::invalid_argument(what_ + " failed: " + first_line_of(error));
+    // The code tells of errors by a number, and their text goes to stderr.
+    const bool out_of_memory = shortages_of(device_) > shortages;
+    TORCH_CHECK_WITH(OutOfMemoryError, !out_of_memory, what_, ": out of memory on ", device_.str());
+    throw std::runtime_error(what_ + " failed, see above: " + first_line_of(error));
   }
 }
 

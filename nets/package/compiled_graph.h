@@ -21,7 +21,7 @@ namespace flowtrain::nets {
 /// A folder for code while it is in use.
 class CodeFolder {
  public:
-  /// In the system's folder for temporary files. Throws std::filesystem::filesystem_error.
+  /// In the system's folder for temporary files. Throws std::invalid_argument where that cannot be written to.
   CodeFolder();
   ~CodeFolder() { remove(); }
   CodeFolder(const CodeFolder&) = delete;
@@ -44,12 +44,14 @@ class CompiledGraph {
   /// std::invalid_argument for a tensor that it needs and that is not among them.
   void bind(const NamedTensors& tensors);
   /// After bind(): its results. `inputs` must lie in one piece, row by row. What it draws comes from torch's default
-  /// generators. Without gradients, and without autocast: that is in the code.
+  /// generators. Without gradients, and without autocast: that is in the code. Throws std::runtime_error where the code
+  /// fails, c10::OutOfMemoryError where a device has no memory left.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
  private:
   const std::string what_;  // for messages
-  CodeFolder folder_;       // of a GPU's code, which is loaded when a kernel first runs
+  const at::Device device_;
+  CodeFolder folder_;  // of a GPU's code, which is loaded when a kernel first runs
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
   std::unordered_map<std::string, at::Tensor> bound_;  // the code keeps addresses of these
 };

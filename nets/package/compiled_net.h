@@ -22,6 +22,9 @@ struct BatchField {
 struct NetUse {
   std::vector<BatchField> fields;      ///< of batches that are trained with
   std::vector<BatchField> val_fields;  ///< of batches that are validated with; empty: none are
+  bool short_batches = false;          ///< the last ones of epochs or validations have fewer rows
+  std::int64_t classes = 0;            ///< of the data set
+  std::string capability;              ///< of the device, as packages name it: "AVX512", "sm_90"; empty: not known
   std::string amp;                     ///< train.amp
   bool mixes_labels = false;           ///< [batch_augment] gives batches two labels a row
 };
@@ -36,6 +39,8 @@ class CompiledNet {
   /// With train.amp = "fp16", before each forward: what the loss will be multiplied by before backward, a scalar f32 on
   /// the net's device.
   virtual void take_loss_scale(const at::Tensor& scale) = 0;
+  /// Whether it takes batches of as many rows as one wants.
+  virtual bool takes_any_rows() const = 0;
 };
 
 /// The key of [net] that a net is named by, for messages: of a package its file.

@@ -1,6 +1,5 @@
 #include "nets/package/description.h"
 
-#include <ATen/Version.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -21,12 +20,11 @@ using nlohmann::json;
 constexpr int known_version = 1;
 
 PackageOutput::Kind kind_of(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 5> kinds{
+  constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 4> kinds{
       {{"loss", PackageOutput::Kind::loss},
        {"metric", PackageOutput::Kind::metric},
        {"output", PackageOutput::Kind::output},
-       {"gradient", PackageOutput::Kind::gradient},
-       {"buffer", PackageOutput::Kind::buffer}}};
+       {"gradient", PackageOutput::Kind::gradient}}};
   const auto* const found = std::ranges::find(kinds, name, &std::pair<std::string_view, PackageOutput::Kind>::first);
   if (found == kinds.end()) throw std::invalid_argument("an output has the unknown kind '" + name + "'");
   return found->second;
@@ -40,10 +38,12 @@ PackageGraph read_graph(const json& from, const std::string& graph) {
   PackageGraph made;
   from.at("parameters").get_to(made.parameters);
   from.at("buffers").get_to(made.buffers);
+  from.at("changed").get_to(made.changed);
   from.at("constants").get_to(made.constants);
   for (const json& output : from.at("outputs")) {
     made.outputs.push_back({output.at("name").get<std::string>(), kind_of(output.at("kind").get<std::string>()),
-                            output.contains("of") ? text_or(output.at("of"), "") : ""});
+                            output.contains("of") ? text_or(output.at("of"), "") : "",
+                            output.value("shape", std::vector<std::int64_t>())});
     if (const auto& kept = made.outputs.back(); kept.kind == PackageOutput::Kind::gradient &&
                                                 std::ranges::find(made.parameters, kept.of) == made.parameters.end())
       throw std::invalid_argument("a gradient is of '" + kept.of + "', which is no parameter");
@@ -82,12 +82,15 @@ std::string shape_of(const std::vector<std::int64_t>& shape) {
 // "2.11.0+cpu" and "2.11.0" compute with the same interfaces.
 std::string_view release(std::string_view version) { return version.substr(0, version.find('+')); }
 
-// Each set has all of those before it.
+// Each set has all of those before it. A cubin runs on devices of its major version, and of its minor one or a later
+// one (CUDA C++ Programming Guide, "Cubin compatibility").
 bool runs_on(const std::string& needed, const std::string& machine) {
   constexpr std::array<std::string_view, 3> x86{"DEFAULT", "AVX2", "AVX512"};
   const auto* const wanted = std::ranges::find(x86, needed);
   const auto* const there = std::ranges::find(x86, machine);
-  return wanted == x86.end() || there == x86.end() ? needed == machine : wanted <= there;
+  if (wanted != x86.end() && there != x86.end()) return wanted <= there;
+  if (!needed.starts_with("sm_") || needed.size() != machine.size()) return needed == machine;
+  return machine.starts_with(needed.substr(0, needed.size() - 1)) && needed.back() <= machine.back();
 }
 
 bool fits(const std::vector<std::int64_t>& wanted, const std::vector<std::int64_t>& shape) {
@@ -116,18 +119,22 @@ PackageDescription read_description(const PackageArchive& archive) {
 
 std::string make_anew(const PackageDescription& description) { return "make it anew: " + description.command; }
 
-void check_runs_here(const PackageDescription& description, const PackageArchive& archive) {
+void check_version(const PackageDescription& description, const PackageArchive& archive) {
   if (release(description.torch) != release(TORCH_VERSION))
     throw Mistake(
         archive.error(concat("torch ", description.torch, " has compiled it, and this is LibTorch ", TORCH_VERSION))
             .what(),
         make_anew(description));
-  const std::string machine = at::get_cpu_capability();
-  if (description.device == "cpu" && !runs_on(description.instruction_set, machine))
-    throw Mistake(
-        archive.error(concat("its code needs a CPU with ", description.instruction_set, ", and this one has ", machine))
-            .what(),
-        make_anew(description));
+}
+
+void check_machine(const PackageDescription& description, const std::string& capability,
+                   const PackageArchive& archive) {
+  if (runs_on(description.instruction_set, capability)) return;
+  throw Mistake(archive
+                    .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
+                                  description.instruction_set, ", and this one has ", capability))
+                    .what(),
+                make_anew(description));
 }
 
 void check_inputs(const PackageDescription& description, const std::vector<BatchField>& batch,

@@ -13,21 +13,22 @@ namespace flowtrain::nets {
 /// One of the tensors that a compiled graph returns.
 struct PackageOutput {
   enum class Kind {
-    loss,      ///< the scalar to lower, f32
-    metric,    ///< another scalar to report, f32
-    output,    ///< for metrics and predictions
-    gradient,  ///< of the parameter `of`
-    buffer     ///< the new values of the buffer `of`, which the graph does not write itself
+    loss,     ///< the scalar to lower, f32
+    metric,   ///< another scalar to report, f32
+    output,   ///< for metrics and predictions
+    gradient  ///< of the parameter `of`
   };
   std::string name;
   Kind kind;
-  std::string of;  ///< gradient, buffer; else empty
+  std::string of;                   ///< gradient; else empty
+  std::vector<std::int64_t> shape;  ///< output: -1 for sizes that follow from the number of rows; else empty
 };
 
 /// One of the two compiled graphs. The names are those of weights.safetensors.
 struct PackageGraph {
   std::vector<std::string> parameters;
   std::vector<std::string> buffers;
+  std::vector<std::string> changed;    ///< those of the buffers that it writes to
   std::vector<std::string> constants;  ///< tensors that it reads, and that are neither learned nor state
   std::vector<PackageOutput> outputs;  ///< in the order in which it returns them; one has kind loss
 };
@@ -48,8 +49,11 @@ struct PackageDescription {
 /// Throws std::invalid_argument where the description is damaged or of another version.
 PackageDescription read_description(const PackageArchive& archive);
 
-/// Throws Mistake, whose hint is the package's command, where this LibTorch or this CPU cannot run its code.
-void check_runs_here(const PackageDescription& description, const PackageArchive& archive);
+/// Throws Mistake, whose hint is the package's command, where this LibTorch cannot run its code.
+void check_version(const PackageDescription& description, const PackageArchive& archive);
+
+/// The same for the machine: `capability` is what at::get_cpu_capability() gives, or of a CUDA device "sm_90".
+void check_machine(const PackageDescription& description, const std::string& capability, const PackageArchive& archive);
 
 /// The hint of all mistakes that a new package mends.
 std::string make_anew(const PackageDescription& description);

@@ -93,7 +93,7 @@ std::vector<BatchField> fields_of(const NamedTensors& batch) {
 class PackageNet final : public Net, public Reports, public CompiledNet {
  public:
   explicit PackageNet(const std::string& path) : archive_(path), description_(read_description(archive_)) {
-    check_runs_here(description_, archive_);
+    check_version(description_, archive_);
     const NamedTensors weights = read_weights(archive_);
     const PackageGraph &train = description_.train, &eval = description_.eval;
     parameters_ = chosen(weights, {&train.parameters, &eval.parameters}, archive_);
@@ -123,13 +123,14 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
 
   void freeze(const std::set<std::string>& parameters) override {
     std::set<std::string> moving, frozen;
-    for (const auto& [name, parameter] : parameters_) {
+    for (const auto& [name, parameter] : learned_) {
       const bool is_frozen = parameters.contains(name);
       if (is_frozen) parameter.requires_grad_(false);
       (is_frozen ? frozen : moving).insert(layer_of(name));
     }
-    for (const auto& [name, buffer] : buffers_)
-      if (frozen.contains(layer_of(name)) && !moving.contains(layer_of(name))) kept_.insert(name);
+    for (const Names* const names : {&description_.train.changed, &description_.counters})
+      for (const std::string& name : *names)
+        if (frozen.contains(layer_of(name)) && !moving.contains(layer_of(name))) kept_.insert(name);
     if (!kept_.empty())
       warn(archive_
                .error(concat("the running statistics of frozen layers stay as they are, but the compiled graph "
@@ -152,15 +153,21 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     for (const NamedTensors* const tensors : {&parameters_, &buffers_, &constants_})
       for (const auto& [name, tensor] : *tensors) tensor.set_data(tensor.detach().to(device));
     // Else threads add up the gradients of advanced indexing (index_put) in the order in which they come.
-    if (device.is_cpu()) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+    if (device.is_cpu()) {
+      at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+      at::globalContext().setDeterministicFillUninitializedMemory(false);  // for those who look for mistakes
+    }
     train_.emplace(archive_, "train", device);
     eval_.emplace(archive_, "eval", device);
     bind();
   }
 
   void check_use(const NetUse& use) const override {
+    if (!use.capability.empty()) check_machine(description_, use.capability, archive_);
     check_inputs(description_, use.fields, archive_);
     if (!use.val_fields.empty()) check_inputs(description_, use.val_fields, archive_);
+    check_rows(use);
+    check_classes(use);
     if (use.mixes_labels)
       throw archive_.error(
           "the loss in its graph takes one label a row, and [batch_augment] mixes labels: leave mixup and cutmix out");
@@ -169,15 +176,42 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
                                   use.amp, "\": set train.amp = \"", description_.amp, "\""));
   }
   void take_loss_scale(const at::Tensor& scale) override { scale_ = scale; }
+  bool takes_any_rows() const override {
+    return std::ranges::all_of(description_.inputs, [](const BatchField& input) { return input.shape.front() < 0; });
+  }
 
  private:
+  void check_rows(const NetUse& use) const {
+    if (takes_any_rows() || !use.short_batches) return;
+    throw Mistake(archive_
+                      .error(concat("its graphs take batches of ", description_.inputs.front().shape.front(),
+                                    " rows alone, and the last one of an epoch or of a validation has fewer"))
+                      .what(),
+                  "loader.last_batch = \"wrap\" and a validation set of whole batches have no such one; "
+                  "dynamic_batch=True makes a package for any number of rows");
+  }
+
+  // Else the compiled loss ends the process: a label beyond the last column is an error in one of its threads.
+  void check_classes(const NetUse& use) const {
+    const auto logits = std::ranges::find(description_.eval.outputs, "logits", &PackageOutput::name);
+    const bool labelled =
+        std::ranges::find(description_.inputs, "label", &BatchField::name) != description_.inputs.end();
+    if (!labelled || logits == description_.eval.outputs.end() || logits->shape.size() != 2) return;
+    if (const auto classes = logits->shape[1]; classes > 0 && use.classes > classes)
+      throw Mistake(
+          archive_.error(concat("its net tells ", classes, " classes apart, and the data set has ", use.classes))
+              .what(),
+          concat("export the net with ", use.classes, " classes"));
+  }
+
   void bind() {
     if (!train_) return;
-    // What the graph may not change gets a copy of its own to write to.
+    // What the graph changes and may not gets a copy for the graph to write to, which begins each step as it is.
+    scratch_ = {};
     NamedTensors own = parameters_;
     for (const auto& [name, buffer] : buffers_) {
-      const bool counts = std::ranges::find(description_.counters, name) != description_.counters.end();
-      own.add(name, counts || kept_.contains(name) ? buffer.clone() : buffer);
+      if (kept_.contains(name)) scratch_.add(name, buffer.clone());
+      own.add(name, kept_.contains(name) ? scratch_.at(name) : buffer);
     }
     for (const auto& [name, constant] : constants_) own.add(name, constant);
     train_->bind(own);
@@ -211,6 +245,7 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     }
     const std::string what = "the training graph of " + archive_.path();
     WatchedOperation operation(what, inputs);
+    for (const auto& [name, tensor] : scratch_) at::Tensor(tensor).copy_(buffers_.at(name));
     std::vector<at::Tensor> results = run(*train_, description_.train, inputs);
     NamedTensors outputs;
     std::vector<at::Tensor> gradients;  // in the order of learned_
@@ -223,9 +258,6 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
           outputs.set("loss", results[i].reshape({}));
           break;
         case PackageOutput::Kind::gradient: gradients.push_back(std::move(results[i])); break;
-        case PackageOutput::Kind::buffer:
-          if (!kept_.contains(output.of)) at::Tensor(buffers_.at(output.of)).copy_(results[i]);
-          break;
         default: outputs.set(output.name, results[i]);
       }
     }
@@ -258,7 +290,8 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
   NamedTensors parameters_, buffers_, constants_;
   NamedTensors learned_;                       // parameters with a gradient, in the order of the training graph's
   std::vector<std::string> scalars_;           // that the training graph reports beside the loss
-  std::set<std::string> kept_;                 // buffers of frozen layers
+  std::set<std::string> kept_;                 // buffers of frozen layers, which the training graph would change
+  NamedTensors scratch_;                       // in their place in that graph
   std::optional<CompiledGraph> train_, eval_;  // there after to()
   at::Tensor scale_;
   bool training_ = true;

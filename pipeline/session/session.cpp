@@ -1,5 +1,6 @@
 #include "pipeline/session/session.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -8,6 +9,15 @@
 #include "sampling/core/error.h"
 
 namespace flowtrain {
+
+namespace {
+
+bool ends_short(const Batches& batches) {
+  const auto count = batches.per_epoch();
+  return count > 0 && batches.rows(count - 1) < batches.size();
+}
+
+}  // namespace
 
 Session::Session(const Config& config, SessionOptions options)
     : config_(config),
@@ -95,6 +105,8 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
                    config.table("train"), config.table("run"),  config.table("val"),  layout};
   if (!validation_.empty() && validation_.front()->loader) spec.val_layout = &validation_.front()->loader->layout();
+  spec.short_batches = ends_short(train_.batches) ||
+                       std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
   spec.class_names = classes_;
   spec.classes = static_cast<std::int64_t>(classes_.size());
   spec.device = device_;

@@ -41,6 +41,15 @@ std::string cudnn_version() {
   return ask != nullptr ? library_version(ask()) : "";
 }
 
+std::string capability_of(int device) {
+  constexpr int major_version = 75, minor_version = 76;  // CUdevice_attribute of cuda.h
+  auto* ask = find<int(int*, int, int)>("cuDeviceGetAttribute");
+  int major = 0, minor = 0;
+  if (ask == nullptr || ask(&major, major_version, device) != success || ask(&minor, minor_version, device) != success)
+    return {};
+  return concat("sm_", major, minor);
+}
+
 std::vector<GpuFacts::Gpu> list_gpus() {
   auto* count_devices = find<int(int*)>("cuDeviceGetCount");
   auto* get_device = find<int(int*, int)>("cuDeviceGet");
@@ -60,7 +69,7 @@ std::vector<GpuFacts::Gpu> list_gpus() {
     get_memory(&bytes, device);
     std::array<char, 32> bus_id{};
     if (get_bus_id != nullptr) get_bus_id(bus_id.data(), static_cast<int>(bus_id.size()), device);
-    gpus.push_back({name.data(), bytes, bus_id.data()});
+    gpus.push_back({name.data(), bytes, bus_id.data(), capability_of(device)});
   }
   return gpus;
 }

@@ -16,6 +16,7 @@ struct GpuFacts {
     std::string name;
     std::uint64_t memory_bytes = 0;
     std::string pci_bus_id = {};  ///< "0000:3B:00.0", by which NVML knows it
+    std::string capability = {};  ///< "sm_90": what code has to be compiled for; empty: the driver does not say
   };
   std::vector<Gpu> gpus = {};  ///< those that CUDA_VISIBLE_DEVICES leaves
 };

@@ -97,11 +97,12 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
   TrainStep& step = parts_.step;
   parts_.learner.discard();
   parts_.net.train(false);
+  const at::AutoGradMode with_gradients(!compiled_);  // in eval mode it has none
   nets::NamedTensors made;
   for (auto& pass : step.passes()) {
     if (!pass.due(step.iteration())) continue;
     const auto lowered = step.optimizers().scaled(pass.lowered(step.forward(pass, row)) / divisor);
-    pass.backward(lowered, step.iteration(), step.passes().size() == 1);
+    if (!compiled_) pass.backward(lowered, step.iteration(), step.passes().size() == 1);
     made.add("loss", lowered);
   }
   parts_.net.train(true);
@@ -128,7 +129,8 @@ std::optional<NonFiniteOrigin> TorchNonFiniteSearch::find(Slab& slab, bool in_lo
   if (!watch.first()) return {};
   NonFiniteOrigin origin = origin_of(*watch.first(), parameters, rows);
   const double divisor = static_cast<double>(parts_.accum) * static_cast<double>(rows);
-  if (origin.phase != "norm")
+  const bool has_rows_alone = !compiled_ || (in_loss && compiled_->takes_any_rows());
+  if (origin.phase != "norm" && has_rows_alone)
     blame_rows(
         batch, rows, [&](const auto& row) { return fails_alone(row, divisor, in_loss); }, origin);
   return origin;

@@ -8,6 +8,7 @@
 
 #include "nets/diagnostics/op_watch.h"
 #include "nets/models/net.h"
+#include "nets/package/compiled_net.h"
 #include "stages/compute.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/learner/step_graphs.h"
@@ -39,7 +40,8 @@ class TorchNonFiniteSearch : public NonFiniteSearch {
     StepGraphs& graphs;
     std::uint32_t accum;  ///< micro-batches of an iteration
   };
-  explicit TorchNonFiniteSearch(const Parts& parts) : parts_(parts) {}
+  explicit TorchNonFiniteSearch(const Parts& parts)
+      : parts_(parts), compiled_(dynamic_cast<const nets::CompiledNet*>(&parts.net)) {}
 
   std::optional<NonFiniteOrigin> find(Slab& slab, bool in_loss) override;
 
@@ -47,6 +49,7 @@ class TorchNonFiniteSearch : public NonFiniteSearch {
   bool fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss);
 
   Parts parts_;
+  const nets::CompiledNet* compiled_;  // the net, where it is one; else null
 };
 
 }  // namespace flowtrain

@@ -13,8 +13,8 @@ namespace flowtrain {
 /// mean of those of the batches, as torch.optim.swa_utils.update_bn has it. Layers that are frozen keep theirs.
 class BatchStatistics {
  public:
-  /// `model` must outlive it. Throws UserError: usage for a net that is a script or a package, snapshot where `model` is
-  /// not of that net.
+  /// `model` must outlive it. Throws UserError: usage for a net that is a script or a package, snapshot where `model`
+  /// is not of that net.
   BatchStatistics(const LearnerSpec& spec, const std::vector<StateTensor>& model);
   ~BatchStatistics();
 

@@ -1,9 +1,11 @@
 #include "stages/torch/learner/learner_net.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <ATen/record_function.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "nets/make.h"
@@ -13,6 +15,7 @@
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/device/gpu_facts.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/learner/parameter_groups.h"
 
@@ -93,8 +96,21 @@ Settings supervised() {
   return {"step", {{"name", Kind::text, std::string("supervised"), "name of the training step"}}};
 }
 
+std::string capability_of(at::Device device) {
+  if (device.is_cpu()) return at::get_cpu_capability();
+  const auto gpus = gpu_facts().gpus;
+  const auto index = static_cast<std::size_t>(std::max<int>(device.index(), 0));
+  return index < gpus.size() ? gpus[index].capability : "";
+}
+
 nets::NetUse use_of_net(const LearnerSpec& spec) {
-  nets::NetUse use{batch_fields(spec.train_layout), {}, spec.train.text("amp"), spec.mixing.mixes()};
+  nets::NetUse use{.fields = batch_fields(spec.train_layout),
+                   .val_fields = {},
+                   .short_batches = spec.short_batches,
+                   .classes = spec.classes,
+                   .capability = capability_of(at::Device(spec.device)),
+                   .amp = spec.train.text("amp"),
+                   .mixes_labels = spec.mixing.mixes()};
   if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
   return use;
 }

@@ -96,7 +96,8 @@ SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Sett
   for (const auto& [name, parameter] : parameters) {
     const auto of = kinds.matching(name);
     const auto optim = owners.matching(name);
-    if (!of.empty() && groups[of.front()].boolean("frozen"))
+    // One that the net's loss does not reach learns nothing.
+    if (!parameter.requires_grad() || (!of.empty() && groups[of.front()].boolean("frozen")))
       result.frozen.insert(name);
     else
       parts[only_owner(name, optim, optims)][of.empty() ? 0 : of.front() + 1].parameters.add(name, parameter);
