@@ -14,7 +14,7 @@ using namespace flowtrain::nets;
 
 namespace {
 
-/// plain.pt2 or full.pt2.
+/// One of made_packages().
 std::unique_ptr<Net> load_package(const std::filesystem::path& file) {
   auto net = testing::make_net({"package", {}, {{"package", file.string()}}});
   net->to(at::kCPU, false);
@@ -41,16 +41,16 @@ std::vector<at::Tensor> package_gradients(Net& net, const NamedTensors& batch, d
 
 TEST_CASE("a package's gradients are those of its loss, for any number of rows, and multiply as others do") {
   const auto packages = made_packages(TORCH_VERSION);
-  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
   const auto net = load_package(*packages / "plain.pt2");
   for (const std::int64_t rows : {1, 4, 33}) {
     const NamedTensors batch = package_batch(rows);
     const auto expected = [&] {
       const auto weights = net->parameters();
       const at::Tensor hidden =
-          at::relu(at::conv2d(batch.at("image"), weights.at("net.conv.weight"), weights.at("net.conv.bias"), 2, 1));
+          at::relu(at::conv2d(batch.at("image"), weights.at("conv.weight"), weights.at("conv.bias"), 2, 1));
       const at::Tensor logits =
-          at::linear(at::max_pool2d(hidden, 2).flatten(1), weights.at("net.fc.weight"), weights.at("net.fc.bias"));
+          at::linear(at::max_pool2d(hidden, 2).flatten(1), weights.at("fc.weight"), weights.at("fc.bias"));
       for (const auto& [name, parameter] : weights) parameter.mutable_grad().reset();
       at::cross_entropy_loss(logits, batch.at("label")).backward();
       std::vector<at::Tensor> all;
@@ -67,35 +67,52 @@ TEST_CASE("a package's gradients are those of its loss, for any number of rows, 
 
 TEST_CASE("a package draws by torch's seed, writes its buffers in place, and evaluates without either") {
   const auto packages = made_packages(TORCH_VERSION);
-  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
   const auto net = load_package(*packages / "full.pt2");
   const NamedTensors batch = package_batch(8), buffers = net->buffers();
   const auto first = package_gradients(*net, batch);
   CHECK(at::equal(first.front(), package_gradients(*net, batch).front()));
-  CHECK(buffers.at("net.norm.num_batches_tracked").item<std::int64_t>() == 2);
-  const at::Tensor mean = buffers.at("net.norm.running_mean").clone();
+  CHECK(buffers.at("norm.num_batches_tracked").item<std::int64_t>() == 2);
+  const at::Tensor mean = buffers.at("norm.running_mean").clone();
   CHECK(mean.abs().max().item<double>() > 0);
 
   const at::NoGradGuard no_gradients;
   net->train(false);
   CHECK(net->may_give("logits"));
-  CHECK(!net->may_give("hits"));
+  CHECK(!net->may_give("scores"));
   const at::Tensor logits = net->forward(batch).at("logits");
   CHECK(at::equal(logits, net->forward(batch).at("logits")));
-  CHECK(at::equal(buffers.at("net.norm.running_mean"), mean));
-  at::Tensor(net->parameters().at("net.fc.bias")).add_(1);
+  CHECK(at::equal(buffers.at("norm.running_mean"), mean));
+  at::Tensor(net->parameters().at("fc.bias")).add_(1);
   CHECK(at::allclose(net->forward(batch).at("logits"), logits + 1, 1e-5, 1e-5));
 }
 
 TEST_CASE("frozen parameters of a package take no gradients, and running statistics of frozen layers stay") {
   const auto packages = made_packages(TORCH_VERSION);
-  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
   const auto net = load_package(*packages / "full.pt2");
-  net->freeze({"net.norm.weight", "net.norm.bias", "net.fc.bias"});
+  net->freeze({"norm.weight", "norm.bias", "fc.bias"});
   package_gradients(*net, package_batch(8));
   for (const auto& [name, parameter] : net->parameters())
-    CHECK(parameter.grad().defined() ==
-          (name != "net.norm.weight" && name != "net.norm.bias" && name != "net.fc.bias"));
-  CHECK(net->buffers().at("net.norm.running_mean").abs().max().item<double>() == 0);
-  CHECK(net->buffers().at("net.norm.num_batches_tracked").item<std::int64_t>() == 0);
+    CHECK(parameter.grad().defined() == (name != "norm.weight" && name != "norm.bias" && name != "fc.bias"));
+  CHECK(net->buffers().at("norm.running_mean").abs().max().item<double>() == 0);
+  CHECK(net->buffers().at("norm.num_batches_tracked").item<std::int64_t>() == 0);
+}
+
+TEST_CASE("gradients of a package that are one tensor add up for each parameter by itself, and some have none") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const auto net = load_package(*packages / "full.pt2");
+  const NamedTensors batch = package_batch(8);
+  std::vector<at::Tensor> once;
+  for (const at::Tensor& gradient : package_gradients(*net, batch))
+    once.push_back(gradient.defined() ? gradient.clone() : gradient);
+  torch::manual_seed(9);
+  net->forward(batch).at("loss").backward();
+  std::size_t i = 0;
+  for (const auto& [name, parameter] : net->parameters()) {
+    CHECK(parameter.grad().defined() == (name != "scale"));
+    if (name.starts_with("biases") || name == "fc.bias") CHECK(at::allclose(parameter.grad(), once[i] * 2));
+    ++i;
+  }
 }

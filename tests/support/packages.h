@@ -20,7 +20,9 @@ namespace flowtrain {
 
 /// Why there are no packages, to SKIP_UNLESS.
 inline constexpr const char* no_packages =
-    "python3 cannot import the torch that the program was built with; FLOWTRAIN_TEST_PYTHONPATH may name a folder";
+    "python3 cannot import flowtrain and the torch that the program was built with; FLOWTRAIN_TEST_PYTHONPATH may name "
+    "a "
+    "folder";
 
 /// Runs one of tests/program/tools; its exit code.
 inline int run_python(const std::string& tool, const Words& words) {
@@ -30,12 +32,14 @@ inline int run_python(const std::string& tool, const Words& words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// The folder with full.pt2 and plain.pt2 of make_package.py; nothing without torch for Python of this version. The
-/// first test that asks makes them, which takes half a minute.
+/// The folder with the packages of make_package.py; nothing without torch for Python of this version. The first test
+/// that asks makes them, which takes a minute.
 inline std::optional<std::filesystem::path> made_packages(const std::string& torch_version) {
   namespace fs = std::filesystem;
-  const std::string maker = read_text(test::source_path("tests/program/tools/make_package.py"));
-  const fs::path folder = test::build_path("packages/") + std::to_string(std::hash<std::string>()(maker));
+  std::string makers = read_text(test::source_path("tests/program/tools/make_package.py"));
+  for (const auto& source : fs::directory_iterator(test::source_path("python/flowtrain/_export")))
+    if (source.path().extension() == ".py") makers += read_text(source.path());
+  const fs::path folder = test::build_path("packages/") + std::to_string(std::hash<std::string>()(makers));
   fs::create_directories(folder);
   const int lock = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   ::flock(lock, LOCK_EX);

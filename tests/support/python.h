@@ -6,14 +6,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "sampling/core/text.h"
 #include "tests/support/paths.h"
 
 namespace flowtrain::test {
 
-/// The command that runs `script`, a path in the tree.
+/// The command that runs `script`, a path in the tree; flowtrain's own package is the one of this build.
 inline std::string python_command(const std::string& script) {
   const char* folder = std::getenv("FLOWTRAIN_TEST_PYTHONPATH");
-  return std::string("PYTHONPATH='").append(folder ? folder : "") + "' python3 " + source_path(script);
+  return concat("PYTHONPATH='", build_path("python"), folder ? concat(":", folder) : "", "' python3 ",
+                source_path(script));
 }
 
 /// Whether that python3 can import the module.
