@@ -20,8 +20,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 BATCHES = 8  # of 8 pictures, in an epoch of 61
 
 
-def example(name, package):
-    pytest.importorskip(package)
+def example(name, *packages):
+    for package in packages:
+        pytest.importorskip(package)
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -60,13 +61,13 @@ def seen():
 
 
 @pytest.mark.parametrize(
-    "name, package, saves_the_last_step",
-    [("train_lightning", "lightning", False), ("train_accelerate", "accelerate", False),
-     ("train_hf_trainer", "transformers", True), ("train_torchtitan", "torchtitan", True)],
+    "name, packages, saves_the_last_step",
+    [("train_lightning", ["lightning"], False), ("train_accelerate", ["accelerate"], False),
+     ("train_hf_trainer", ["transformers", "accelerate"], True), ("train_torchtitan", ["torchtitan"], True)],
 )
-def test_training_goes_on_from_a_checkpoint(pictures, tmp_path, stream, seen, name, package, saves_the_last_step):
+def test_training_goes_on_from_a_checkpoint(pictures, tmp_path, stream, seen, name, packages, saves_the_last_step):
     batches, ids = stream
-    train = example(name, package).main
+    train = example(name, *packages).main
     whole = train(str(pictures), str(tmp_path / "whole"), 46)
     assert seen == batches[:46]
     begin = 0

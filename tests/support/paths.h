@@ -11,4 +11,7 @@ std::string source_path(const std::string& below);
 /// The absolute path of something in the build folder: "bin/flowtrain", "plugins/edges.so".
 std::string build_path(const std::string& below);
 
+/// The folder of Python packages that flowtrain's own needs (numpy, nanobind's backend); empty: it was not built.
+std::string python_packages();
+
 }  // namespace flowtrain::test

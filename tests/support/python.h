@@ -14,7 +14,7 @@ namespace flowtrain::test {
 /// The command that runs `script`, a path in the tree; flowtrain's own package is the one of this build.
 inline std::string python_command(const std::string& script) {
   const char* folder = std::getenv("FLOWTRAIN_TEST_PYTHONPATH");
-  return concat("PYTHONPATH='", build_path("python"), folder ? concat(":", folder) : "", "' python3 ",
+  return concat("PYTHONPATH='", build_path("python"), ":", folder ? folder : "", ":", python_packages(), "' python3 ",
                 source_path(script));
 }
 

@@ -103,11 +103,10 @@ def evaluation_graph(
 
     inputs = list(example.values())
     with _mode(net, training=False):
-        # The net is called for the losses, and for the outputs. Where a tensor was changed in place, equal expressions
-        # would not be the same value.
-        graph, _ = traced("evaluation", _torch.without_mutations(evaluate), state, inputs, dynamic_batch)
-    graph.graph = _torch.without_repetition(graph)
-    program = exported_program(graph, inputs, dynamic_batch)
+        graph, _ = traced("evaluation", evaluate, state, inputs, dynamic_batch)
+    # The net is called for the losses, and for the outputs. Not before the program is functional: where a tensor is
+    # changed in place, equal expressions are not one value.
+    program = _torch.without_repetition(exported_program(graph, inputs, dynamic_batch))
     return Graph(program, tensors_read(program, state) | {"outputs": described}, [])
 
 

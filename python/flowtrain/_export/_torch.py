@@ -64,15 +64,10 @@ def trace(
     return graph, free
 
 
-def without_mutations(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, of which trace() gets no operation that changes a tensor in place."""
-    functional: Callable[..., Any] = torch.func.functionalize(function, remove="mutations_and_views")
-    return functional
-
-
-def without_repetition(graph: torch.fx.GraphModule) -> torch.fx.Graph:
-    """The graph, without mutations, in which what is computed twice is computed once."""
-    return fx_graph_cse(graph.graph)
+def without_repetition(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program, in which what is computed twice is computed once."""
+    module = torch.fx.GraphModule(program.graph_module, fx_graph_cse(program.graph))
+    return program._update(module, program.graph_signature)
 
 
 def compile(program: torch.export.ExportedProgram) -> Any:

@@ -31,7 +31,7 @@ Value text(const char* value) { return std::string(value); }
 nets::NamedTensors parameters() {
   nets::NamedTensors all;
   for (auto name : {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"})
-    all.add(name, at::zeros({1}));
+    all.add(name, at::zeros({1}).requires_grad_(true));
   return all;
 }
 
@@ -74,6 +74,13 @@ TEST_CASE(
   CHECK(reported(shared.optimizers[0]) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias | lr 2 decay 0.01"});
   CHECK(reported(shared.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
+}
+
+TEST_CASE("what takes no gradient is frozen, whatever optimizer and group it has") {
+  auto all = parameters();
+  all.at("bn.bias").requires_grad_(false);
+  const auto shared = share_out(all, {optim({{"params", text("bn")}}), optim({{"params", text("conv|fc")}})}, {});
+  CHECK(shared.frozen == std::set<std::string>{"bn.bias"});
 }
 
 TEST_CASE("what the first group freezes nobody learns; a later one freezes nothing of it") {

@@ -277,7 +277,8 @@ TEST_CASE("what the net or the batches do not give is not measured") {
   CHECK(refusal("f1", {image, label}) == "");
   CHECK(refusal("span_f1", {image, label}) ==
         "a.toml:3:1: val.metrics: 'span_f1' is made of 'prediction', which this net does not give -> "
-        "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
+        "a TorchScript net (net.script) whose forward returns a dict may, or a package (net.package) that was exported "
+        "with that output");
   CHECK(refusal("f1", {image}) ==
         "a.toml:3:1: val.metrics: 'f1' compares with 'label', not among what the sampler gives: image -> "
         "take another metric, or a sampler whose batches have 'label'");

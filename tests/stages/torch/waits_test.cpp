@@ -200,6 +200,7 @@ TEST_CASE("no built-in net, loss or optimizer waits for its device in what a gra
   }
   const auto as_set = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
   nets.insert("script");  // the user's own
+  nets.insert("package");
   CHECK(nets == as_set(nets::nets().names()));
   CHECK(optimizers == as_set(nets::optimizers().names()));
   losses.insert("output");  // of a script: the next test
