@@ -60,7 +60,7 @@ def export(
     example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
         (image, label). Shapes and dtypes matter, the values do not.
     loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
-        the sum of all where none has that name; the others are shown as metrics. None: cross-entropy of
+        the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
         net(batch["image"]) and batch["label"].
     outputs: a function of the net and the batch, for validation and prediction: a tensor, which is called `logits`, or
         several by name. None: `logits` where loss is None, else losses alone.

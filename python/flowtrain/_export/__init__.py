@@ -31,8 +31,6 @@ def export_package(
     command: str | None = None,
 ) -> None:
     """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
-    if not os.fspath(path).endswith(".pt2"):
-        raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if amp not in (None, "bf16", "fp16"):
         raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
     place = _device(net, device)

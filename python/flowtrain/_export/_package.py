@@ -38,7 +38,7 @@ class Package:
 
 def write_package(path: str | os.PathLike[str], package: Package) -> None:
     """Compiles both graphs and writes the file: as a whole, or not at all."""
-    _check_folder(path)
+    _check_path(path)
     first = next(iter(package.example.values()))
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
@@ -73,7 +73,7 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
 
     Raises ExportError where the file is no package, or is of another device than this machine has.
     """
-    _check_folder(path)
+    _check_path(path)
     try:
         metadata = json.loads(_torch.read_record(source, f"extra/{_METADATA}"))
         content = _torch.read_record(source, _WEIGHTS)
@@ -87,6 +87,8 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
     weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
     programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
     metadata |= {"torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
+    if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # else the net of a library
+        metadata["command"] = _again(path)
     _write(path, programs, metadata, content)
 
 
@@ -104,8 +106,10 @@ def _write(
         os.replace(whole, path)
 
 
-def _check_folder(path: str | os.PathLike[str]) -> None:
+def _check_path(path: str | os.PathLike[str]) -> None:
     """Before minutes go into compilation."""
+    if not os.fspath(path).endswith(".pt2"):
+        raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if not Path(path).resolve().parent.is_dir():
         raise ExportError(f"{os.fspath(path)}: its folder does not exist")
 

@@ -72,7 +72,9 @@ def without_repetition(program: torch.export.ExportedProgram) -> torch.export.Ex
 
 def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
-    with _portable_code(), _repeatable_code():
+    # What a GPU's kernels are launched by needs nothing of the CPU.
+    on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
+    with _portable_code("DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
             tuple(tensor.contiguous() for tensor in program.example_inputs[0]),
@@ -176,10 +178,10 @@ def _repeatable_code() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _portable_code() -> Iterator[None]:
-    """Compiles for the capability that torch names, where Inductor takes whatever this CPU can beyond it."""
+def _portable_code(capability: str) -> Iterator[None]:
+    """Compiles for a capability that torch names, where Inductor takes whatever this CPU can beyond it."""
     is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    march = _MARCH.get(torch.backends.cpu.get_cpu_capability()) if is_x86 else None
+    march = _MARCH.get(capability) if is_x86 else None
     flags = cpp_builder._get_optimization_cflags
 
     def of_the_capability(*arguments: Any, **options: Any) -> tuple[list[str], list[str]]:

@@ -51,16 +51,7 @@ def traced(
     if dynamic_batch and not free:
         raise ExportError(f"the net fixes the number of rows at the example's, {inputs[0].shape[0]}: give "
                           "dynamic_batch=False, and train with batches of that size")
-    literals = [node for node in graph.graph.nodes if node.op == "get_attr"]
-    for number, node in enumerate(literals):
-        tensor = getattr(graph, node.target)
-        if isinstance(tensor, Tensor):
-            if tensor.requires_grad:
-                raise ExportError(f"a parameter of the shape {tuple(tensor.shape)} is not the net's: export a module "
-                                  "that holds both; a net that is not trained wants requires_grad_(False)")
-            delattr(graph, node.target)
-            node.target = f"{kind}_constants.{number}"
-            _register(graph, node.target, tensor.contiguous())
+    _name_literals(kind, graph, inputs[0].device)
     counters = []
     places = [node for node in graph.graph.nodes if node.op == "placeholder"]
     for name, tensor, place in zip([*state.parameters, *state.buffers], values, places):
@@ -75,6 +66,26 @@ def traced(
         graph.graph.erase_node(place)
     graph.recompile()
     return graph, counters
+
+
+def _name_literals(kind: str, graph: torch.fx.GraphModule, device: torch.device) -> None:
+    """Gives tensors that are neither state nor inputs names of their own, and the graph's device."""
+    names: dict[str, str] = {}  # one may be read in several places
+    for node in graph.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        tensor = None if node.target in names else getattr(graph, node.target)
+        if isinstance(tensor, Tensor):
+            if tensor.requires_grad:
+                raise ExportError(f"a parameter of the shape {tuple(tensor.shape)} is not the net's: export a module "
+                                  "that holds both; a net that is not trained wants requires_grad_(False)")
+            if tensor.device != device and tensor.dim() > 0:
+                raise ExportError(f"a tensor of the shape {tuple(tensor.shape)} is on {tensor.device}, and the net on "
+                                  f"{device}: move it there")
+            names[node.target] = f"{kind}_constants.{len(names)}"
+            delattr(graph, node.target)
+            _register(graph, names[node.target], tensor.contiguous().to(device))
+        node.target = names.get(node.target, node.target)
 
 
 def _parameter(tensor: Tensor) -> nn.Parameter:
