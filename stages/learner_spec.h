@@ -36,9 +36,10 @@ struct LearnerSpec {
   const Settings& run;
   const Settings& val;
   const SlabLayout& train_layout;
-  const SlabLayout* val_layout = nullptr;     ///< null without validation
-  bool short_batches = false;                 ///< the last ones of epochs or validations have fewer rows than layouts
-  std::int64_t classes = 0;                   ///< of the data set
+  const SlabLayout* val_layout = nullptr;  ///< null without validation
+  bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer
+                                           ///< rows than the layouts
+  std::int64_t classes = 0;                ///< of the data set
   std::vector<std::string> class_names = {};  ///< in label order
   std::string device = "cpu";                 ///< Device::name()
   std::uint64_t seed = 0;

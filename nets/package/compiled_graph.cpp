@@ -42,8 +42,9 @@ CompiledGraph::CompiledGraph(const PackageArchive& archive, const std::string& n
   const auto maker = makers.find(at::DeviceTypeName(device.type(), /*lower_case=*/true));
   if (maker == makers.end()) throw archive.error("this LibTorch runs no compiled graphs on " + device.str());
   try {
+    // Else each run waits for the one before, which a GPU need not do, and a graph of the step cannot.
     runner_ = maker->second(library.string(), /*num_models=*/1, device.str(), folder_.path().string(),
-                            /*run_single_threaded=*/false);
+                            /*run_single_threaded=*/true);
   } catch (const std::exception& error) {
     throw std::invalid_argument(what_ + " cannot be loaded: " + first_line_of(error));
   }

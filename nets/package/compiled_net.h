@@ -22,10 +22,11 @@ struct BatchField {
 struct NetUse {
   std::vector<BatchField> fields;      ///< of batches that are trained with
   std::vector<BatchField> val_fields;  ///< of batches that are validated with; empty: none are
-  bool short_batches = false;          ///< the last ones of epochs or validations have fewer rows
+  bool short_batches = false;          ///< some have fewer rows than `fields`
   std::int64_t classes = 0;            ///< of the data set
   std::string capability;              ///< of the device, as packages name it: "AVX512", "sm_90"; empty: not known
   std::string amp;                     ///< train.amp
+  std::string val_amp;                 ///< val.amp; empty: not given
   bool mixes_labels = false;           ///< [batch_augment] gives batches two labels a row
 };
 

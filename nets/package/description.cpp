@@ -82,15 +82,13 @@ std::string shape_of(const std::vector<std::int64_t>& shape) {
 // "2.11.0+cpu" and "2.11.0" compute with the same interfaces.
 std::string_view release(std::string_view version) { return version.substr(0, version.find('+')); }
 
-// Each set has all of those before it. A cubin runs on devices of its major version, and of its minor one or a later
-// one (CUDA C++ Programming Guide, "Cubin compatibility").
+// Each set has all of those before it. GPUs run code of their own version alone: from 9.0 on Triton compiles for
+// features that the next version need not have (sm_90a).
 bool runs_on(const std::string& needed, const std::string& machine) {
   constexpr std::array<std::string_view, 3> x86{"DEFAULT", "AVX2", "AVX512"};
   const auto* const wanted = std::ranges::find(x86, needed);
   const auto* const there = std::ranges::find(x86, machine);
-  if (wanted != x86.end() && there != x86.end()) return wanted <= there;
-  if (!needed.starts_with("sm_") || needed.size() != machine.size()) return needed == machine;
-  return machine.starts_with(needed.substr(0, needed.size() - 1)) && needed.back() <= machine.back();
+  return wanted == x86.end() || there == x86.end() ? needed == machine : wanted <= there;
 }
 
 bool fits(const std::vector<std::int64_t>& wanted, const std::vector<std::int64_t>& shape) {

@@ -83,6 +83,14 @@ bool is_reduced(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
 }
 
+/// Whether the nearest module with parameters that a buffer is in (of a parametrization, the module around it) is among
+/// `frozen`, and not among `moving`.
+bool is_of(const std::set<std::string>& frozen, const std::set<std::string>& moving, const std::string& buffer) {
+  std::string module = layer_of(buffer);
+  while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = layer_of(module);
+  return frozen.contains(module) && !moving.contains(module);
+}
+
 std::vector<BatchField> fields_of(const NamedTensors& batch) {
   std::vector<BatchField> fields;
   for (const auto& [name, tensor] : batch)
@@ -107,10 +115,10 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     }
   }
 
-  /// Where gradients are wanted, or the net trains: the training graph, else the evaluation graph, which has none.
+  /// The loss that the evaluation graph gives has no gradients.
   NamedTensors forward(const NamedTensors& batch) override {
     check_inputs(description_, fields_of(batch), archive_);
-    return training_ || at::GradMode::is_enabled() ? train_forward(batch) : eval_forward(batch);
+    return training_ ? train_forward(batch) : eval_forward(batch);
   }
   bool may_give(const std::string& output) const override {
     return std::ranges::find(description_.eval.outputs, output, &PackageOutput::name) !=
@@ -130,7 +138,7 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     }
     for (const Names* const names : {&description_.train.changed, &description_.counters})
       for (const std::string& name : *names)
-        if (frozen.contains(layer_of(name)) && !moving.contains(layer_of(name))) kept_.insert(name);
+        if (is_of(frozen, moving, name)) kept_.insert(name);
     if (!kept_.empty())
       warn(archive_
                .error(concat("the running statistics of frozen layers stay as they are, but the compiled graph "
@@ -174,6 +182,9 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     if (use.amp != description_.amp)
       throw archive_.error(concat("its graph computes with amp \"", description_.amp, "\", and train.amp is \"",
                                   use.amp, "\": set train.amp = \"", description_.amp, "\""));
+    if (!use.val_amp.empty() && use.val_amp != description_.amp)
+      throw archive_.error(concat("its graphs compute with amp \"", description_.amp, "\", and val.amp is \"",
+                                  use.val_amp, "\": leave val.amp out"));
   }
   void take_loss_scale(const at::Tensor& scale) override { scale_ = scale; }
   bool takes_any_rows() const override {
@@ -185,10 +196,11 @@ class PackageNet final : public Net, public Reports, public CompiledNet {
     if (takes_any_rows() || !use.short_batches) return;
     throw Mistake(archive_
                       .error(concat("its graphs take batches of ", description_.inputs.front().shape.front(),
-                                    " rows alone, and the last one of an epoch or of a validation has fewer"))
+                                    " rows alone, and the last one of an epoch, of a validation or of a process has "
+                                    "fewer"))
                       .what(),
-                  "loader.last_batch = \"wrap\" and a validation set of whole batches have no such one; "
-                  "dynamic_batch=True makes a package for any number of rows");
+                  "loader.last_batch = \"wrap\", a validation set of whole batches, and a batch that the processes "
+                  "divide have no such one; dynamic_batch=True makes a package for any number of rows");
   }
 
   // Else the compiled loss ends the process: a label beyond the last column is an error in one of its threads.

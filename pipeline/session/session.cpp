@@ -105,7 +105,8 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
                    config.table("train"), config.table("run"),  config.table("val"),  layout};
   if (!validation_.empty() && validation_.front()->loader) spec.val_layout = &validation_.front()->loader->layout();
-  spec.short_batches = ends_short(train_.batches) ||
+  const auto world = static_cast<std::uint64_t>(options_.group->size());
+  spec.short_batches = ends_short(train_.batches) || (train_.dataset && train_.batches.size() % world != 0) ||
                        std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
   spec.class_names = classes_;
   spec.classes = static_cast<std::int64_t>(classes_.size());

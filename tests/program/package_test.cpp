@@ -164,6 +164,7 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
   refused({"-data/aotinductor/eval/"}, {"it has no compiled graph 'eval'"});
   refused({"eval.outputs.2.shape=[-1,5]"}, {"its net tells 5 classes apart, and the data set has 6"});
   refused({}, {"loss.name: net.package is given too (tiny.toml:14:1)"}, {"--set", "loss.name=mse"});
+  refused({}, {"val.amp is \"bf16\": leave val.amp out"}, {"--set", "val.amp=bf16"});
   refused({}, {"[batch_augment] mixes labels"}, {"--set", "batch_augment.mixup=0.2"});
   refused({}, {"net.package: package other.pt2: no such file"}, {"--set", "net.package=other.pt2"});
 }

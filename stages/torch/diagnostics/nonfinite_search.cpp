@@ -97,12 +97,12 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
   TrainStep& step = parts_.step;
   parts_.learner.discard();
   parts_.net.train(false);
-  const at::AutoGradMode with_gradients(!compiled_);  // in eval mode it has none
   nets::NamedTensors made;
   for (auto& pass : step.passes()) {
     if (!pass.due(step.iteration())) continue;
     const auto lowered = step.optimizers().scaled(pass.lowered(step.forward(pass, row)) / divisor);
-    if (!compiled_) pass.backward(lowered, step.iteration(), step.passes().size() == 1);
+    if (!compiled_)  // in eval mode it has no gradients
+      pass.backward(lowered, step.iteration(), step.passes().size() == 1);
     made.add("loss", lowered);
   }
   parts_.net.train(true);

@@ -110,6 +110,7 @@ nets::NetUse use_of_net(const LearnerSpec& spec) {
                    .classes = spec.classes,
                    .capability = capability_of(at::Device(spec.device)),
                    .amp = spec.train.text("amp"),
+                   .val_amp = spec.val.given("amp") ? spec.val.text("amp") : "",
                    .mixes_labels = spec.mixing.mixes()};
   if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
   return use;
