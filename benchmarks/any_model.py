@@ -100,7 +100,7 @@ def prepare(name, folder, steps, threads):
         subprocess.run([sys.executable, "-m", "flowtrain", "export", *net.split(), "-o", package], check=True)
     config.write_text(
         f'base = ["{name}_data.toml"]\n[run]\nmax_iter = {steps}\nthreads = {threads}\ndevice = "cpu"\n'
-        f'dir = "{folder / "runs" / name}"\n[net]\npackage = "{package}"\n'
+        f'[net]\npackage = "{package}"\n'
         '[optim]\nname = "sgd"\nlr = 0.01\nmomentum = 0.9\n[val]\nevery = 0\n[display]\nevery = 1\n')
 
 
@@ -165,10 +165,11 @@ def train(kind, name, package, folder, steps, threads):
 
 def run_program(name, config, folder):
     shutil.rmtree(folder / "runs" / name, ignore_errors=True)
-    subprocess.run([PROGRAM, config, "--quiet"], check=True, cwd=folder)
-    lines = [json.loads(line) for line in (folder / "runs" / name / "metrics.jsonl").read_text().splitlines()]
+    run = folder / "runs" / name
+    subprocess.run([PROGRAM, config, "--quiet", "--run-dir", run], check=True, cwd=folder)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["kind"] == "train"]
-    return [line["loss"] for line in lines], [line["iter_ms"] / 1000 for line in lines]
+    return [line["loss"] for line in lines], [line["step_time"] for line in lines]
 
 
 def measure(kind, name, folder, steps, threads):

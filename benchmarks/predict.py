@@ -5,8 +5,8 @@
 
 PICTURES is a folder as data.dataset = "image_folder" reads it: a sub-folder for each class. A small net, which one
 thread computes, is trained for a few iterations. Each pair runs `flowtrain bench --stage pipeline` and
-`flowtrain predict` one after the other; printed are the medians of both in pictures/s, and of their ratio. Training cuts
-pictures as validation does (crop = "none"), so that both decode the same.
+`flowtrain predict` one after the other; printed are the medians of both in pictures/s, and of their ratio. Training
+cuts pictures as validation does (crop = "none"), so that both decode the same.
 """
 
 import pathlib
