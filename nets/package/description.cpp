@@ -75,6 +75,7 @@ PackageDescription read_json(const json& from) {
 
 std::string shape_of(const std::vector<std::int64_t>& shape) {
   std::vector<std::string> sizes;
+  sizes.reserve(shape.size());
   for (const auto size : shape) sizes.push_back(size < 0 ? "any" : std::to_string(size));
   return "[" + join(sizes) + "]";
 }
@@ -139,11 +140,9 @@ void check_inputs(const PackageDescription& description, const std::vector<Batch
                   const PackageArchive& archive) {
   for (const auto& [name, dtype, shape] : description.inputs) {
     const auto found = std::ranges::find(batch, name, &BatchField::name);
-    if (found == batch.end()) {
-      std::vector<std::string> names;
-      for (const auto& field : batch) names.push_back(field.name);
-      throw archive.error(concat("the batch has no '", name, "', which the graph takes; it has: ", join(names)));
-    }
+    if (found == batch.end())
+      throw archive.error(concat("the batch has no '", name,
+                                 "', which the graph takes; it has: ", join(batch, ", ", &BatchField::name)));
     if (found->dtype != dtype)
       throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", and the graph takes ", dtype));
     if (!fits(shape, found->shape))
