@@ -7,31 +7,15 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
-#include <stdlib.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 
-#include <system_error>
+#include <filesystem>
 
 #include "sampling/core/text.h"
 
 namespace flowtrain::nets {
 
 namespace fs = std::filesystem;
-
-CodeFolder::CodeFolder() {
-  std::error_code error;
-  std::string name = (fs::temp_directory_path(error) / "flowtrain-code-XXXXXX").string();
-  if (!error && ::mkdtemp(name.data()) == nullptr) error.assign(errno, std::generic_category());
-  if (error)
-    throw std::invalid_argument(concat("the compiled code of a package needs a folder for temporary files: ", name,
-                                       ": ", error.message(), "; TMPDIR names another place"));
-  path_ = name;
-}
-
-void CodeFolder::remove() noexcept {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
 
 // LibTorch's own loader (AOTIModelPackageLoader) leaves its folder of code behind where the process is killed. On the
 // CPU the folder goes as soon as the code is mapped.

@@ -3,7 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 
 #include "nets/package/archive.h"
 #include "nets/tensors.h"
+#include "sampling/core/temporary_folder.h"
 
 namespace torch::inductor {
 class AOTIModelContainerRunner;
@@ -18,25 +18,11 @@ class AOTIModelContainerRunner;
 
 namespace flowtrain::nets {
 
-/// A folder for code while it is in use.
-class CodeFolder {
- public:
-  /// In the system's folder for temporary files. Throws std::invalid_argument where that cannot be written to.
-  CodeFolder();
-  ~CodeFolder() { remove(); }
-  CodeFolder(const CodeFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  void remove() noexcept;
-
- private:
-  std::filesystem::path path_;
-};
-
 /// A graph, loaded for one device. One thread at a time.
 class CompiledGraph {
  public:
-  /// `name`: "train" or "eval". Throws std::invalid_argument where the code is damaged or cannot be loaded.
+  /// `name`: "train" or "eval". Throws std::invalid_argument where the code is damaged or cannot be loaded, UserError
+  /// (usage) where there is no place for it.
   CompiledGraph(const PackageArchive& archive, const std::string& name, at::Device device);
   ~CompiledGraph();
 
@@ -51,7 +37,7 @@ class CompiledGraph {
  private:
   const std::string what_;  // for messages
   const at::Device device_;
-  CodeFolder folder_;  // of a GPU's code, which is loaded when a kernel first runs
+  const TemporaryFolder folder_{"code", ExitCode::usage};  // of a GPU's code, which is loaded when a kernel first runs
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
   std::unordered_map<std::string, at::Tensor> bound_;  // the code keeps addresses of these
 };

@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/tool.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
+#include "sampling/core/temporary_folder.h"
 
 namespace flowtrain::commands {
 
@@ -27,33 +28,20 @@ std::string format_by_ending(const fs::path& out) {
                   "give it one of .safetensors, .pt, .onnx and .pt2, or name the --format");
 }
 
-/// A new folder, removed with all that is in it, also where a signal ends the process.
+/// A folder that is removed also where a signal ends the process.
 class Workplace {
  public:
   explicit Workplace(Interrupt& interrupt) : interrupt_(interrupt) {
-    std::string name = (fs::temp_directory_path() / "flowtrain-export-XXXXXX").string();
-    if (!::mkdtemp(name.data()))
-      throw UserError(ExitCode::snapshot, "no folder can be made in " + fs::temp_directory_path().string(),
-                      "TMPDIR names another place");
-    path_ = name;
-    interrupt_.set_cleanup([path = path_] { remove(path); });
+    interrupt_.set_cleanup([this] { folder_.remove(); });
   }
-  ~Workplace() {
-    interrupt_.set_cleanup({});
-    remove(path_);
-  }
+  ~Workplace() { interrupt_.set_cleanup({}); }
   Workplace(const Workplace&) = delete;
 
-  const fs::path& path() const { return path_; }
+  const fs::path& path() const { return folder_.path(); }
 
  private:
-  static void remove(const fs::path& path) {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-
   Interrupt& interrupt_;
-  fs::path path_;
+  const TemporaryFolder folder_{"export", ExitCode::snapshot};
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "pipeline/plugin_kit/child_run.h"
 #include "pipeline/plugin_kit/trial_data.h"
 #include "sampling/core/registry.h"
+#include "sampling/core/temporary_folder.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::plugin_kit {
@@ -60,22 +61,6 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
         "calls"};
   return verdict;
 }
-
-/// A folder for recorded rows, for as long as it lives.
-struct TempRows {
-  TempRows() {
-    folder = (std::filesystem::temp_directory_path() / "flowtrain-rows-XXXXXX").string();
-    if (::mkdtemp(folder.data()) == nullptr)
-      throw UserError(ExitCode::snapshot, folder + ": cannot be made", "TMPDIR names another place");
-  }
-  ~TempRows() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
-  TempRows(const TempRows&) = delete;
-
-  std::string folder;
-};
 
 class CheckRun {
  public:
@@ -197,8 +182,8 @@ ExitCode run_checks(const CheckOptions& options) {
   auto names = options.builtin == "all" ? samplers().names() : std::vector{samplers().at(options.builtin).name};
   // It gives back what `record` has stored.
   std::ranges::stable_partition(names, [](auto& name) { return name != "playback"; });
-  const TempRows rows;
-  for (auto& name : names) run.check_builtin(name, rows.folder);
+  const TemporaryFolder rows("rows", ExitCode::snapshot);
+  for (auto& name : names) run.check_builtin(name, rows.path().string());
   return run.sum_up();
 }
 

@@ -1,0 +1,28 @@
+#pragma once
+// Folders that do not outlive those who make them.
+
+#include <filesystem>
+#include <string>
+
+#include "sampling/core/error.h"
+
+namespace flowtrain {
+
+/// A new folder among the system's temporary files, removed with all that is in it.
+class TemporaryFolder {
+ public:
+  /// `use`: a part of its name. Throws UserError(code) where it cannot be made.
+  TemporaryFolder(const std::string& use, ExitCode code);
+  ~TemporaryFolder() { remove(); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Before its time; any number of times.
+  void remove() const noexcept;
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace flowtrain
