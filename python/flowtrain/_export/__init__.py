@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from flowtrain._export import _torch
 from flowtrain._export._graphs import evaluation_graph, training_graph
-from flowtrain._export._package import Package, write_package
+from flowtrain._export._package import Package, check_path, write_package
 from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
 
@@ -31,6 +31,7 @@ def export_package(
     command: str | None = None,
 ) -> None:
     """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
+    check_path(path)
     if amp not in (None, "bf16", "fp16"):
         raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
     place = _device(net, device)

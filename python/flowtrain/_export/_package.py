@@ -38,7 +38,6 @@ class Package:
 
 def write_package(path: str | os.PathLike[str], package: Package) -> None:
     """Compiles both graphs and writes the file: as a whole, or not at all."""
-    _check_path(path)
     first = next(iter(package.example.values()))
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
@@ -73,7 +72,7 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
 
     Raises ExportError where the file is no package, or is of another device than this machine has.
     """
-    _check_path(path)
+    check_path(path)
     try:
         metadata = json.loads(_torch.read_record(source, f"extra/{_METADATA}"))
         content = _torch.read_record(source, _WEIGHTS)
@@ -106,8 +105,8 @@ def _write(
         os.replace(whole, path)
 
 
-def _check_path(path: str | os.PathLike[str]) -> None:
-    """Before minutes go into compilation."""
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raises ExportError where no package can be written there: to be called before minutes go into it."""
     if not os.fspath(path).endswith(".pt2"):
         raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if not Path(path).resolve().parent.is_dir():
