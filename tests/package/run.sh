@@ -19,7 +19,7 @@ fail() {
 }
 
 cpack --config "$build/CPackConfig.cmake" -B "$work/made" >cpack.log 2>&1 || { cat cpack.log; exit 1; }
-dpkg-deb -x made/flowtrain_*.deb root
+dpkg-deb -x made/flowtrain_*.deb tree
 depends=$(dpkg-deb -f made/flowtrain_*.deb Depends)
 [[ $depends == *libtbb* && $depends != *torch* ]] || fail "Depends: $depends"
 
@@ -27,21 +27,21 @@ depends=$(dpkg-deb -f made/flowtrain_*.deb Depends)
 while IFS= read -r -d '' file; do
   path=$(readelf -d "$file" 2>/dev/null | sed -n 's/.*(RUNPATH).*\[\(.*\)\]$/\1/p' || true)
   [[ $path != *"$torch"* && $path != *"$build"* ]] || fail "the run path of $file is $path"
-done < <(find root -type f -print0)
-! grep -rn -e "$torch" -e "$build" root/usr/lib/cmake || fail 'the package names folders of this machine'
+done < <(find tree -type f -print0)
+! grep -rn -e "$torch" -e "$build" tree/usr/lib/cmake || fail 'the package names folders of this machine'
 
-flowtrain=$work/root/usr/bin/flowtrain
+flowtrain=$work/tree/usr/bin/flowtrain
 version=$("$flowtrain" --version)
 [[ $version =~ ^flowtrain\ [0-9]+\.[0-9]+\.[0-9]+\ \([0-9a-z-]+,\  ]] || fail "--version: $version"
 for command in train $("$flowtrain" --help | sed -n '/^  flowtrain/!s/^  \([a-z-]*\) .*/\1/p'); do
-  grep -qxF ".SS $command" root/usr/share/man/man1/flowtrain.1 || fail "the man page lacks $command"
+  grep -qxF ".SS $command" tree/usr/share/man/man1/flowtrain.1 || fail "the man page lacks $command"
 done
 if command -v man >/dev/null; then
-  [[ -z $(man --warnings -l root/usr/share/man/man1/flowtrain.1 2>&1 >/dev/null) ]] || fail 'the man page has mistakes'
+  [[ -z $(man --warnings -l tree/usr/share/man/man1/flowtrain.1 2>&1 >/dev/null) ]] || fail 'the man page has mistakes'
 fi
 
 # Without LibTorch: all but what computes, which says what to do.
-config=$work/root/usr/share/flowtrain/configs/quickstart.toml
+config=$work/tree/usr/share/flowtrain/configs/quickstart.toml
 short=(--set run.max_iter=3 --set val.every=0 --device cpu)
 "$flowtrain" bench "$config" --seconds 0.05 >bench.txt 2>&1 || { cat bench.txt; exit 1; }
 "$flowtrain" config "$config" >config.txt
@@ -54,6 +54,6 @@ fi
 
 # With one: named by the environment, or put where the package looks.
 FLOWTRAIN_TORCH=$torch "$flowtrain" "$config" "${short[@]}" >train.txt 2>&1 || { cat train.txt; exit 1; }
-ln -s "$torch" root/usr/lib/flowtrain/torch
+ln -s "$torch" tree/usr/lib/flowtrain/torch
 "$flowtrain" "$config" "${short[@]}" >train.txt 2>&1 || { cat train.txt; exit 1; }
 echo 'package: it needs no LibTorch until it trains, and finds the one that is named'
