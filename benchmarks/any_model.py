@@ -164,8 +164,8 @@ def train(kind, name, package, folder, steps, threads):
 
 
 def run_program(name, config, folder):
-    shutil.rmtree(folder / "runs" / name, ignore_errors=True)
     run = folder / "runs" / name
+    shutil.rmtree(run, ignore_errors=True)
     subprocess.run([PROGRAM, config, "--quiet", "--run-dir", run], check=True, cwd=folder)
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["kind"] == "train"]
