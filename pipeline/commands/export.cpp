@@ -84,6 +84,7 @@ int export_net(const Arguments& arguments, Interrupt& interrupt) {
     return 0;
   }
   std::vector<Override> overrides;
+  overrides.reserve(set.size());
   for (auto& each : set) overrides.push_back(parse_set(each));
   const Config config = load_config(chosen.path / "config.toml", overrides);
   if (format == "torchscript" && !*checks_in)

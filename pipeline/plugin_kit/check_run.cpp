@@ -181,7 +181,7 @@ ExitCode run_checks(const CheckOptions& options) {
   }
   auto names = options.builtin == "all" ? samplers().names() : std::vector{samplers().at(options.builtin).name};
   // It gives back what `record` has stored.
-  std::ranges::stable_partition(names, [](auto& name) { return name != "playback"; });
+  std::stable_partition(names.begin(), names.end(), [](auto& name) { return name != "playback"; });
   const TemporaryFolder rows("rows", ExitCode::snapshot);
   for (auto& name : names) run.check_builtin(name, rows.path().string());
   return run.sum_up();
