@@ -131,11 +131,11 @@ def train(kind, name, package, folder, steps, threads):
         ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
         from torch._inductor.package import load_package
 
-        step = load_package(str(package), "train")
+        step = load_package(str(package), "train_loss")
         described = json.loads(read_record(package, "extra/flowtrain.json"))
         step.load_constants({key: weights[key] for key in step.get_constant_fqns()}, check_full_update=True,
                             user_managed=True)
-        gradients = [(place, weights[output["of"]]) for place, output in enumerate(described["train"]["outputs"])
+        gradients = [(place, weights[output["of"]]) for place, output in enumerate(described["train"][0]["outputs"])
                      if output["kind"] == "gradient"]
         parameters = [parameter for _, parameter in gradients]
     else:
@@ -190,6 +190,7 @@ def main():
     parser.add_argument("--one", choices=CONTENDERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     folder = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     names = options.models or list(MODELS)
     if options.one:
         package, config = folder / f"{names[0]}.pt2", folder / f"{names[0]}.toml"

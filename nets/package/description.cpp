@@ -1,7 +1,5 @@
 #include "nets/package/description.h"
 
-#include <torch/version.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -17,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int known_version = 1;
+constexpr int known_version = 2;
 
 PackageOutput::Kind kind_of(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 4> kinds{
@@ -34,24 +32,43 @@ std::string text_or(const json& value, const std::string& otherwise) {
   return value.is_null() ? otherwise : value.get<std::string>();
 }
 
-PackageGraph read_graph(const json& from, const std::string& graph) {
+PackageInput read_input(const json& from) {
+  PackageInput made{.field = {from.at("field").get<std::string>(), from.at("dtype").get<std::string>(),
+                              from.at("shape").get<std::vector<std::int64_t>>()},
+                    .values = {}};
+  if (made.field.shape.empty())
+    throw std::invalid_argument("the input '" + made.field.name + "' has no dimension of rows");
+  if (const json& values = from.at("values"); !values.is_null()) {
+    made.values = {.least = values.at("least").get<std::int64_t>(), .end = values.at("end").get<std::int64_t>()};
+    if (const json& ignored = values.at("ignored"); !ignored.is_null())
+      made.values->ignored = ignored.get<std::int64_t>();
+  }
+  return made;
+}
+
+PackageGraph read_graph(const json& from) {
   PackageGraph made;
+  from.at("name").get_to(made.name);
   from.at("parameters").get_to(made.parameters);
   from.at("buffers").get_to(made.buffers);
   from.at("changed").get_to(made.changed);
   from.at("constants").get_to(made.constants);
+  from.at("counters").get_to(made.counters);
   for (const json& output : from.at("outputs")) {
     made.outputs.push_back({output.at("name").get<std::string>(), kind_of(output.at("kind").get<std::string>()),
-                            output.contains("of") ? text_or(output.at("of"), "") : "",
-                            output.value("shape", std::vector<std::int64_t>())});
+                            output.contains("of") ? text_or(output.at("of"), "") : ""});
     if (const auto& kept = made.outputs.back(); kept.kind == PackageOutput::Kind::gradient &&
                                                 std::ranges::find(made.parameters, kept.of) == made.parameters.end())
       throw std::invalid_argument("a gradient is of '" + kept.of + "', which is no parameter");
   }
-  const auto losses = std::ranges::count(made.outputs, PackageOutput::Kind::loss, &PackageOutput::kind);
-  if (losses != 1)
-    throw std::invalid_argument(concat("the graph '", graph, "' has ", losses, " outputs of kind 'loss', expected 1"));
   return made;
+}
+
+void check_losses(const PackageGraph& graph, std::size_t expected) {
+  const auto losses = std::ranges::count(graph.outputs, PackageOutput::Kind::loss, &PackageOutput::kind);
+  if (static_cast<std::size_t>(losses) != expected)
+    throw std::invalid_argument(
+        concat("the graph '", graph.name, "' has ", losses, " outputs of kind 'loss', expected ", expected));
 }
 
 PackageDescription read_json(const json& from) {
@@ -61,42 +78,29 @@ PackageDescription read_json(const json& from) {
   from.at("instruction_set").get_to(made.instruction_set);
   made.amp = text_or(from.at("amp"), "off");
   from.at("command").get_to(made.command);
-  for (const json& input : from.at("inputs")) {
-    made.inputs.push_back({input.at("field").get<std::string>(), input.at("dtype").get<std::string>(),
-                           input.at("shape").get<std::vector<std::int64_t>>()});
-    if (made.inputs.back().shape.empty())
-      throw std::invalid_argument("the input '" + made.inputs.back().name + "' has no dimension of rows");
+  for (const json& input : from.at("inputs")) made.inputs.push_back(read_input(input));
+  for (const json& graph : from.at("train")) {
+    made.train.push_back(read_graph(graph));
+    check_losses(made.train.back(), 1);
   }
-  made.train = read_graph(from.at("train"), "train");
-  made.eval = read_graph(from.at("eval"), "eval");
-  from.at("counters").get_to(made.counters);
+  made.eval = read_graph(from.at("eval"));
+  if (made.train.empty()) throw std::invalid_argument("it has no training graph");
+  check_losses(made.eval, made.train.size());
+  for (const PackageGraph& graph : made.train) {
+    const auto same = [&](const PackageOutput& output) {
+      return output.kind == PackageOutput::Kind::loss && output.name == graph.loss().name;
+    };
+    if (std::ranges::count_if(made.eval.outputs, same) != 1)
+      throw std::invalid_argument(concat("the evaluation graph does not give the loss '", graph.loss().name, "'"));
+  }
   return made;
 }
 
-std::string shape_of(const std::vector<std::int64_t>& shape) {
-  std::vector<std::string> sizes;
-  sizes.reserve(shape.size());
-  for (const auto size : shape) sizes.push_back(size < 0 ? "any" : std::to_string(size));
-  return "[" + join(sizes) + "]";
-}
-
-// "2.11.0+cpu" and "2.11.0" compute with the same interfaces.
-std::string_view release(std::string_view version) { return version.substr(0, version.find('+')); }
-
-// Each set has all of those before it. GPUs run code of their own version alone: from 9.0 on Triton compiles for
-// features that the next version need not have (sm_90a).
-bool runs_on(const std::string& needed, const std::string& machine) {
-  constexpr std::array<std::string_view, 3> x86{"DEFAULT", "AVX2", "AVX512"};
-  const auto* const wanted = std::ranges::find(x86, needed);
-  const auto* const there = std::ranges::find(x86, machine);
-  return wanted == x86.end() || there == x86.end() ? needed == machine : wanted <= there;
-}
-
-bool fits(const std::vector<std::int64_t>& wanted, const std::vector<std::int64_t>& shape) {
-  return std::ranges::equal(wanted, shape, [](auto size, auto is) { return size < 0 || size == is; });
-}
-
 }  // namespace
+
+const PackageOutput& PackageGraph::loss() const {
+  return *std::ranges::find(outputs, PackageOutput::Kind::loss, &PackageOutput::kind);
+}
 
 PackageDescription read_description(const PackageArchive& archive) {
   const ArchiveRecord record = archive.read("extra/flowtrain.json");
@@ -117,38 +121,5 @@ PackageDescription read_description(const PackageArchive& archive) {
 }
 
 std::string make_anew(const PackageDescription& description) { return "make it anew: " + description.command; }
-
-void check_version(const PackageDescription& description, const PackageArchive& archive) {
-  if (release(description.torch) != release(TORCH_VERSION))
-    throw Mistake(
-        archive.error(concat("torch ", description.torch, " has compiled it, and this is LibTorch ", TORCH_VERSION))
-            .what(),
-        make_anew(description));
-}
-
-void check_machine(const PackageDescription& description, const std::string& capability,
-                   const PackageArchive& archive) {
-  if (runs_on(description.instruction_set, capability)) return;
-  throw Mistake(archive
-                    .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
-                                  description.instruction_set, ", and this one has ", capability))
-                    .what(),
-                make_anew(description));
-}
-
-void check_inputs(const PackageDescription& description, const std::vector<BatchField>& batch,
-                  const PackageArchive& archive) {
-  for (const auto& [name, dtype, shape] : description.inputs) {
-    const auto found = std::ranges::find(batch, name, &BatchField::name);
-    if (found == batch.end())
-      throw archive.error(concat("the batch has no '", name,
-                                 "', which the graph takes; it has: ", join(batch, ", ", &BatchField::name)));
-    if (found->dtype != dtype)
-      throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", and the graph takes ", dtype));
-    if (!fits(shape, found->shape))
-      throw archive.error(concat("'", name, "' of the batch has shape ", shape_of(found->shape),
-                                 ", and the graph takes ", shape_of(shape)));
-  }
-}
 
 }  // namespace flowtrain::nets

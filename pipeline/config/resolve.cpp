@@ -109,8 +109,8 @@ void keep_later_sources(Document& document) {
   }
 }
 
-/// net.package chooses the net "package", whose loss and layout of memory are in the file. Where net.name comes later,
-/// that one stands.
+/// net.package chooses the net "package", whose losses and layout of memory are in the file. Where net.name comes
+/// later, that one stands.
 void choose_package(Document& document) {
   const auto found = document.values.find("net.package");
   if (found == document.values.end()) return;
@@ -119,7 +119,8 @@ void choose_package(Document& document) {
   if (name != document.values.end() && name->second.layer > package.layer) return;
   const std::pair<const char*, Value> chosen[] = {{"net.name", Value(std::string("package"))},
                                                   {"net.channels_last", Value(false)},
-                                                  {"loss.name", Value(std::string("output"))}};
+                                                  {"loss.name", Value(std::string("output"))},
+                                                  {"step.name", Value(std::string("package"))}};
   for (const auto& [key, value] : chosen) {
     Written& written = document.values.try_emplace(key, Written{value, package.origin, package.layer}).first->second;
     if (written.layer >= package.layer && written.value != value)

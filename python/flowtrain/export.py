@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+    Loss = Callable[[nn.Module, dict[str, Tensor]], Any]
 
 TORCH = "2.11"  #: the version that the native program was built with
 
@@ -32,7 +33,7 @@ def export(
     net: nn.Module,
     path: str | os.PathLike[str],
     example: Mapping[str, Any] | Sequence[Any],
-    loss: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    loss: Loss | Mapping[str, Loss] | None = None,
     outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
     *,
     amp: str | None = None,
@@ -50,9 +51,9 @@ def export(
 
         ft.export(net, "net.pt2", example=batch, loss=loss, outputs=lambda net, batch: net(batch["image"]))
 
-    The file holds the training graph (forward, loss, backward), the evaluation graph, the weights and buffers as they
-    are now, by the net's names, and both graphs uncompiled, so that `python -m flowtrain export net.pt2 -o net.pt2`
-    makes it anew for another machine. The net is not changed.
+    The file holds a training graph for each loss (forward, loss, backward), the evaluation graph, the weights and
+    buffers as they are now, by the net's names, and all graphs uncompiled, so that `python -m flowtrain export net.pt2
+    -o net.pt2` makes it anew for another machine. The net is not changed.
 
     net: parameters with requires_grad=False, and those that the loss does not reach, are not trained. It trains in
         training mode; modules of a net in training mode that are themselves in evaluation mode stay so.
@@ -61,16 +62,18 @@ def export(
         (image, label). Shapes and dtypes matter, the values do not.
     loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
         the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
-        net(batch["image"]) and batch["label"].
+        net(batch["image"]) and batch["label"]. Several such functions by name, {"critic": …, "generator": …}: each is
+        lowered by the optimizers whose `losses` in the config name it. What a loss switches off in the net by
+        requires_grad_(False) gets no gradient of it.
     outputs: a function of the net and the batch, for validation and prediction: a tensor, which is called `logits`, or
         several by name. None: `logits` where loss is None, else losses alone.
-    amp: "bf16" or "fp16": torch.autocast around both functions. "fp16" needs a GPU to be of use.
+    amp: "bf16" or "fp16": torch.autocast around these functions. "fp16" needs a GPU to be of use.
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.
 
-    Both functions are called once, and what torch computes in them is kept: an `if` or a `for` of Python goes in every
-    step as it went for the example. Compilation takes about a minute. It needs torch 2.11, whose version has to be the
-    program's, and a C++ compiler.
+    These functions run while the graphs are made, and what torch computes in them is kept: an `if` or a `for` of Python
+    goes in every step as it went for the example. Compilation takes about a minute. It needs torch 2.11, whose version
+    has to be the program's, and a C++ compiler.
     Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
     """
     check_torch()

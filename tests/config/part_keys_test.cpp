@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;
@@ -57,12 +58,13 @@ TEST_CASE("a key of another optimizer, loss or hook is an error that names those
                 "a.toml:5:1: hook.0.file: the hook 'norms' has no such key", "it is a key of the hook stop_file");
 }
 
-TEST_CASE("net.package chooses its net and loss, in place of what an earlier source says") {
+TEST_CASE("net.package chooses its net, loss and step, in place of what an earlier source says") {
   const auto config = loaded(mlp + "hidden = [8]\n", {parse_set("net.package=net.pt2")});
   CHECK(config.table("net").text("name") == "package");
   CHECK(config.table("net").text("package") == "net.pt2");
   CHECK(!config.table("net").boolean("channels_last"));
   CHECK(config.table("loss").text("name") == "output");
+  CHECK(config.table("step").text("name") == "package");
   const std::string package = letters + "[net]\npackage = \"net.pt2\"\n";
   CHECK(loaded(package, {parse_set("net.name=lenet")}).table("net").text("name") == "lenet");
   check_refused(mlp + "package = \"net.pt2\"\n",
@@ -151,7 +153,7 @@ TEST_CASE(
 
 TEST_CASE("a name that no part has is refused at its place, with the known ones") {
   check_refused(letters + "[step]\nname = \"gann\"\n", "a.toml:4:1: step.name: no training step is called 'gann'",
-                "did you mean 'gan'? known: gan, supervised");
+                "did you mean 'gan'? known: gan, package, supervised");
   const auto net = refusal(letters + "[net]\nname = \"mlpp\"\n");
   CHECK(net.message == "a.toml:4:1: net.name: no net is called 'mlpp'");
   CHECK(net.hint.starts_with("did you mean 'mlp'? known: cornernet, cornernet_saccade, "));
@@ -163,7 +165,7 @@ TEST_CASE("a name that no part has is refused at its place, with the known ones"
     CHECK(refusal(letters + table + "\nname = \"nosuch\"\n").message ==
           "a.toml:4:1: " + message + " is called 'nosuch'");
   for (const std::string table : {"hook", "metric"})
-    CHECK(refusal(letters + "[[" + table + "]]\nlabel = \"x\"\n")
+    CHECK(refusal(concat(letters, "[[", table, "]]\nlabel = \"x\"\n"))
               .message.starts_with("a.toml:3:1: " + table + ".0.name: must be given"));
 }
 

@@ -97,10 +97,9 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
   CHECK(losses.at("loss").item<double>() == 2.5);
   losses.at("loss").backward();
   CHECK(given.grad().item<double>() == 1);
-  CHECK_THROWS_WITH_AS(
-      (*own)({{"logits", logits}}, batch),
-      "loss output: the net gives no 'loss'; a package does, and a script whose forward returns a dict with one",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS((*own)({{"logits", logits}}, batch),
+                       "loss output: the net gives no 'loss'; a script does whose forward returns a dict with one",
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS((*own)({{"loss", logits}}, batch),
                        "loss output: the net's 'loss' has shape [2, 3], expected one number", std::invalid_argument);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "nets/models/net.h"
+#include "nets/package/compiled_net.h"
 #include "tests/support/packages.h"
 #include "tests/support/parts.h"
 
@@ -26,10 +27,14 @@ NamedTensors package_batch(std::int64_t rows) {
   return {{"image", at::randn({rows, 3, 16, 16})}, {"label", at::randint(6, {rows}, at::kLong)}};
 }
 
+NamedTensors losses_of_package(Net& net, const NamedTensors& batch, const std::string& loss = "loss") {
+  return dynamic_cast<CompiledNet&>(net).loss_of(loss, batch);
+}
+
 /// The gradients of `factor` times the loss, of those parameters that have one, for draws of one seed.
 NamedTensors package_gradients(Net& net, const NamedTensors& batch, double factor = 1) {
   torch::manual_seed(9);
-  const at::Tensor loss = net.forward(batch).at("loss") * factor;
+  const at::Tensor loss = losses_of_package(net, batch).at("loss") * factor;
   for (const auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
   loss.backward();
   NamedTensors all;
@@ -108,9 +113,54 @@ TEST_CASE("gradients of a package that are one tensor add up for each parameter 
   const NamedTensors batch = package_batch(8);
   const auto once = package_gradients(*net, batch);
   torch::manual_seed(9);
-  net->forward(batch).at("loss").backward();
+  losses_of_package(*net, batch).at("loss").backward();
   for (const auto& [name, parameter] : net->parameters()) {
     CHECK(parameter.grad().defined() == (name != "scale"));
     if (name.starts_with("biases") || name == "fc.bias") CHECK(at::allclose(parameter.grad(), once.at(name) * 2));
   }
+}
+
+TEST_CASE("each loss of a package has the gradients of its own part, and in eval mode all are there at once") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const auto net = load_package(*packages / "two.pt2");
+  auto& compiled = dynamic_cast<CompiledNet&>(*net);
+  const std::vector<std::string> both{"head", "critic"};
+  CHECK(compiled.losses() == both);
+  CHECK(compiled.scalars_of("head").empty());
+  CHECK(compiled.scalars_of("critic") == std::vector<std::string>{"gap"});
+  const NamedTensors batch = package_batch(8);
+  NamedTensors values;
+  for (const std::string& loss : compiled.losses()) {
+    for (const auto& [name, parameter] : net->parameters()) parameter.mutable_grad().reset();
+    const NamedTensors made = losses_of_package(*net, batch, loss);
+    made.at(loss).backward();
+    for (const auto& [name, parameter] : net->parameters()) CHECK(parameter.grad().defined() == name.starts_with(loss));
+    values.add(loss, made.at(loss).detach());
+  }
+  net->train(false);
+  const NamedTensors all = losses_of_package(*net, batch, "head");
+  for (const auto& [name, value] : values) CHECK(at::allclose(all.at(name), value, 1e-5, 1e-6));
+  CHECK(all.at("logits").sizes() == at::IntArrayRef({8, 6}));
+}
+
+TEST_CASE("a label that the graph would end the process for is named, in training and in evaluation") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const auto net = load_package(*packages / "plain.pt2");
+  const NamedTensors batch = package_batch(8);
+  const auto with_label = [&](std::int64_t value) {
+    NamedTensors changed = batch;
+    changed.set("label", batch.at("label").clone());
+    changed.at("label")[5] = value;
+    return changed;
+  };
+  for (const std::int64_t value : {6, -1}) {
+    const std::string said = "'label' of row 5 of the batch has the value " + std::to_string(value) +
+                             ", and the graph takes 0 to 5, or -100";
+    CHECK_THROWS_WITH_AS(losses_of_package(*net, with_label(value)), doctest::Contains(said.c_str()),
+                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(net->forward(with_label(value)), doctest::Contains(said.c_str()), std::invalid_argument);
+  }
+  CHECK(at::isfinite(losses_of_package(*net, with_label(-100)).at("loss")).item<bool>());
 }

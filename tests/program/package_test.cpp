@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "sampling/codecs/encode.h"
+#include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/program/refusals.h"
 #include "tests/support/packages.h"
@@ -72,6 +74,7 @@ TEST_CASE("a package trains, is killed and resumed, validated, tested, and its w
   const auto tested = place.run({"test", "whole", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
   CHECK(nlohmann::json::parse(tested.out).at("loss") == val.back().at("loss"));
+  REQUIRE_EXIT(place.run({"test", "whole", "--iter", "60", "--set", "val.flip=true"}), 0);
   CHECK_PRINTS(place.run({"info", "tiny.toml"}), "net.pt2: 2,040 parameters in 9 tensors, 8.16 kB; 6 frozen");
   REQUIRE_EXIT(place.run({"plan", "tiny.toml"}), 0);
   REQUIRE_EXIT(place.run({"replay", "whole", "--iter", "5", "--loss", "--out", "batch"}), 0);
@@ -124,6 +127,41 @@ TEST_CASE("a package in one process and in two learns the same") {
   CHECK(difference(place, "world1", "world2") < 1e-5);
 }
 
+TEST_CASE(
+    "a package with two losses has an optimizer for each, is killed and resumed, and learns so in two processes") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const PackageRun place(*packages / "two.pt2");
+  check_not_begun(place, place.train(), {"optim.losses: no optimizer lowers 'critic'", "the step has: head, critic"});
+  std::string both = read_text(place.path("tiny.toml"));
+  const std::string one = "[optim]\nlr = 0.05\nmomentum = 0.9\n";
+  both.replace(both.find(one), one.size(), R"([[optim]]
+label = "head"
+lr = 0.05
+momentum = 0.9
+params = "^head"
+losses = ["head"]
+[[optim]]
+label = "critic"
+name = "adam"
+lr = 1e-3
+params = "^critic"
+losses = ["critic"]
+every = 2
+)");
+  place.folder().write("tiny.toml", both);
+
+  REQUIRE_EXIT(place.train({"--run-dir", "whole"}), 0);
+  CHECK(end_of_killed(place, {}, {15, 35}) == end_of(place.path("whole")));
+  const auto train = metrics_of(place.path("whole"), "train"), val = metrics_of(place.path("whole"), "val");
+  CHECK(train.back().at("loss.head").get<double>() < train.front().at("loss.head").get<double>());
+  CHECK(train.front().at("gap").is_null());  // of iteration 5, when the critic rests
+  CHECK(train.back().at("gap").is_number());
+  CHECK(val.back().at("loss").is_number());
+  REQUIRE_EXIT(place.train({"--run-dir", "two", "--distributed", "--world-size", "2"}), 0);
+  CHECK(difference(place, "whole", "two") < 1e-5);
+}
+
 TEST_CASE("no Python library is in a process that trains a package") {
   const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);
@@ -147,7 +185,7 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
     check_not_begun(place, place.train(words), texts);
   };
   const std::string anew = "make it anew: python -m flowtrain export full.pt2 -o full.pt2";
-  refused({"version=2"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 2, and this flowtrain reads"});
+  refused({"version=1"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 1, and this flowtrain reads"});
   refused({"torch=\"2.10.0\""}, {"torch 2.10.0 has compiled it, and this is LibTorch", anew});
   refused({"instruction_set=\"AVX1024\""}, {"its code needs a CPU with AVX1024, and this one has", anew});
   refused({"device=\"cuda\""}, {"it was compiled for cuda, and the net runs on cpu", anew});
@@ -158,12 +196,15 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
           {"'image' of the batch has shape [16, 3, 16, 16], and the graph takes [any, 3, 32, 32]"});
   refused({"inputs.0.shape=[8,3,16,16]"}, {"has shape [16, 3, 16, 16], and the graph takes [8, 3, 16, 16]"});
   refused({"command="}, {"its flowtrain.json is damaged", "'command'"});
-  refused({"train.outputs.0.kind=\"metric\""}, {"the graph 'train' has 0 outputs of kind 'loss', expected 1"});
-  refused({"train.parameters.0=\"gone\"", "train.outputs.2.of=\"gone\""}, {"lacks the tensor 'gone'"});
+  refused({"train.0.outputs.0.kind=\"metric\""}, {"the graph 'train_loss' has 0 outputs of kind 'loss', expected 1"});
+  refused({"eval.outputs.0.name=\"other\""}, {"the evaluation graph does not give the loss 'loss'"});
+  refused({"train=[]"}, {"it has no training graph"});
+  refused({"train.0.parameters.0=\"gone\"", "train.0.outputs.2.of=\"gone\""}, {"lacks the tensor 'gone'"});
   refused({"-extra/"}, {"it has no extra/flowtrain.json"});
   refused({"-data/aotinductor/eval/"}, {"it has no compiled graph 'eval'"});
-  refused({"eval.outputs.2.shape=[-1,5]"}, {"its net tells 5 classes apart, and the data set has 6"});
+  refused({"inputs.1.values.end=5"}, {"its net tells 5 classes apart, and the data set has 6"});
   refused({}, {"loss.name: net.package is given too (tiny.toml:14:1)"}, {"--set", "loss.name=mse"});
+  refused({}, {"optim.losses: the step has no loss 'critic'", "known: loss"}, {"--set", "optim.losses=[\"critic\"]"});
   refused({}, {"val.amp is \"bf16\": leave val.amp out"}, {"--set", "val.amp=bf16"});
   refused({}, {"[batch_augment] mixes labels"}, {"--set", "batch_augment.mixup=0.2"});
   refused({}, {"net.package: package other.pt2: no such file"}, {"--set", "net.package=other.pt2"});
@@ -198,6 +239,13 @@ TEST_CASE("a package for one number of rows trains with such batches, and is not
   check_not_begun(place, place.train({"--set", "data.val_samples=40"}), {message});
   check_not_begun(place, place.train({"--set", "loader.last_batch=pad", "--set", "data.val_samples=48"}), {message});
   REQUIRE_EXIT(place.train({"--set", "data.val_samples=48", "--run-dir", "whole"}), 0);
+  // A prediction fills up its last batch.
+  for (int number = 0; number < 3; ++number)
+    place.folder().write("pictures/" + std::to_string(number) + ".png",
+                         text_of(encode_png(noise_picture(16, 16, 3).view())));
+  const auto predicted = place.run({"predict", "whole", "pictures", "--jsonl"});
+  REQUIRE_EXIT(predicted, 0);
+  CHECK(times_in(predicted.out, ".png") == 3);
 }
 
 TEST_CASE("a search for NaN in a package names the graph, and what the compiled graph cannot tell is said") {

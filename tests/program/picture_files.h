@@ -6,10 +6,14 @@
 
 namespace flowtrain {
 
+/// A file's content, as TempFolder::write() takes it.
+inline std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// 24 JPEGs of two classes in `folder`/pictures/{train,val}; of one training picture only the first half is there.
 inline void write_pictures(const TempFolder& folder) {
-  const auto jpeg = encode_jpeg(gradient_picture(24, 24, 3));
-  const std::string whole(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+  const std::string whole = text_of(encode_jpeg(gradient_picture(24, 24, 3)));
   for (const std::string split : {"train", "val"})
     for (int i = 0; i < 24; ++i) {
       const bool torn = split == "train" && i == 5;

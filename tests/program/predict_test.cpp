@@ -19,10 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// A noisy JPEG, whose size is its number's own.
 std::string jpeg_of(int number) { return text_of(encode_jpeg(noise_picture(20 + number, 31 + 2 * number, 3))); }
 

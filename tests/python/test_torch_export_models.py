@@ -9,9 +9,10 @@ import torch
 from flowtrain._export import cross_entropy
 from flowtrain._export._command import named_model, parser
 from flowtrain._export._graphs import evaluation_graph, training_graph
+from flowtrain._export._indices import Values, index_values
 from flowtrain._export._tracing import State
 from torch import nn
-from torch.nn.functional import softplus
+from torch.nn.functional import cross_entropy as cross_entropy_of
 
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
 GPT2 = ("hf:gpt2 --length 12 --set n_layer=1 --set n_embd=16 --set n_head=2 --set vocab_size=31 --set resid_pdrop=0.0 "
@@ -25,6 +26,7 @@ MODELS = {
     "transformers, tied": GPT2,
     "transformers, masked": BERT,
 }
+IN_BF16 = ["torchvision", "timm, attention", "transformers, tied"]
 LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "hf": "transformers"}
 
 
@@ -41,12 +43,12 @@ def traced(words, amp):
     loss = model.loss or cross_entropy
     outputs = model.outputs or (lambda net, batch: net(batch["image"]))
     state = State.of(model.net)
-    graphs = (training_graph(model.net, state, batch(4), loss, amp, True),
-              evaluation_graph(model.net, state, batch(4), loss, outputs, amp, True))
+    graphs = (training_graph(model.net, state, batch(4), "loss", loss, amp, True),
+              evaluation_graph(model.net, state, batch(4), {"loss": loss}, outputs, amp, True))
     return model.net, loss, outputs, batch(7), graphs
 
 
-@pytest.mark.parametrize("name, amp", [*((name, None) for name in MODELS), ("transformers, tied", "bf16")])
+@pytest.mark.parametrize("name, amp", [*((name, None) for name in MODELS), *((name, "bf16") for name in IN_BF16)])
 def test_the_graph_is_the_net(name, amp):
     net, loss, outputs, batch, (training, evaluation) = traced(MODELS[name], amp)
     with torch.autocast("cpu", torch.bfloat16, enabled=amp is not None):
@@ -65,12 +67,40 @@ def test_the_graph_is_the_net(name, amp):
         assert torch.equal(gradient, parameters[each].grad), each
 
 
+def look_up(net, batch):
+    """Indices by all ways, some of which cannot be told: values of a part of the field, or of what was computed."""
+    rows = torch.arange(batch["image"].shape[0])
+    logits = net(batch["image"])
+    return {"all": logits[rows, batch["class"]].mean() + logits.gather(1, batch["near"].view(-1, 1)).mean()
+            + cross_entropy_of(logits, batch["target"], ignore_index=7), "part": logits[:, batch["pairs"][:, 0]].mean()}
+
+
+def test_values_of_indices_are_told():
+    net = nn.Linear(3, 5)
+    batch = {"image": torch.rand(4, 3), "pairs": torch.zeros(4, 2, dtype=torch.int64),
+             **{name: torch.zeros(4, dtype=torch.int64) for name in ("class", "near", "target")}}
+    program = training_graph(net, State.of(net), batch, "loss", look_up, None, True).program
+    told = {name: index_values(program, place) for place, name in enumerate(batch)}
+    assert told == {"image": None, "pairs": None, "class": Values(-5, 5, None), "near": Values(0, 5, None),
+                    "target": Values(0, 5, 7)}
+    assert Values(0, 5, 7).both(Values(-3, 9, 7)) == Values(0, 5, 7) and Values(0, 5, 7).both(None).ignored == 7
+    assert Values(0, 5, 7).both(Values(0, 4, None)) == Values(0, 4, None)
+
+
+@pytest.mark.parametrize("name, field, values", [
+    ("timm", "label", Values(0, 5, -100)), ("transformers, tied", "tokens", Values(0, 31, None)),
+    ("transformers, masked", "tokens", Values(0, 31, None)), ("transformers, masked", "target", Values(0, 31, -100))])
+def test_values_of_labels_and_tokens_are_told(name, field, values):
+    *_, batch, (training, _) = traced(MODELS[name], None)
+    assert index_values(training.program, list(batch).index(field)) == values
+
+
 def test_layers_in_evaluation_mode_stay_so():
     net = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.BatchNorm1d(5))
     batch = {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
     net[1].eval()
-    graph = training_graph(net, State.of(net), batch, cross_entropy, None, True)
-    assert graph.counters == ["2.num_batches_tracked"] and net[2].training and not net[1].training
+    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, None, True)
+    assert graph.metadata["counters"] == ["2.num_batches_tracked"] and net[2].training and not net[1].training
     changed = graph.program.graph_signature.buffers_to_mutate.values()
     assert sorted(changed) == ["2.running_mean", "2.running_var"]
 
@@ -79,15 +109,16 @@ def test_the_example_of_an_own_net():
     """What examples/own_net.py exports; its dropout draws."""
     example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/own_net.py"))
     net, batch = example["ConvMixer"](6), {"image": torch.rand(4, 3, 32, 32), "label": torch.arange(4)}
-    graph = training_graph(net, State.of(net), batch, example["loss"], None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", example["loss"], None, True)
     names = [output["name"] for output in graph.metadata["outputs"]]
     assert names == ["loss", "correct", *(name for name, _ in net.named_parameters())]
-    assert len(graph.counters) == 9
+    assert len(graph.metadata["counters"]) == 9
 
 
 def test_the_factor_of_fp16_scales_gradients_alone():
     net, batch = nn.Linear(3, 5), {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
-    run = training_graph(net, State.of(net), batch, cross_entropy, "fp16", True).program.module(check_guards=False)
+    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, "fp16", True)
+    run = graph.program.module(check_guards=False)
     one, thousand = (run(*batch.values(), torch.tensor(factor)) for factor in (1.0, 1024.0))
     assert torch.equal(one[0], thousand[0])
     torch.testing.assert_close(one[1] * 1024, thousand[1], rtol=1e-2, atol=1e-2)
@@ -102,7 +133,7 @@ def test_a_loss_may_take_gradients_of_its_own():
         slope, = torch.autograd.grad(net(image).sum(), image, create_graph=True)
         return {"penalty": (slope.norm(dim=1) - 1).square().mean(), "score": net(image).mean()}
 
-    graph = training_graph(net, State.of(net), batch, loss, None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", loss, None, True)
     values = graph.program.module(check_guards=False)(torch.rand(6, 3, generator=torch.Generator().manual_seed(1)))
     expected = loss(net, {"image": torch.rand(6, 3, generator=torch.Generator().manual_seed(1))})
     sum(expected.values()).backward()
@@ -114,25 +145,28 @@ def test_a_loss_may_take_gradients_of_its_own():
 
 
 def test_parts_of_a_net_have_losses_of_their_own():
-    """A generator and a critic in one package, as docs/any_model.md says."""
-    net = nn.ModuleDict({"generator": nn.Linear(2, 3), "critic": nn.Linear(3, 1)})
-    batch = {"image": torch.rand(4, 3), "noise": torch.rand(4, 2)}
-
-    def critic_loss(net, batch):
-        fake = net["generator"](batch["noise"]).detach()
-        return softplus(net["critic"](fake)).mean() + softplus(-net["critic"](batch["image"])).mean()
-
-    def generator_loss(net, batch):
-        still = {name: tensor.detach() for name, tensor in net["critic"].named_parameters()}
-        return softplus(-torch.func.functional_call(net["critic"], still, net["generator"](batch["noise"]))).mean()
-
-    def loss(net, batch):
-        return {"critic": critic_loss(net, batch), "generator": generator_loss(net, batch)}
-
-    graph = training_graph(net, State.of(net), batch, loss, None, True)
-    values = graph.program.module(check_guards=False)(*batch.values())
-    gradients = dict(zip([output["of"] for output in graph.metadata["outputs"]], values))
-    for part, function in (("critic", critic_loss), ("generator", generator_loss)):
-        own = torch.autograd.grad(function(net, batch), net[part].parameters())
-        for name, expected in zip(("weight", "bias"), own):
-            torch.testing.assert_close(gradients[f"{part}.{name}"], expected)
+    """A generator and a discriminator: what examples/own_gan.py exports."""
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/own_gan.py"))
+    net, batch = example["Gan"](), {"image": torch.rand(4, 3, 32, 32)}
+    state = State.of(net)
+    losses = {part: example[f"{part}_loss"] for part in ("discriminator", "generator")}
+    for part, loss in losses.items():
+        graph = training_graph(net, state, batch, part, loss, None, True)
+        assert all(parameter.requires_grad for parameter in net.parameters())
+        assert graph.metadata["name"] == f"train_{part}" and graph.metadata["outputs"][0]["name"] == part
+        assert graph.metadata["counters"] == ["generator.2.1.num_batches_tracked", "generator.3.1.num_batches_tracked"]
+        own = dict(getattr(net, part).named_parameters(prefix=part))
+        torch.manual_seed(5)
+        values = graph.program.module(check_guards=False)(*batch.values())
+        gradients = {output["of"]: value for output, value in zip(graph.metadata["outputs"], values) if output["of"]}
+        assert gradients.keys() == own.keys()
+        torch.manual_seed(5)
+        expected = loss(net, batch)
+        expected = expected["loss"] if part == "discriminator" else expected
+        net.requires_grad_()
+        assert torch.equal(values[0], expected)
+        for name, gradient in zip(own, torch.autograd.grad(expected, own.values())):
+            assert torch.equal(gradients[name], gradient)
+    outputs = evaluation_graph(net, state, batch, losses, None, None, True).metadata["outputs"]
+    assert [(output["name"], output["kind"]) for output in outputs] == [
+        ("discriminator", "loss"), ("real", "metric"), ("fake", "metric"), ("generator", "loss")]

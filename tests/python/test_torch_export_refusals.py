@@ -62,6 +62,17 @@ CASES = {
     "whole numbers": (nn.Linear(3, 6), {"loss": lambda net, batch: batch["label"].sum()}, "is torch.int64: exp"),
     "no loss": (nn.Linear(3, 6), {"loss": lambda net, batch: {}}, "loss returned no loss"),
     "detached": (nn.Linear(3, 6), {"loss": lambda net, batch: classify(net, batch).detach()}, "does not depend"),
+    "one of two detached": (nn.Linear(3, 6), {"loss": {"one": classify, "two": lambda net, batch: classify(
+        net, batch).detach()}}, "the loss 'two' does not depend on a parameter"),
+    "losses without functions": (nn.Linear(3, 6), {"loss": {"one": 1.0}}, "the loss 'one' is a float: expected a func"),
+    "a loss's name": (nn.Linear(3, 6), {"loss": {"one/two": classify}}, "the loss 'one/two': a name has letters"),
+    "no losses": (nn.Linear(3, 6), {"loss": {}}, "loss is empty: expected a function"),
+    "losses that show the same": (nn.Linear(3, 6), {"loss": {name: lambda net, batch: {
+        "loss": classify(net, batch), "twice": classify(net, batch)} for name in ("one", "two")}},
+                                  "the loss 'two' returned 'twice', which another loss has or is"),
+    "a loss that shows another": (nn.Linear(3, 6), {"loss": {"one": lambda net, batch: {
+        "loss": classify(net, batch), "two": classify(net, batch)}, "two": classify}},
+                                  "the loss 'one' returned 'two', which another loss has or is"),
     "frozen": (nn.Linear(3, 6).requires_grad_(False), {}, "does not depend on a parameter that is trained"),
     "branches": (Branches(3, 6), {}, r"from a tensor's values at .*test_torch_export_refusals.py:\d+ .*torch.where"),
     "an input that is changed": (ChangesInput(3, 6), {}, r"changes its input in place.*clone\(\)"),

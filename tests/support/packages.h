@@ -45,7 +45,7 @@ inline std::optional<std::filesystem::path> made_packages(const std::string& tor
   ::flock(lock, LOCK_EX);
   constexpr int no_torch = 77;
   int code = 0;
-  if (!fs::exists(folder / "full.pt2")) code = run_python("make_package.py", {folder.string(), torch_version});
+  if (!fs::exists(folder / "two.pt2")) code = run_python("make_package.py", {folder.string(), torch_version});
   ::close(lock);
   if (code == no_torch) return std::nullopt;
   if (code != 0) throw std::runtime_error("make_package.py ended with exit code " + std::to_string(code));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,15 @@ from flowtrain._export._package import Package, check_path, write_package
 from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
 
+#: A function of the net and the batch: a tensor without dimensions, or several by name.
+Loss = Callable[[nn.Module, "dict[str, Tensor]"], Any]
+
 
 def export_package(
     net: nn.Module,
     path: str | os.PathLike[str],
     example: Mapping[str, Any] | Sequence[Any],
-    loss: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    loss: Loss | Mapping[str, Loss] | None = None,
     outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
     *,
     amp: str | None = None,
@@ -43,13 +47,28 @@ def export_package(
             raise ExportError(f"example has the fields {', '.join(batch)}; cross-entropy, the default, is of image and "
                               "label: give loss=, a function of the net and the batch")
         loss, outputs = cross_entropy, outputs or _logits
+    losses = _named_losses(loss)
     state = State.of(net)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
         write_package(path, Package(
-            training_graph(net, state, batch, loss, amp, dynamic_batch),
-            evaluation_graph(net, state, batch, loss, outputs, amp, dynamic_batch),
+            [training_graph(net, state, batch, name, function, amp, dynamic_batch)
+             for name, function in losses.items()],
+            evaluation_graph(net, state, batch, losses, outputs, amp, dynamic_batch),
             state, batch, amp, dynamic_batch, command))
+
+
+def _named_losses(loss: Loss | Mapping[str, Loss]) -> dict[str, Loss]:
+    losses = dict(loss) if isinstance(loss, Mapping) else {"loss": loss}
+    if not losses:
+        raise ExportError("loss is empty: expected a function of the net and the batch, or several by name")
+    for name, function in losses.items():
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name, re.ASCII):
+            raise ExportError(f"the loss {name!r}: a name has letters, digits and _, and begins with a letter")
+        if not callable(function):
+            kind = type(function).__name__
+            raise ExportError(f"the loss {name!r} is a {kind}: expected a function of the net and the batch")
+    return losses
 
 
 def _device(net: nn.Module, wish: str | torch.device | None) -> torch.device:

@@ -25,8 +25,7 @@ class Graph:
     """A traced graph, with what the engine has to know of it."""
 
     program: torch.export.ExportedProgram
-    metadata: dict[str, Any]  #: "parameters", "buffers", "constants", "outputs", …: as in flowtrain.json
-    counters: list[str]
+    metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
 
 
 class _Losses(nn.Module):
@@ -42,13 +41,15 @@ class _Losses(nn.Module):
 
 
 def training_graph(
-    net: nn.Module, state: State, example: Batch, loss: Losses, amp: str | None, dynamic_batch: bool
+    net: nn.Module, state: State, example: Batch, name: str, loss: Losses, amp: str | None, dynamic_batch: bool
 ) -> Graph:
-    """Losses and the gradients of the first of them: (loss, metrics…, gradients…), of the net in training mode.
+    """A loss, what it shows beside itself, and its gradients, of the net in training mode: (loss, metrics…,
+    gradients…).
 
     With amp="fp16" the last argument is the factor by which gradients are scaled (f32, no dimension).
     """
     call = _Losses(net, loss)
+    which = "" if name == "loss" else f" {name!r}"
     trained = [name for name, tensor in net.named_parameters() if tensor.requires_grad]
     outputs: list[dict[str, Any]] = []
 
@@ -56,16 +57,19 @@ def training_graph(
         values, inputs = _named(state, arguments)
         parameters = {name: values[name].requires_grad_() for name in trained}
         with _autocast(next(iter(example.values())).device, amp):
-            named = _losses(_call(call, values, dict(zip(example, inputs))))
-        total = next(iter(named.values()))
+            named = _losses(name, _call(call, values, dict(zip(example, inputs))))
+        total = named[name]
         if not total.requires_grad:
-            raise ExportError("the loss does not depend on a parameter that is trained: see requires_grad, detach()")
+            raise ExportError(f"the loss{which} does not depend on a parameter that is trained: see requires_grad, "
+                              "detach()")
         scaled = total * inputs[-1] if amp == "fp16" else total
+        # A loss may have switched some off, as in net.critic.requires_grad_(False).
+        parameters = {key: parameter for key, parameter in parameters.items() if parameter.requires_grad}
         gradients = torch.autograd.grad(scaled, list(parameters.values()), allow_unused=True)
         reached = {name: gradient for name, gradient in zip(parameters, gradients) if gradient is not None}
-        for name, gradient in reached.items():
+        for parameter, gradient in reached.items():
             if gradient.layout != torch.strided:
-                raise ExportError(f"the gradient of {name} is sparse: build the layer with sparse=False")
+                raise ExportError(f"the gradient of {parameter} is sparse: build the layer with sparse=False")
         outputs.clear()
         outputs.extend({"name": name, "kind": "metric", "of": None} for name in named)
         outputs[0]["kind"] = "loss"
@@ -76,43 +80,46 @@ def training_graph(
     if amp == "fp16":
         inputs.append(torch.ones((), device=inputs[0].device))
     with _mode(net, training=True):
-        graph, counters = traced("training", step, state, inputs, dynamic_batch)
+        graph, counters = traced(f"train_{name}", step, state, inputs, dynamic_batch)
     program = exported_program(graph, inputs, dynamic_batch)
-    return Graph(program, tensors_read(program, state) | {"outputs": outputs}, counters)
+    return Graph(program, {"name": f"train_{name}"} | tensors_read(program, state)
+                 | {"counters": counters, "outputs": outputs})
 
 
 def evaluation_graph(
-    net: nn.Module, state: State, example: Batch, loss: Losses, outputs: Losses | None, amp: str | None,
-    dynamic_batch: bool,
+    net: nn.Module, state: State, example: Batch, losses: Mapping[str, Losses], outputs: Losses | None,
+    amp: str | None, dynamic_batch: bool,
 ) -> Graph:
-    """Losses and outputs, of the net in evaluation mode: (loss, metrics…, outputs…)."""
-    losses, results = _Losses(net, loss), _Losses(net, outputs or (lambda net, batch: {}))
+    """Losses, what they show beside themselves, and outputs, of the net in evaluation mode: (losses and metrics…,
+    outputs…)."""
+    calls = {name: _Losses(net, loss) for name, loss in losses.items()}
+    results = _Losses(net, outputs or (lambda net, batch: {}))
     described: list[dict[str, Any]] = []
 
     def evaluate(*arguments: Tensor) -> list[Tensor]:
         values, inputs = _named(state, arguments)
         batch = dict(zip(example, inputs))
+        named: dict[str, Tensor] = {}
         with torch.no_grad(), _autocast(inputs[0].device, amp):
-            named = _losses(_call(losses, values, batch))
+            for name, call in calls.items():
+                told = _losses(name, _call(call, values, batch))
+                for twice in (losses.keys() & told.keys()) - {name} | named.keys() & told.keys():
+                    raise ExportError(f"the loss {name!r} returned {twice!r}, which another loss has or is: name it "
+                                      "otherwise")
+                named |= told
             shown = _outputs(_call(results, values, batch), named)
         described.clear()
-        described.extend({"name": name, "kind": "metric"} for name in named)
-        described[0]["kind"] = "loss"
-        described.extend({"name": name, "kind": "output", "shape": _shape(value)} for name, value in shown.items())
+        described.extend({"name": name, "kind": "loss" if name in losses else "metric"} for name in named)
+        described.extend({"name": name, "kind": "output"} for name in shown)
         return [*named.values(), *shown.values()]
 
     inputs = list(example.values())
     with _mode(net, training=False):
-        graph, _ = traced("evaluation", evaluate, state, inputs, dynamic_batch)
+        graph, _ = traced("eval", evaluate, state, inputs, dynamic_batch)
     # The net is called for the losses, and for the outputs. Not before the program is functional: where a tensor is
     # changed in place, equal expressions are not one value.
     program = _torch.without_repetition(exported_program(graph, inputs, dynamic_batch))
-    return Graph(program, tensors_read(program, state) | {"outputs": described}, [])
-
-
-def _shape(tensor: Tensor) -> list[int]:
-    """-1 for sizes that follow from the number of rows."""
-    return [-1 if isinstance(size, torch.SymInt) else size for size in tensor.shape]
+    return Graph(program, {"name": "eval"} | tensors_read(program, state) | {"counters": [], "outputs": described})
 
 
 def _named(state: State, arguments: tuple[Tensor, ...]) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
@@ -148,13 +155,14 @@ def _mode(net: nn.Module, training: bool) -> Iterator[None]:
             module.training = was
 
 
-def _losses(result: Any) -> dict[str, Tensor]:
-    """The named losses, the optimized one first: `loss`, which is the sum of the others where no loss has that name."""
+def _losses(name: str, result: Any) -> dict[str, Tensor]:
+    """What the function of the loss `name` returned: that loss first, which is its `loss`, or the sum of all where none
+    has that name; then what it shows beside."""
     named = dict(result) if isinstance(result, Mapping) else {"loss": result}
     if not named:
         raise ExportError("loss returned no loss: expected a tensor, or tensors by name")
-    for name, value in named.items():
-        what = f"the loss {name!r}" if isinstance(result, Mapping) else "what loss returned"
+    for key, value in named.items():
+        what = f"the loss {key!r}" if isinstance(result, Mapping) else "what loss returned"
         if not isinstance(value, Tensor):
             kind = type(value).__name__
             raise ExportError(f"{what} is a {kind}: expected a tensor without dimensions, or several by name")
@@ -164,7 +172,9 @@ def _losses(result: Any) -> dict[str, Tensor]:
         if not value.is_floating_point():
             raise ExportError(f"{what} is {value.dtype}: expected a floating-point number")
     total = named.pop("loss") if "loss" in named else sum(named.values())
-    return {"loss": total.float()} | {name: value.float() for name, value in named.items()}
+    if name in named:
+        raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: name it otherwise")
+    return {name: total.float()} | {key: value.float() for key, value in named.items()}
 
 
 def _outputs(result: Any, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,7 +1,8 @@
-"""The file net.pt2: torch's archive of both graphs, compiled, with weights and metadata for the native program."""
+"""The file net.pt2: torch's archive of all graphs, compiled, with weights and metadata for the native program."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shlex
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from flowtrain._export import _torch
 from flowtrain._export._graphs import Graph
+from flowtrain._export._indices import index_values
 from flowtrain._export._tracing import State
 from flowtrain._safetensors import tensors_from, tensors_to_bytes
 from flowtrain.export import ExportError
@@ -27,7 +29,7 @@ _WEIGHTS = "weights.safetensors"
 class Package:
     """What a file is written from."""
 
-    training: Graph
+    training: list[Graph]  #: one for each loss
     evaluation: Graph
     state: State
     example: dict[str, Tensor]
@@ -37,26 +39,27 @@ class Package:
 
 
 def write_package(path: str | os.PathLike[str], package: Package) -> None:
-    """Compiles both graphs and writes the file: as a whole, or not at all."""
+    """Compiles all graphs and writes the file: as a whole, or not at all."""
     first = next(iter(package.example.values()))
+    graphs = [*package.training, package.evaluation]
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
-         "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]]}
-        for name, tensor in package.example.items()
+         "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]],
+         "values": _values(graphs, place)}
+        for place, (name, tensor) in enumerate(package.example.items())
     ]
     metadata = {
-        "version": 1,
+        "version": 2,
         "torch": _torch_version(),
         "device": first.device.type,
         "instruction_set": _torch.instruction_set(first.device),
         "amp": package.amp,
         "command": package.command or _again(path),
         "inputs": inputs,
-        "train": package.training.metadata,
+        "train": [graph.metadata for graph in package.training],
         "eval": package.evaluation.metadata,
-        "counters": package.training.counters,
     }
-    programs = {"train": package.training.program, "eval": package.evaluation.program}
+    programs = {graph.metadata["name"]: graph.program for graph in graphs}
     weights = {**package.state.parameters, **package.state.buffers}
     for program in programs.values():
         weights |= {name: tensor.detach() for name, tensor in program.state_dict.items() if name not in weights}
@@ -65,6 +68,15 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
     except ValueError as error:
         raise ExportError(str(error)) from None
     _write(path, programs, metadata, content)
+
+
+def _values(graphs: list[Graph], place: int) -> dict[str, int | None] | None:
+    """What a field may have, as flowtrain.json says it; None: anything."""
+    values = None
+    for graph in graphs:
+        found = index_values(graph.program, place)
+        values = found.both(values) if found else values
+    return dataclasses.asdict(values) if values else None
 
 
 def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:

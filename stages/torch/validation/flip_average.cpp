@@ -5,11 +5,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "nets/package/compiled_net.h"
+
 namespace flowtrain {
 
 namespace {
 
-class FlipAverage final : public nets::Net {
+class FlipAverage final : public nets::Net, public nets::NetInFront {
  public:
   explicit FlipAverage(std::shared_ptr<nets::Net> net) : net_(std::move(net)) {}
 
@@ -33,6 +35,7 @@ class FlipAverage final : public nets::Net {
   void train(bool on) override { net_->train(on); }
   void freeze(const std::set<std::string>& parameters) override { net_->freeze(parameters); }
   void to(at::Device device, bool channels_last) override { net_->to(device, channels_last); }
+  nets::Net& behind() override { return *net_; }
   void span_batch_norm(const nets::SumOverProcesses& sum) override { net_->span_batch_norm(sum); }
 
  private:

@@ -10,6 +10,7 @@
 #include "nets/cornernet/cornernet.h"
 #include "nets/make.h"
 #include "nets/names.h"
+#include "nets/package/compiled_net.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
@@ -31,6 +32,17 @@ const Settings* own_metric(const std::string& name, const std::vector<Settings>*
   return found == own->end() ? nullptr : &*found;
 }
 
+// A batch of `rows` rows: the last row is repeated.
+nets::NamedTensors filled_up(const nets::NamedTensors& batch, std::int64_t rows) {
+  return mapped(batch, [&](const at::Tensor& tensor) {
+    const std::int64_t missing = tensor.dim() > 0 ? rows - tensor.size(0) : 0;
+    if (missing <= 0) return tensor;
+    std::vector<std::int64_t> sizes = tensor.sizes().vec();
+    sizes[0] = missing;
+    return at::cat({tensor, tensor.narrow(0, tensor.size(0) - 1, 1).expand(sizes)});
+  });
+}
+
 }  // namespace
 
 NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
@@ -41,6 +53,7 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
       where_(spec.device),
       amp_(amp_type(spec.val)),
       metrics_(spec.class_names) {
+  if (const auto* const compiled = nets::compiled_net(*net)) least_rows_ = compiled->rows();
   const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
   if (corner_net && spec.detect)
     make_detector_ = [corner_net, look = DetectSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
@@ -131,16 +144,17 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
 
 Logits NetValidator::predict(Slab& slab) {
   const torch::NoGradGuard no_gradients;
-  const nets::NamedTensors outputs = evaluate((*batch_)(slab)).outputs;
+  const nets::NamedTensors outputs = evaluate(filled_up((*batch_)(slab), least_rows_)).outputs;
   if (!outputs.contains("logits") || outputs.at("logits").dim() != 2)
     throw UserError(ExitCode::usage, "the net gives no `logits` of shape (rows, classes), so it predicts no classes",
                     "use it with a classifier, or with a net that finds objects");
   Readout readout;
   const auto logits = readout.ask(outputs.at("logits"));
+  const auto classes = static_cast<std::size_t>(outputs.at("logits").size(1));
   readout.fetch();
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
-  const auto values = readout[logits];
-  return {values.size() / slab.rows().size(), {values.begin(), values.end()}};
+  const auto values = readout[logits].first(slab.rows().size() * classes);
+  return {classes, {values.begin(), values.end()}};
 }
 
 Scalars NetValidator::end(Group& group) {

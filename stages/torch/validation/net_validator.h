@@ -1,6 +1,7 @@
 #pragma once
 // What a validation does with a net: loss and metrics over its batches.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ class NetValidator {
   std::function<std::unique_ptr<Detector>()> make_detector_;  // null: the net finds no objects
   std::unique_ptr<Detector> detector_;                        // once it was asked for
   std::optional<BatchAdapter> batch_;                         // nothing without validation
+  std::int64_t least_rows_ = 0;                               // of a batch that is predicted
   double loss_ = 0, rows_ = 0;
 };
 

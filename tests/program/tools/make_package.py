@@ -3,6 +3,7 @@
 full.pt2: a convolution, batch normalisation, dropout and a linear layer with three biases, for RGB pictures of 16 x 16
 and 6 classes; the gradients of the biases are one tensor, and one parameter takes none. plain.pt2: the same without
 batch normalisation, dropout and more biases, and with the default loss. fixed.pt2: plain for batches of 16 rows alone.
+two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
@@ -43,6 +44,25 @@ def loss_and_hits(net, batch):
     return {"loss": F.cross_entropy(logits, batch["label"]), "hits": hits}
 
 
+class Judged(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(3 * 16 * 16, 6)
+        self.critic = torch.nn.Linear(6, 1)
+
+
+def head_loss(net, batch):
+    net.critic.requires_grad_(False)
+    logits = net.head(batch["image"].flatten(1))
+    return F.cross_entropy(logits, batch["label"]) - 0.01 * net.critic(logits.softmax(1)).mean()
+
+
+def critic_loss(net, batch):
+    made = net.head(batch["image"].flatten(1)).detach().softmax(1)
+    gap = net.critic(made).mean() - net.critic(F.one_hot(batch["label"], 6).float()).mean()
+    return {"loss": gap + 0.1 * net.critic.weight.square().sum(), "gap": gap}
+
+
 def main():
     folder, version = sys.argv[1:]
     if torch.__version__.split("+")[0] != version:
@@ -55,6 +75,9 @@ def main():
         torch.manual_seed(1)
         own = {"loss": loss_and_hits, "outputs": lambda net, batch: net(batch["image"])} if name == "full" else {}
         ft.export(Net(name != "full"), f"{name}.pt2", example, **own, dynamic_batch=name != "fixed")
+    torch.manual_seed(1)
+    ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
+              lambda net, batch: net.head(batch["image"].flatten(1)))
 
 
 main()

@@ -1,0 +1,153 @@
+#include "nets/package/checks.h"
+
+#include <ATen/Dispatch.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "sampling/core/mistake.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain::nets {
+
+namespace {
+
+std::string shape_of(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> sizes;
+  sizes.reserve(shape.size());
+  for (const auto size : shape) sizes.push_back(size < 0 ? "any" : std::to_string(size));
+  return "[" + join(sizes) + "]";
+}
+
+// "2.11.0+cpu" and "2.11.0" compute with the same interfaces.
+std::string_view release(std::string_view version) { return version.substr(0, version.find('+')); }
+
+// Each set has all of those before it. GPUs run code of their own version alone: from 9.0 on Triton compiles for
+// features that the next version need not have (sm_90a).
+bool runs_on(const std::string& needed, const std::string& machine) {
+  constexpr std::array<std::string_view, 3> x86{"DEFAULT", "AVX2", "AVX512"};
+  const auto* const wanted = std::ranges::find(x86, needed);
+  const auto* const there = std::ranges::find(x86, machine);
+  return wanted == x86.end() || there == x86.end() ? needed == machine : wanted <= there;
+}
+
+bool fits(const std::vector<std::int64_t>& wanted, const std::vector<std::int64_t>& shape) {
+  return std::ranges::equal(wanted, shape, [](auto size, auto is) { return size < 0 || size == is; });
+}
+
+struct OtherValue {
+  std::int64_t place, value;
+};
+
+/// The first number of a tensor without gaps that is not among `values`.
+std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInput::Values& values) {
+  return AT_DISPATCH_INTEGRAL_TYPES(tensor.scalar_type(), "first_other", [&]() -> std::optional<OtherValue> {
+    const scalar_t* const begin = tensor.const_data_ptr<scalar_t>();
+    const scalar_t* const end = begin + tensor.numel();
+    const scalar_t* const found = std::find_if(begin, end, [&](scalar_t value) {
+      return (value < values.least || value >= values.end) && value != values.ignored;
+    });
+    if (found == end) return {};
+    return OtherValue{found - begin, std::int64_t{*found}};
+  });
+}
+
+void check_rows(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
+  if (rows_of(description) == 0 || !use.short_batches) return;
+  throw Mistake(archive
+                    .error(concat("its graphs take batches of ", rows_of(description),
+                                  " rows alone, and the last one of an epoch, of a validation or of a process has "
+                                  "fewer"))
+                    .what(),
+                "loader.last_batch = \"wrap\", a validation set of whole batches, and a batch that the processes "
+                "divide have no such one; dynamic_batch=True makes a package for any number of rows");
+}
+
+void check_classes(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
+  for (const auto& [field, values] : description.inputs)
+    if (field.name == "label" && values && use.classes > values->end)
+      throw Mistake(
+          archive.error(concat("its net tells ", values->end, " classes apart, and the data set has ", use.classes))
+              .what(),
+          concat("export the net with ", use.classes, " classes"));
+}
+
+void check_precision(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
+  if (use.amp != description.amp)
+    throw archive.error(concat("its graph computes with amp \"", description.amp, "\", and train.amp is \"", use.amp,
+                               "\": set train.amp = \"", description.amp, "\""));
+  if (!use.val_amp.empty() && use.val_amp != description.amp)
+    throw archive.error(concat("its graphs compute with amp \"", description.amp, "\", and val.amp is \"", use.val_amp,
+                               "\": leave val.amp out"));
+}
+
+}  // namespace
+
+void check_version(const PackageDescription& description, const PackageArchive& archive) {
+  if (release(description.torch) != release(TORCH_VERSION))
+    throw Mistake(
+        archive.error(concat("torch ", description.torch, " has compiled it, and this is LibTorch ", TORCH_VERSION))
+            .what(),
+        make_anew(description));
+}
+
+void check_machine(const PackageDescription& description, const std::string& capability,
+                   const PackageArchive& archive) {
+  if (runs_on(description.instruction_set, capability)) return;
+  throw Mistake(archive
+                    .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
+                                  description.instruction_set, ", and this one has ", capability))
+                    .what(),
+                make_anew(description));
+}
+
+void check_inputs(const PackageDescription& description, const std::vector<BatchField>& batch,
+                  const PackageArchive& archive) {
+  for (const PackageInput& input : description.inputs) {
+    const auto& [name, dtype, shape] = input.field;
+    const auto found = std::ranges::find(batch, name, &BatchField::name);
+    if (found == batch.end())
+      throw archive.error(concat("the batch has no '", name,
+                                 "', which the graph takes; it has: ", join(batch, ", ", &BatchField::name)));
+    if (found->dtype != dtype)
+      throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", and the graph takes ", dtype));
+    if (!fits(shape, found->shape))
+      throw archive.error(concat("'", name, "' of the batch has shape ", shape_of(found->shape),
+                                 ", and the graph takes ", shape_of(shape)));
+  }
+}
+
+void check_values(const PackageDescription& description, const NamedTensors& batch, const PackageArchive& archive) {
+  for (const PackageInput& input : description.inputs) {
+    const at::Tensor& tensor = batch.at(input.field.name);
+    if (!input.values || !tensor.is_cpu()) continue;
+    const auto wrong = first_other(tensor.contiguous(), *input.values);
+    if (!wrong) continue;
+    const std::int64_t in_a_row = tensor.numel() / tensor.size(0);
+    const PackageInput::Values& values = *input.values;
+    throw archive.error(concat("'", input.field.name, "' of row ", wrong->place / in_a_row,
+                               " of the batch has the value ", wrong->value, ", and the graph takes ", values.least,
+                               " to ", values.end - 1, values.ignored ? concat(", or ", *values.ignored) : ""));
+  }
+}
+
+std::int64_t rows_of(const PackageDescription& description) {
+  return std::max<std::int64_t>(description.inputs.front().field.shape.front(), 0);
+}
+
+void check_use(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
+  if (!use.capability.empty()) check_machine(description, use.capability, archive);
+  check_inputs(description, use.fields, archive);
+  if (!use.val_fields.empty()) check_inputs(description, use.val_fields, archive);
+  check_rows(description, use, archive);
+  check_classes(description, use, archive);
+  if (use.mixes_labels)
+    throw archive.error(
+        "the loss in its graph takes one label a row, and [batch_augment] mixes labels: leave mixup and cutmix out");
+  check_precision(description, use, archive);
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,78 @@
+// The training step of nets that come as packages.
+
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "nets/models/net.h"
+#include "nets/package/compiled_net.h"
+#include "nets/steps/step.h"
+#include "sampling/core/mistake.h"
+#endif
+
+namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// The losses of a compiled net, each by a graph of its own. A mistake is told at the key that names the net.
+class PackageStep final : public Step {
+ public:
+  PackageStep(const StepInput& input, CompiledNet& compiled)
+      : net_settings_(input.net_settings), net_(input.net), compiled_(compiled) {}
+
+  Names losses() const override { return compiled_.losses(); }
+  Names scalars(const Names& wanted) const override {
+    Names all;
+    for (const std::string& loss : wanted)
+      for (std::string& scalar : compiled_.scalars_of(loss)) all.push_back(std::move(scalar));
+    return all;
+  }
+
+  NamedTensors operator()(const NamedTensors& batch, const Names& wanted) override {
+    RECORD_USER_SCOPE("net");
+    return rethrow_at_key(net_settings_, key_of_net(net_settings_), [&] {
+      NamedTensors all;
+      for (const std::string& loss : wanted)
+        for (const auto& [name, value] : compiled_.loss_of(loss, batch)) all.set(name, value);
+      return all;
+    });
+  }
+
+  // Their sum, as the log of training has it.
+  Evaluated evaluate(const NamedTensors& batch) override {
+    RECORD_USER_SCOPE("net");
+    NamedTensors outputs =
+        rethrow_at_key(net_settings_, key_of_net(net_settings_), [&] { return net_.forward(batch); });
+    at::Tensor sum;
+    for (const std::string& loss : losses()) sum = sum.defined() ? sum + outputs.at(loss) : outputs.at(loss);
+    return {std::move(outputs), std::move(sum)};
+  }
+
+ private:
+  const Settings net_settings_;
+  Net& net_;
+  CompiledNet& compiled_;
+};
+
+std::unique_ptr<Step> make_package_step(const Settings&, const StepInput& input) {
+  if (auto* const compiled = compiled_net(input.net)) return std::make_unique<PackageStep>(input, *compiled);
+  throw std::invalid_argument("package: needs net.package, a net that is compiled with its losses");
+}
+
+}  // namespace
+#endif
+
+FLOWTRAIN_PARTS(package_step) {
+  parts.steps.add(
+      {"package", "the losses of net.package", {}, FLOWTRAIN_MAKE(make_package_step), {.tells_apart = true}});
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,13 @@
+#pragma once
+// The tensors in a package.
+
+#include "nets/package/archive.h"
+#include "nets/tensors.h"
+
+namespace flowtrain::nets {
+
+/// Those of weights.safetensors, on the CPU: parameters, buffers and constants of the graphs, by the net's names.
+/// Throws std::invalid_argument where it is damaged.
+NamedTensors read_weights(const PackageArchive& archive);
+
+}  // namespace flowtrain::nets
