@@ -55,6 +55,16 @@ std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInp
   });
 }
 
+void check_machine(const PackageDescription& description, const std::string& capability,
+                   const PackageArchive& archive) {
+  if (runs_on(description.instruction_set, capability)) return;
+  throw Mistake(archive
+                    .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
+                                  description.instruction_set, ", and this one has ", capability))
+                    .what(),
+                make_anew(description));
+}
+
 void check_rows(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   if (rows_of(description) == 0 || !use.short_batches) return;
   throw Mistake(archive
@@ -92,16 +102,6 @@ void check_version(const PackageDescription& description, const PackageArchive& 
         archive.error(concat("torch ", description.torch, " has compiled it, and this is LibTorch ", TORCH_VERSION))
             .what(),
         make_anew(description));
-}
-
-void check_machine(const PackageDescription& description, const std::string& capability,
-                   const PackageArchive& archive) {
-  if (runs_on(description.instruction_set, capability)) return;
-  throw Mistake(archive
-                    .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
-                                  description.instruction_set, ", and this one has ", capability))
-                    .what(),
-                make_anew(description));
 }
 
 void check_inputs(const PackageDescription& description, const std::vector<BatchField>& batch,

@@ -1,7 +1,6 @@
 #pragma once
 // Whether a package can be used in a run: by this LibTorch, on this machine, with these batches.
 
-#include <string>
 #include <vector>
 
 #include "nets/package/archive.h"
@@ -13,9 +12,6 @@ namespace flowtrain::nets {
 
 /// Throws Mistake, whose hint is the package's command, where this LibTorch cannot run its code.
 void check_version(const PackageDescription& description, const PackageArchive& archive);
-
-/// The same for the machine: `capability` is what at::get_cpu_capability() gives, or of a CUDA device "sm_90".
-void check_machine(const PackageDescription& description, const std::string& capability, const PackageArchive& archive);
 
 /// Throws std::invalid_argument where a batch of these fields lacks one of the inputs, or has it in another type or
 /// shape.

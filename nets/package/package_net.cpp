@@ -46,10 +46,6 @@ std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   return tensors;
 }
 
-bool is_reduced(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
-}
-
 /// Whether the nearest module with parameters that a buffer is in (of a parametrization, the module around it) is among
 /// `frozen`, and not among `moving`.
 bool is_of(const std::set<std::string>& frozen, const std::set<std::string>& moving, const std::string& buffer) {
@@ -182,19 +178,17 @@ class PackageNet final : public Net, public CompiledNet {
 
   void bind() {
     if (!eval_) return;
-    // What training graphs change and may not gets a copy for them to write to, which begins each step as it is.
-    scratch_ = {};
-    NamedTensors own = parameters_;
-    for (const auto& [name, buffer] : buffers_) {
-      if (kept_.contains(name)) scratch_.add(name, buffer.clone());
-      own.add(name, kept_.contains(name) ? scratch_.at(name) : buffer);
-    }
-    for (const auto& [name, constant] : constants_) own.add(name, constant);
-    for (const LossGraph& graph : graphs_) graph.code->bind(own);
     NamedTensors all = parameters_;
     for (const NamedTensors* const tensors : {&buffers_, &constants_})
       for (const auto& [name, tensor] : *tensors) all.add(name, tensor);
     eval_->bind(all);
+    // What training graphs change and may not gets a copy for them to write to, which begins each step as it is.
+    scratch_ = {};
+    for (const std::string& name : kept_) {
+      scratch_.add(name, buffers_.at(name).clone());
+      all.set(name, scratch_.at(name));
+    }
+    for (const LossGraph& graph : graphs_) graph.code->bind(all);
   }
 
   void check(const NamedTensors& batch) const {
@@ -256,8 +250,7 @@ class PackageNet final : public Net, public CompiledNet {
     WatchedOperation operation(what, inputs);
     const std::vector<at::Tensor> results = run(*eval_, description_.eval, inputs);
     NamedTensors outputs;
-    for (std::size_t i = 0; i < results.size(); ++i)
-      outputs.set(description_.eval.outputs[i].name, is_reduced(results[i]) ? results[i].to(at::kFloat) : results[i]);
+    for (std::size_t i = 0; i < results.size(); ++i) outputs.set(description_.eval.outputs[i].name, results[i]);
     operation.made(results);
     return outputs;
   }

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "nets/make.h"
-#include "nets/package/compiled_net.h"
 #include "nets/reports.h"
 #include "sampling/core/mistake.h"
 #endif
@@ -37,7 +36,7 @@ class SupervisedStep final : public Step {
   NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>&) override {
     const NamedTensors outputs = run_net(batch);
     NamedTensors scalars = losses_of(outputs, batch);
-    rethrow_at_key(net_settings_, key_of_net(net_settings_), [&] { add_scalars(outputs, scalars); });
+    rethrow_at_key(net_settings_, "name", [&] { add_scalars(outputs, scalars); });
     return scalars;
   }
 
@@ -51,7 +50,7 @@ class SupervisedStep final : public Step {
   // A script's forward is the user's.
   NamedTensors run_net(const NamedTensors& batch) {
     RECORD_USER_SCOPE("net");
-    return rethrow_at_key(net_settings_, key_of_net(net_settings_), [&] { return net_.forward(batch); });
+    return rethrow_at_key(net_settings_, "name", [&] { return net_.forward(batch); });
   }
 
   // Outputs and batch fit each other only if net, loss and sampler were chosen so.

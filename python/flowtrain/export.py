@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    Loss = Callable[[nn.Module, dict[str, Tensor]], Any]
+    Function = Callable[[nn.Module, dict[str, Tensor]], Any]
 
 TORCH = "2.11"  #: the version that the native program was built with
 
@@ -33,8 +33,8 @@ def export(
     net: nn.Module,
     path: str | os.PathLike[str],
     example: Mapping[str, Any] | Sequence[Any],
-    loss: Loss | Mapping[str, Loss] | None = None,
-    outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    loss: Function | Mapping[str, Function] | None = None,
+    outputs: Function | None = None,
     *,
     amp: str | None = None,
     device: str | torch.device | None = None,

@@ -6,28 +6,25 @@ import copy
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
-from flowtrain._export._graphs import evaluation_graph, training_graph
+from flowtrain._export._graphs import Function, evaluation_graph, training_graph
 from flowtrain._export._package import Package, check_path, write_package
 from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
-
-#: A function of the net and the batch: a tensor without dimensions, or several by name.
-Loss = Callable[[nn.Module, "dict[str, Tensor]"], Any]
 
 
 def export_package(
     net: nn.Module,
     path: str | os.PathLike[str],
     example: Mapping[str, Any] | Sequence[Any],
-    loss: Loss | Mapping[str, Loss] | None = None,
-    outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    loss: Function | Mapping[str, Function] | None = None,
+    outputs: Function | None = None,
     *,
     amp: str | None = None,
     device: str | torch.device | None = None,
@@ -58,7 +55,7 @@ def export_package(
             state, batch, amp, dynamic_batch, command))
 
 
-def _named_losses(loss: Loss | Mapping[str, Loss]) -> dict[str, Loss]:
+def _named_losses(loss: Function | Mapping[str, Function]) -> dict[str, Function]:
     losses = dict(loss) if isinstance(loss, Mapping) else {"loss": loss}
     if not losses:
         raise ExportError("loss is empty: expected a function of the net and the batch, or several by name")

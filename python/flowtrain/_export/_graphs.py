@@ -15,7 +15,8 @@ from flowtrain._export._tracing import State, exported_program, tensors_read, tr
 from flowtrain.export import ExportError
 
 Batch = dict[str, Tensor]
-Losses = Callable[[nn.Module, Batch], Any]
+#: A function of the net and the batch: tensors, by name where there are several.
+Function = Callable[[nn.Module, Batch], Any]
 
 _AMP = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -28,10 +29,10 @@ class Graph:
     metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
 
 
-class _Losses(nn.Module):
+class _Call(nn.Module):
     """Calls a function of the net and the batch, so that the net's tensors can be replaced for that call."""
 
-    def __init__(self, net: nn.Module, function: Losses) -> None:
+    def __init__(self, net: nn.Module, function: Function) -> None:
         super().__init__()
         self.net = net
         self.function = function
@@ -41,14 +42,14 @@ class _Losses(nn.Module):
 
 
 def training_graph(
-    net: nn.Module, state: State, example: Batch, name: str, loss: Losses, amp: str | None, dynamic_batch: bool
+    net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, dynamic_batch: bool
 ) -> Graph:
     """A loss, what it shows beside itself, and its gradients, of the net in training mode: (loss, metrics…,
     gradients…).
 
     With amp="fp16" the last argument is the factor by which gradients are scaled (f32, no dimension).
     """
-    call = _Losses(net, loss)
+    call = _Call(net, loss)
     which = "" if name == "loss" else f" {name!r}"
     trained = [name for name, tensor in net.named_parameters() if tensor.requires_grad]
     outputs: list[dict[str, Any]] = []
@@ -87,13 +88,13 @@ def training_graph(
 
 
 def evaluation_graph(
-    net: nn.Module, state: State, example: Batch, losses: Mapping[str, Losses], outputs: Losses | None,
+    net: nn.Module, state: State, example: Batch, losses: Mapping[str, Function], outputs: Function | None,
     amp: str | None, dynamic_batch: bool,
 ) -> Graph:
     """Losses, what they show beside themselves, and outputs, of the net in evaluation mode: (losses and metrics…,
     outputs…)."""
-    calls = {name: _Losses(net, loss) for name, loss in losses.items()}
-    results = _Losses(net, outputs or (lambda net, batch: {}))
+    calls = {name: _Call(net, loss) for name, loss in losses.items()}
+    results = _Call(net, outputs or (lambda net, batch: {}))
     described: list[dict[str, Any]] = []
 
     def evaluate(*arguments: Tensor) -> list[Tensor]:

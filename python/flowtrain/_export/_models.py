@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from flowtrain._export._graphs import Batch, Function
 from flowtrain.export import ExportError
-
-Batch = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Model:
 
     net: nn.Module
     example: Callable[[int], Batch]  #: a batch of so many rows
-    loss: Callable[[nn.Module, Batch], Any] | None = None  #: None: cross-entropy of image and label
-    outputs: Callable[[nn.Module, Batch], Any] | None = None
+    loss: Function | None = None  #: None: cross-entropy of image and label
+    outputs: Function | None = None
 
 
 def timm_model(name: str, wishes: Wishes) -> Model:

@@ -40,8 +40,7 @@ class TorchNonFiniteSearch : public NonFiniteSearch {
     StepGraphs& graphs;
     std::uint32_t accum;  ///< micro-batches of an iteration
   };
-  explicit TorchNonFiniteSearch(const Parts& parts)
-      : parts_(parts), compiled_(dynamic_cast<const nets::CompiledNet*>(&parts.net)) {}
+  explicit TorchNonFiniteSearch(const Parts& parts) : parts_(parts), compiled_(nets::compiled_net(parts.net)) {}
 
   std::optional<NonFiniteOrigin> find(Slab& slab, bool in_loss) override;
 

@@ -57,7 +57,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor 
         batches_(make_train_batches(spec_, spec.train_layout)),
         validator_(spec_, net_, step_.step()) {
     if (spec.train.boolean("cuda_graph")) keep_hyper_on_device();
-    if (spec.profile && spec.profile->detailed() && dynamic_cast<const nets::CompiledNet*>(net_.get()))
+    if (spec.profile && spec.profile->detailed() && nets::compiled_net(*net_))
       warn("--profile: the compiled graph of net.package is one operation, so there are no times of layers");
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
     net_->train(true);

@@ -126,7 +126,7 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   torch::manual_seed(Stream(spec.seed, Purpose::init, 0).next64());
   const char* const key = nets::key_of_net(spec.net);
   std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, key, [&] { return nets::make_net(spec.net, input); });
-  if (const auto* compiled = dynamic_cast<const nets::CompiledNet*>(net.get()))
+  if (const auto* compiled = nets::compiled_net(*net))
     rethrow_at_key(spec.net, key, [&] { compiled->check_use(use_of_net(spec)); });
   if (spec.init)
     apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another

@@ -16,7 +16,7 @@ namespace flowtrain {
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
     : spec_(spec),
       amp_(amp_type(spec.train)),
-      takes_scale_(amp_ == at::kHalf ? dynamic_cast<nets::CompiledNet*>(&net) : nullptr),
+      takes_scale_(amp_ == at::kHalf ? nets::compiled_net(net) : nullptr),
       step_(make_training_step(spec, net)),
       observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
