@@ -109,15 +109,16 @@ void keep_later_sources(Document& document) {
   }
 }
 
-/// net.package chooses the net "package", whose losses and layout of memory are in the file. Where net.name comes
-/// later, that one stands.
+/// net.package chooses the net "package", whose losses and layout of memory are in the file. Where another net.name
+/// comes later, that one stands.
 void choose_package(Document& document) {
   const auto found = document.values.find("net.package");
   if (found == document.values.end()) return;
   const Written package = found->second;
+  const Value own_name(std::string("package"));
   const auto name = document.values.find("net.name");
-  if (name != document.values.end() && name->second.layer > package.layer) return;
-  const std::pair<const char*, Value> chosen[] = {{"net.name", Value(std::string("package"))},
+  if (name != document.values.end() && name->second.layer > package.layer && name->second.value != own_name) return;
+  const std::pair<const char*, Value> chosen[] = {{"net.name", own_name},
                                                   {"net.channels_last", Value(false)},
                                                   {"loss.name", Value(std::string("output"))},
                                                   {"step.name", Value(std::string("package"))}};

@@ -67,6 +67,7 @@ TEST_CASE("net.package chooses its net, loss and step, in place of what an earli
   CHECK(config.table("step").text("name") == "package");
   const std::string package = letters + "[net]\npackage = \"net.pt2\"\n";
   CHECK(loaded(package, {parse_set("net.name=lenet")}).table("net").text("name") == "lenet");
+  CHECK(loaded(package, {parse_set("net.name=package")}).table("step").text("name") == "package");
   check_refused(mlp + "package = \"net.pt2\"\n",
                 "a.toml:4:1: net.name: net.package is given too (a.toml:5:1), whose file decides that",
                 "leave out net.name, or net.package");
