@@ -1,6 +1,7 @@
 #include "pipeline/train/snapshots.h"
 
 #include "pipeline/telemetry/interrupt.h"
+#include "pipeline/train/pace.h"
 #include "pipeline/verify/hash_journal.h"
 #include "stages/clock.h"
 
@@ -24,6 +25,7 @@ void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& link
   const Profile::At at(profile, Phase::snapshot);
   hooks(HookEvent::snapshot_begin);
   hooks.save();
+  state.elapsed_s = pace.elapsed_s();  // a best snapshot is saved within a validation, whose time counts, too
   const std::function<void()> hashes = journal ? journal->wait_for_written() : [] {};
   branch->save(learner, state, links, [hashes, lines = loggers.wait_for_written()] {
     lines();

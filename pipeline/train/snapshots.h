@@ -18,6 +18,7 @@ namespace flowtrain {
 
 class HashJournal;
 class Interrupt;
+class Pace;
 
 /// Why a snapshot is saved.
 enum class SnapshotReason {
@@ -35,6 +36,7 @@ struct Snapshots {
   const Loggers& loggers;
   Profile* profile;  ///< null: nobody asks where time goes
   RunState& state;
+  const Pace& pace;                       ///< of the training time that a snapshot records
   std::uint64_t saved = state.iteration;  ///< iteration of the newest one
   const HashJournal* journal = nullptr;   ///< null: there is none
   const Interrupt* interrupt = nullptr;   ///< null: no signal asks for snapshots

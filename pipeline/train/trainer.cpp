@@ -42,8 +42,9 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
       errors_{parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_},
       judge_{parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_},
-      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_,           parts_.loggers,         parts_.profile, state_,
-                 state_.iteration,    parts_.journal,  parts_.interrupt, parts_.snapshot_every_s},
+      snapshots_{
+          parts_.snapshots.to, *parts_.learner,  hooks_,         parts_.loggers,   parts_.profile,         state_,
+          reports_.pace,       state_.iteration, parts_.journal, parts_.interrupt, parts_.snapshot_every_s},
       tuning_{parts_.tuner, parts_.loader, *parts_.learner},
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,

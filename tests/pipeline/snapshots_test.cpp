@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/display.h"
+#include "pipeline/train/pace.h"
 #include "tests/pipeline/scripted_learner.h"
 #include "tests/support/temp_folder.h"
 
@@ -26,6 +27,7 @@ struct SavingRun {
   TempFolder folder;
   SnapshotBranch branch{{.folder = snapshots()}, nullptr};
   RunState state;
+  Pace pace;
   ScriptedLearner learner;
   HookCalls hooks{nullptr, state, solo_group(), 100, 0};
 };
@@ -35,7 +37,7 @@ struct SavingRun {
 TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   SavingRun run;
   const Loggers loggers;
-  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state};
+  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
@@ -54,10 +56,25 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   CHECK(run.branch.finish());
   CHECK(list_snapshots(run.snapshots()).size() == 1);
 
-  Snapshots nowhere{nullptr, run.learner, run.hooks, loggers, nullptr, run.state};
+  Snapshots nowhere{nullptr, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
   run.state.iteration = 6;
   nowhere.save(SnapshotReason::end);
   CHECK(run.learner.take_calls().empty());
+}
+
+TEST_CASE("a snapshot records the training time up to itself") {
+  SavingRun run;
+  const Loggers loggers;
+  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
+  run.pace.start(100);  // of earlier starts
+  run.state.iteration = 5;
+  run.state.elapsed_s = 99;  // as of the last report, before the validation that saves
+  snapshots.save(SnapshotReason::best);
+  CHECK(run.branch.finish());
+  CHECK(run.state.elapsed_s >= 100);
+  CHECK(run.state.elapsed_s <= run.pace.elapsed_s());
+  const auto saved = RunState::from_json(open_snapshot(run.snapshots() / snapshot_name(5)).state_json);
+  CHECK(saved.elapsed_s == run.state.elapsed_s);
 }
 
 namespace {
@@ -83,7 +100,7 @@ TEST_CASE("a snapshot is there only when the lines of its iteration are written"
   SavingRun run;
   NotingLogger logger(run.snapshots());
   const Loggers loggers{{{&logger}}};
-  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state};
+  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
   run.state.iteration = 5;
   snapshots.save(SnapshotReason::period);
   CHECK(run.branch.finish());
