@@ -1,6 +1,7 @@
 """Nets of torchvision, timm and transformers: what is traced is, bit for bit, what eager PyTorch computes; nothing is
 compiled. benchmarks/any_model.py trains them. Each test is skipped without its library."""
 
+import functools
 import runpy
 from pathlib import Path
 
@@ -30,6 +31,7 @@ IN_BF16 = ["torchvision", "timm, attention", "transformers, tied"]
 LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "hf": "transformers"}
 
 
+@functools.cache
 def traced(words, amp):
     arguments = words.split()
     pytest.importorskip(LIBRARIES[arguments[0].partition(":")[0]])
