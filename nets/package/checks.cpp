@@ -55,6 +55,12 @@ std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInp
   });
 }
 
+/// Without gaps.
+at::Tensor part_of(at::Tensor field, const std::vector<PackageInput::Cut>& part) {
+  for (const auto& [dimension, begin, end] : part) field = field.narrow(dimension, begin, end - begin);
+  return field.contiguous();
+}
+
 void check_machine(const PackageDescription& description, const std::string& capability,
                    const PackageArchive& archive) {
   if (runs_on(description.instruction_set, capability)) return;
@@ -77,12 +83,13 @@ void check_rows(const PackageDescription& description, const NetUse& use, const 
 }
 
 void check_classes(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
-  for (const auto& [field, values] : description.inputs)
-    if (field.name == "label" && values && use.classes > values->end)
-      throw Mistake(
-          archive.error(concat("its net tells ", values->end, " classes apart, and the data set has ", use.classes))
-              .what(),
-          concat("export the net with ", use.classes, " classes"));
+  for (const auto& [field, all_values] : description.inputs)
+    for (const PackageInput::Values& values : all_values)
+      if (field.name == "label" && use.classes > values.end)
+        throw Mistake(
+            archive.error(concat("its net tells ", values.end, " classes apart, and the data set has ", use.classes))
+                .what(),
+            concat("export the net with ", use.classes, " classes"));
 }
 
 void check_precision(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
@@ -122,15 +129,16 @@ void check_inputs(const PackageDescription& description, const std::vector<Batch
 
 void check_values(const PackageDescription& description, const NamedTensors& batch, const PackageArchive& archive) {
   for (const PackageInput& input : description.inputs) {
-    const at::Tensor& tensor = batch.at(input.field.name);
-    if (!input.values || !tensor.is_cpu()) continue;
-    const auto wrong = first_other(tensor.contiguous(), *input.values);
-    if (!wrong) continue;
-    const std::int64_t in_a_row = tensor.numel() / tensor.size(0);
-    const PackageInput::Values& values = *input.values;
-    throw archive.error(concat("'", input.field.name, "' of row ", wrong->place / in_a_row,
-                               " of the batch has the value ", wrong->value, ", and the graph takes ", values.least,
-                               " to ", values.end - 1, values.ignored ? concat(", or ", *values.ignored) : ""));
+    const at::Tensor& field = batch.at(input.field.name);
+    if (!field.is_cpu()) continue;
+    for (const PackageInput::Values& values : input.values) {
+      const at::Tensor part = part_of(field, values.part);
+      const auto wrong = first_other(part, values);
+      if (!wrong) continue;
+      throw archive.error(concat("'", input.field.name, "' of row ", wrong->place / (part.numel() / part.size(0)),
+                                 " of the batch has the value ", wrong->value, ", and the graph takes ", values.least,
+                                 " to ", values.end - 1, values.ignored ? concat(", or ", *values.ignored) : ""));
+    }
   }
 }
 

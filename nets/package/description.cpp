@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int known_version = 2;
+constexpr int known_version = 3;
 
 PackageOutput::Kind kind_of(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 4> kinds{
@@ -32,17 +32,33 @@ std::string text_or(const json& value, const std::string& otherwise) {
   return value.is_null() ? otherwise : value.get<std::string>();
 }
 
+PackageInput::Cut read_cut(const json& from, const BatchField& field) {
+  const PackageInput::Cut made{from.at(0).get<std::int64_t>(), from.at(1).get<std::int64_t>(),
+                               from.at(2).get<std::int64_t>()};
+  const auto rank = static_cast<std::int64_t>(field.shape.size());
+  if (made.dimension < 1 || made.dimension >= rank || made.begin < 0 || made.begin >= made.end ||
+      made.end > field.shape[static_cast<std::size_t>(made.dimension)])
+    throw std::invalid_argument("a part of the input '" + field.name + "' is none");
+  return made;
+}
+
+PackageInput::Values read_values(const json& from, const BatchField& field) {
+  PackageInput::Values made{.least = from.at("least").get<std::int64_t>(),
+                            .end = from.at("end").get<std::int64_t>(),
+                            .ignored = {},
+                            .part = {}};
+  if (const json& ignored = from.at("ignored"); !ignored.is_null()) made.ignored = ignored.get<std::int64_t>();
+  for (const json& cut : from.at("part")) made.part.push_back(read_cut(cut, field));
+  return made;
+}
+
 PackageInput read_input(const json& from) {
   PackageInput made{.field = {from.at("field").get<std::string>(), from.at("dtype").get<std::string>(),
                               from.at("shape").get<std::vector<std::int64_t>>()},
                     .values = {}};
   if (made.field.shape.empty())
     throw std::invalid_argument("the input '" + made.field.name + "' has no dimension of rows");
-  if (const json& values = from.at("values"); !values.is_null()) {
-    made.values = {.least = values.at("least").get<std::int64_t>(), .end = values.at("end").get<std::int64_t>()};
-    if (const json& ignored = values.at("ignored"); !ignored.is_null())
-      made.values->ignored = ignored.get<std::int64_t>();
-  }
+  for (const json& values : from.at("values")) made.values.push_back(read_values(values, made.field));
   return made;
 }
 

@@ -26,13 +26,18 @@ struct PackageOutput {
 
 /// What the graphs take.
 struct PackageInput {
+  /// Of one of the field's dimensions: from `begin` to before `end`.
+  struct Cut {
+    std::int64_t dimension = 0, begin = 0, end = 0;
+  };
   /// Whole numbers that are indices: from `least` to before `end`, or `ignored`.
   struct Values {
     std::int64_t least = 0, end = 0;
     std::optional<std::int64_t> ignored;
+    std::vector<Cut> part;  ///< of the field, which has no others; empty: all of it
   };
-  BatchField field;              ///< -1 for sizes that may be any
-  std::optional<Values> values;  ///< others end the process; nothing: any are taken
+  BatchField field;            ///< -1 for sizes that may be any
+  std::vector<Values> values;  ///< others end the process; empty: any are taken
 };
 
 /// One of the compiled graphs. The names are those of weights.safetensors.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "nets/models/net.h"
+#include "nets/package/checks.h"
 #include "nets/package/compiled_net.h"
 #include "tests/support/packages.h"
 #include "tests/support/parts.h"
@@ -163,4 +164,29 @@ TEST_CASE("a label that the graph would end the process for is named, in trainin
     CHECK_THROWS_WITH_AS(net->forward(with_label(value)), doctest::Contains(said.c_str()), std::invalid_argument);
   }
   CHECK(at::isfinite(losses_of_package(*net, with_label(-100)).at("loss")).item<bool>());
+}
+
+TEST_CASE("parts of a field have values of their own: tokens that are looked up, and those that come next") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const PackageArchive archive((*packages / "plain.pt2").string());
+  PackageDescription description;
+  description.inputs = {{.field = {"tokens", "int64", {-1, 4}},
+                         .values = {{.least = 0, .end = 9, .ignored = {}, .part = {{1, 0, 3}}},
+                                    {.least = 0, .end = 7, .ignored = -100, .part = {{1, 1, 4}}}}}};
+  const auto check = [&](std::int64_t place, std::int64_t value) {
+    NamedTensors batch{{"tokens", at::zeros({2, 4}, at::kLong)}};
+    batch.at("tokens")[1][place] = value;
+    check_values(description, batch, archive);
+  };
+  CHECK_NOTHROW(check(0, 8));  // it is not among those that come next
+  CHECK_NOTHROW(check(3, -100));
+  CHECK_THROWS_WITH_AS(check(0, 9),
+                       doctest::Contains("'tokens' of row 1 of the batch has the value 9, and the graph "
+                                         "takes 0 to 8"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(check(2, 8), doctest::Contains("the value 8, and the graph takes 0 to 6, or -100"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(check(2, -100), doctest::Contains("the value -100, and the graph takes 0 to 8"),
+                       std::invalid_argument);
 }

@@ -194,6 +194,8 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
   refused({"inputs.1.dtype=\"int32\""}, {"'label' of the batch is int64, and the graph takes int32"});
   refused({"inputs.0.shape=[-1,3,32,32]"},
           {"'image' of the batch has shape [16, 3, 16, 16], and the graph takes [any, 3, 32, 32]"});
+  refused({"inputs.0.values=[{\"least\":0,\"end\":9,\"ignored\":null,\"part\":[[3,0,17]]}]"},
+          {"a part of the input 'image' is none"});
   refused({"inputs.0.shape=[8,3,16,16]"}, {"has shape [16, 3, 16, 16], and the graph takes [8, 3, 16, 16]"});
   refused({"command="}, {"its flowtrain.json is damaged", "'command'"});
   refused({"train.0.outputs.0.kind=\"metric\""}, {"the graph 'train_loss' has 0 outputs of kind 'loss', expected 1"});
@@ -202,7 +204,7 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
   refused({"train.0.parameters.0=\"gone\"", "train.0.outputs.2.of=\"gone\""}, {"lacks the tensor 'gone'"});
   refused({"-extra/"}, {"it has no extra/flowtrain.json"});
   refused({"-data/aotinductor/eval/"}, {"it has no compiled graph 'eval'"});
-  refused({"inputs.1.values.end=5"}, {"its net tells 5 classes apart, and the data set has 6"});
+  refused({"inputs.1.values.0.end=5"}, {"its net tells 5 classes apart, and the data set has 6"});
   refused({}, {"loss.name: net.package is given too (tiny.toml:14:1)"}, {"--set", "loss.name=mse"});
   refused({}, {"optim.losses: the step has no loss 'critic'", "known: loss"}, {"--set", "optim.losses=[\"critic\"]"});
   refused({}, {"val.amp is \"bf16\": leave val.amp out"}, {"--set", "val.amp=bf16"});

@@ -73,13 +73,14 @@ def test_the_file_says_what_the_program_has_to_know(package):
     told = metadata(package)
     assert list(told) == ["version", "torch", "device", "instruction_set", "amp", "command", "inputs", "train",
                           "eval"]
-    assert told["version"] == 2 and told["device"] == "cpu" and told["amp"] is None
+    assert told["version"] == 3 and told["device"] == "cpu" and told["amp"] is None
     assert told["torch"] == torch.__version__.split("+")[0]
     assert told["instruction_set"] == torch.backends.cpu.get_cpu_capability()
     assert told["command"] == f"python -m flowtrain export {package} -o {package}"
     assert told["inputs"] == [
-        {"field": "image", "dtype": "float32", "shape": [-1, 3, 12, 12], "values": None},
-        {"field": "label", "dtype": "int64", "shape": [-1], "values": {"least": 0, "end": 6, "ignored": -100}}]
+        {"field": "image", "dtype": "float32", "shape": [-1, 3, 12, 12], "values": []},
+        {"field": "label", "dtype": "int64", "shape": [-1],
+         "values": [{"least": 0, "end": 6, "ignored": -100, "part": []}]}]
     train, = told["train"]
     assert train["name"] == "train_loss" and train["counters"] == ["norm.num_batches_tracked"]
     assert told["eval"]["name"] == "eval" and told["eval"]["counters"] == []

@@ -2,56 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import fx
 
 _ATEN: Any = torch.ops.aten
+#: Operations whose results have all values of their first argument, each in its place.
+_SAME_PLACES = {_ATEN.alias.default, _ATEN.clone.default, _ATEN.detach.default}
 #: Operations whose results have all values of their first argument, and no others.
 _SAME_VALUES = {
-    _ATEN.alias.default, _ATEN.clone.default, _ATEN.detach.default, _ATEN.expand.default, _ATEN.permute.default,
-    _ATEN.reshape.default, _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.t.default, _ATEN.transpose.int,
-    _ATEN.unsqueeze.default, _ATEN.view.default, _ATEN._unsafe_view.default,
+    *_SAME_PLACES, _ATEN.expand.default, _ATEN.permute.default, _ATEN.reshape.default, _ATEN.squeeze.dim,
+    _ATEN.squeeze.dims, _ATEN.t.default, _ATEN.transpose.int, _ATEN.unsqueeze.default, _ATEN.view.default,
+    _ATEN._unsafe_view.default,
 }
+#: The bounds of a part of a field: for some of its dimensions the first place, and that behind the last one.
+Part = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Values:
-    """Whole numbers: at least `least`, and below `end`, or `ignored`."""
+    """Whole numbers: at least `least`, and below `end`, or `ignored`. The part (dimension, begin, end of each that
+    is cut) of a field has no others."""
 
     least: int
     end: int
     ignored: int | None  #: targets that a loss leaves out have it: -100
+    part: Part = ()
 
-    def both(self, other: Values | None) -> Values:
-        """Those that are among the other's, too. None: any."""
-        if other is None:
-            return self
+    def both(self, other: Values) -> Values:
+        """Those that are among the other's, too, which are of the same part."""
         ignored = self.ignored if self.ignored == other.ignored else None
-        return Values(max(self.least, other.least), min(self.end, other.end), ignored)
+        return Values(max(self.least, other.least), min(self.end, other.end), ignored, self.part)
 
 
-def index_values(program: torch.export.ExportedProgram, place: int) -> Values | None:
-    """Those that the graph may get in its input number `place`, if it looks something up by all of them: rows of an
-    embedding, a label's class. None: it does not, or that cannot be told."""
+def index_values(program: torch.export.ExportedProgram, place: int) -> list[Values]:
+    """Those that the graph may get in its input number `place`, for each part by which it looks something up: rows of
+    an embedding, a label's class. Of parts of other kinds than the slices of dimensions, and of what is computed from a
+    field, they cannot be told."""
     name = program.graph_signature.user_inputs[place]
-    values = None
-    for use in _uses(next(node for node in program.graph.nodes if node.name == name), None):
-        values = use.both(values)
-    return values
+    node = next(node for node in program.graph.nodes if node.name == name)
+    return merged(_uses(node, _Seen(None, (), tuple(range(node.meta["val"].dim())))))
 
 
-def _uses(node: fx.Node, ignored: int | None) -> Iterator[Values]:
+def merged(values: Iterable[Values]) -> list[Values]:
+    """One for each part."""
+    by_part: dict[Part, Values] = {}
+    for each in values:
+        by_part[each.part] = each.both(by_part[each.part]) if each.part in by_part else each
+    return list(by_part.values())
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a node has of the field."""
+
+    ignored: int | None
+    part: Part
+    dimensions: tuple[int, ...] | None  #: the field's, in the node's order; None: that is not followed
+
+
+def _arguments(node: fx.Node) -> tuple[Any, ...]:
+    return node.args
+
+
+def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
     for user in node.users:
-        if user.target in _SAME_VALUES:
-            yield from _uses(user, ignored)
+        if user.target in _SAME_PLACES:
+            yield from _uses(user, seen)
+        elif user.target in _SAME_VALUES:
+            yield from _uses(user, replace(seen, dimensions=None))
+        elif user.target in (_ATEN.slice.Tensor, _ATEN.select.int):
+            if (cut := _cut(user, node, seen)) is not None:
+                yield from _uses(user, cut)
         elif user.target is _ATEN.where.self and user.args[1] is node and _left_out(user.args[0], node) is not None:
-            yield from _uses(user, _left_out(user.args[0], node))
+            yield from _uses(user, replace(seen, ignored=_left_out(user.args[0], node)))
         else:
-            yield from _lookup(user, node, ignored)
+            yield from _lookup(user, node, seen)
+
+
+def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
+    """What a slice or a select() keeps; None: that cannot be told. Rows are kept as a whole: there may be any number of
+    them."""
+    dimension, begin, end, step = [*_arguments(user)[1:], *(None,) * 4][:4]
+    dimension = dimension or 0
+    selects = user.target is _ATEN.select.int
+    if not selects and begin in (None, 0) and end in (None, torch.iinfo(torch.int64).max) and step in (None, 1):
+        return seen
+    size = node.meta["val"].shape[dimension]
+    if seen.dimensions is None or step not in (None, 1) or seen.dimensions[dimension] == 0:
+        return None
+    if not all(isinstance(number, int) for number in (size, begin or 0, end or 0)):
+        return None  # it follows from the number of rows
+    of = seen.dimensions[dimension]
+    if selects:
+        end = begin + 1 or None
+    begin, end, _ = slice(begin, end).indices(size)
+    before = {cut[0]: cut[1] for cut in seen.part}.get(of, 0)
+    part = (*(cut for cut in seen.part if cut[0] != of), (of, before + begin, before + end))
+    kept = [each for each in seen.dimensions if not selects or each != of]
+    return replace(seen, part=tuple(sorted(part)), dimensions=tuple(kept))
 
 
 def _left_out(condition: Any, node: fx.Node) -> int | None:
@@ -62,24 +114,24 @@ def _left_out(condition: Any, node: fx.Node) -> int | None:
     return None
 
 
-def _lookup(user: fx.Node, node: fx.Node, ignored: int | None) -> Iterator[Values]:
-    target, arguments = user.target, user.args
+def _lookup(user: fx.Node, node: fx.Node, seen: _Seen) -> Iterator[Values]:
+    target, arguments = user.target, _arguments(user)
     if target is _ATEN.embedding.default and arguments[1] is node:
-        yield from _below(arguments[0], 0, ignored)
+        yield from _below(arguments[0], 0, seen)
     elif target in (_ATEN.gather.default, _ATEN.index_select.default, _ATEN.scatter.value, _ATEN.scatter.src):
         if arguments[2] is node:
-            yield from _below(arguments[0], arguments[1], ignored)
+            yield from _below(arguments[0], arguments[1], seen)
     elif target in (_ATEN.nll_loss_forward.default, _ATEN.nll_loss2d_forward.default) and arguments[1] is node:
-        scores: Any = arguments[0]
-        yield from _below(scores, min(1, scores.meta["val"].dim() - 1), arguments[4])
+        scores, ignored = arguments[0], arguments[4]
+        yield from _below(scores, min(1, scores.meta["val"].dim() - 1), replace(seen, ignored=ignored))
     elif target is _ATEN.index.Tensor:
-        indices: Any = arguments[1]
-        for dimension, index in enumerate(indices):
+        for dimension, index in enumerate(arguments[1]):
             if index is node:
-                yield from _below(arguments[0], dimension, ignored, negative=True)
+                yield from _below(arguments[0], dimension, seen, negative=True)
 
 
-def _below(indexed: Any, dimension: Any, ignored: Any, negative: bool = False) -> Iterator[Values]:
+def _below(indexed: Any, dimension: Any, seen: _Seen, negative: bool = False) -> Iterator[Values]:
     size = indexed.meta["val"].shape[dimension]
-    if isinstance(size, int):  # else it follows from the number of rows
-        yield Values(-size if negative else 0, size, ignored)
+    empty = any(begin >= end for _, begin, end in seen.part)
+    if isinstance(size, int) and not empty:  # else it follows from the number of rows
+        yield Values(-size if negative else 0, size, seen.ignored, seen.part)

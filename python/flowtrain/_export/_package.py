@@ -16,7 +16,7 @@ from torch import Tensor
 
 from flowtrain._export import _torch
 from flowtrain._export._graphs import Graph
-from flowtrain._export._indices import index_values
+from flowtrain._export._indices import index_values, merged
 from flowtrain._export._tracing import State
 from flowtrain._safetensors import tensors_from, tensors_to_bytes
 from flowtrain.export import ExportError
@@ -49,7 +49,7 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
         for place, (name, tensor) in enumerate(package.example.items())
     ]
     metadata = {
-        "version": 2,
+        "version": 3,
         "torch": _torch_version(),
         "device": first.device.type,
         "instruction_set": _torch.instruction_set(first.device),
@@ -70,13 +70,10 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
     _write(path, programs, metadata, content)
 
 
-def _values(graphs: list[Graph], place: int) -> dict[str, int | None] | None:
-    """What a field may have, as flowtrain.json says it; None: anything."""
-    values = None
-    for graph in graphs:
-        found = index_values(graph.program, place)
-        values = found.both(values) if found else values
-    return dataclasses.asdict(values) if values else None
+def _values(graphs: list[Graph], place: int) -> list[dict[str, Any]]:
+    """What the parts of a field may have, as flowtrain.json says it."""
+    found = merged(values for graph in graphs for values in index_values(graph.program, place))
+    return [dataclasses.asdict(values) for values in found]
 
 
 def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
