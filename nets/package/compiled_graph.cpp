@@ -11,6 +11,8 @@
 
 #include <filesystem>
 
+#include "nets/package/host_shortages.h"
+#include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::nets {
@@ -41,7 +43,8 @@ namespace {
 
 // How often the device has had no memory for what was asked of it.
 std::int64_t shortages_of(at::Device device) {
-  return device.is_cpu() ? 0 : c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()).num_ooms;
+  return device.is_cpu() ? host_shortages()
+                         : c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()).num_ooms;
 }
 
 }  // namespace
@@ -70,6 +73,7 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
   } catch (const std::exception& error) {
     // The code tells of errors by a number, and their text goes to stderr.
     const bool out_of_memory = shortages_of(device_) > shortages;
+    if (out_of_memory && device_.is_cpu()) throw OutOfMemory("out of memory: " + what_ + " takes more than there is");
     TORCH_CHECK_WITH(OutOfMemoryError, !out_of_memory, what_, ": out of memory on ", device_.str());
     throw std::runtime_error(what_ + " failed, see above: " + first_line_of(error));
   }

@@ -31,7 +31,7 @@ class CompiledGraph {
   void bind(const NamedTensors& tensors);
   /// After bind(): its results. `inputs` must lie in one piece, row by row. What it draws comes from torch's default
   /// generators. Without gradients, and without autocast: that is in the code. Throws std::runtime_error where the code
-  /// fails, c10::OutOfMemoryError where a device has no memory left.
+  /// fails, OutOfMemory where the host has no memory left, c10::OutOfMemoryError where a GPU has none.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
  private:

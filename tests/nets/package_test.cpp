@@ -1,3 +1,4 @@
+#include <c10/core/CPUAllocator.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -8,6 +9,7 @@
 #include "nets/models/net.h"
 #include "nets/package/checks.h"
 #include "nets/package/compiled_net.h"
+#include "sampling/core/out_of_memory.h"
 #include "tests/support/packages.h"
 #include "tests/support/parts.h"
 
@@ -189,4 +191,33 @@ TEST_CASE("parts of a field have values of their own: tokens that are looked up,
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(check(2, -100), doctest::Contains("the value -100, and the graph takes 0 to 8"),
                        std::invalid_argument);
+}
+
+namespace {
+
+/// Has no memory while it is `short_of_it`.
+struct ShortAllocator : c10::Allocator {
+  explicit ShortAllocator(c10::Allocator* inner) : inner(inner) {}
+  at::DataPtr allocate(std::size_t size) override { return inner->allocate(short_of_it ? std::size_t{1} << 60 : size); }
+  c10::DeleterFnPtr raw_deleter() const override { return inner->raw_deleter(); }
+  void copy_data(void* to, const void* from, std::size_t size) const override { inner->copy_data(to, from, size); }
+
+  c10::Allocator* const inner;
+  bool short_of_it = false;
+};
+
+}  // namespace
+
+TEST_CASE("a graph for which the host has no memory says so, and runs as soon as there is some") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  static ShortAllocator memory(c10::GetCPUAllocator());
+  c10::SetCPUAllocator(&memory);
+  const auto net = load_package(*packages / "plain.pt2");
+  const NamedTensors batch = package_batch(8);
+  const at::Tensor expected = losses_of_package(*net, batch).at("loss");
+  memory.short_of_it = true;
+  CHECK_THROWS_WITH_AS(losses_of_package(*net, batch), doctest::Contains("out of memory: package "), OutOfMemory);
+  memory.short_of_it = false;
+  CHECK(at::equal(losses_of_package(*net, batch).at("loss"), expected));
 }
