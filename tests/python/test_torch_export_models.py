@@ -89,6 +89,7 @@ def test_values_of_indices_are_told():
     parts = [Values(0, 5, None, ((1, 1, 5),)), Values(-5, 5, None, ((1, 5, 6),))]
     assert told == {"image": [], "pairs": parts, "class": [Values(-5, 5, None)], "near": [Values(0, 5, None)],
                     "target": [Values(0, 5, 7)]}
+    assert merged([Values(0, 5, 7), Values(-3, 9, 7)]) == [Values(0, 5, 7)]
     assert merged([Values(0, 5, 7), Values(0, 9, 7, ((1, 0, 2),)), Values(-3, 4, None)]) == [
         Values(0, 4, None), Values(0, 9, 7, ((1, 0, 2),))]
 
@@ -106,11 +107,13 @@ def test_values_of_a_text_that_is_shifted_against_itself_are_told():
 
 
 @pytest.mark.parametrize("name, field, values", [
-    ("timm", "label", Values(0, 5, -100)), ("transformers, tied", "tokens", Values(0, 31, None)),
-    ("transformers, masked", "tokens", Values(0, 31, None)), ("transformers, masked", "target", Values(0, 31, -100))])
+    ("timm", "label", [Values(0, 5, -100)]),
+    ("transformers, tied", "tokens", [Values(0, 31, None), Values(0, 31, -100, ((1, 1, 12),))]),
+    ("transformers, masked", "tokens", [Values(0, 31, None)]),
+    ("transformers, masked", "target", [Values(0, 31, -100)])])
 def test_values_of_labels_and_tokens_are_told(name, field, values):
     *_, batch, (training, _) = traced(MODELS[name], None)
-    assert values in index_values(training.program, list(batch).index(field))
+    assert index_values(training.program, list(batch).index(field)) == values
 
 
 def test_layers_in_evaluation_mode_stay_so():
