@@ -1,30 +1,31 @@
 #include "pipeline/snapshot/hash.h"
 
-#define XXH_STATIC_LINKING_ONLY  // the layout of the state, which save() and restore() copy
 #include <xxhash.h>
 
-#include <array>
-#include <charconv>
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr char digits[] = "0123456789abcdef";
-constexpr std::size_t stripe_bytes = 32;  // xxHash64 holds back less than one stripe between updates
-// What follows mem64, memsize and reserved32 is padding that reset() leaves alone.
-constexpr std::size_t saved_bytes = offsetof(XXH64_state_t, reserved64);
+constexpr std::string_view prefix = "xxh64-";
+constexpr std::uint64_t prime1 = 0x9E3779B185EBCA87, prime2 = 0xC2B2AE3D27D4EB4F, prime3 = 0x165667B19E3779F9,
+                        prime4 = 0x85EBCA77C2B2AE63, prime5 = 0x27D4EB2F165667C5;
 
-std::string prefix() { return "xxh64-" + std::to_string(XXH_VERSION_NUMBER) + "-"; }
-
-std::string hex_text(std::span<const unsigned char> bytes) {
-  std::string text;
-  for (const auto byte : bytes) (text += digits[byte >> 4]) += digits[byte & 15];
-  return text;
+template <typename Word>
+Word word_at(const std::byte* bytes) {
+  static_assert(std::endian::native == std::endian::little);
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
 }
+
+std::uint64_t mixed(std::uint64_t lane, std::uint64_t word) { return std::rotl(lane + word * prime2, 31) * prime1; }
 
 UserError bad_state(const std::string& why) {
   return UserError(ExitCode::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
@@ -35,42 +36,71 @@ UserError bad_state(const std::string& why) {
 std::string xxh64_hex(std::span<const std::byte> bytes) { return hash_hex(XXH64(bytes.data(), bytes.size(), 0)); }
 std::string xxh64_hex(std::string_view text) { return hash_hex(XXH64(text.data(), text.size(), 0)); }
 
-Xxh64::Xxh64() : state_(XXH64_createState()) {
-  if (!state_) throw std::bad_alloc();
-  XXH64_reset(state_.get(), 0);
-}
+Xxh64::Xxh64() : lanes_{prime1 + prime2, prime2, 0, 0 - prime1} {}
 
-void Xxh64::Free::operator()(XXH64_state_s* state) const { XXH64_freeState(state); }
+void Xxh64::mix(const std::byte* stripe) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i] = mixed(lanes_[i], word_at<std::uint64_t>(stripe + 8 * i));
+}
 
 void Xxh64::update(std::span<const std::byte> bytes) {
-  if (!bytes.empty()) XXH64_update(state_.get(), bytes.data(), bytes.size());
+  const auto held = static_cast<std::size_t>(total_bytes_ % stripe_bytes);
+  total_bytes_ += bytes.size();
+  if (held > 0) {
+    const auto taken = std::min(stripe_bytes - held, bytes.size());
+    std::ranges::copy(bytes.first(taken), held_.begin() + static_cast<std::ptrdiff_t>(held));
+    bytes = bytes.subspan(taken);
+    if (held + taken < stripe_bytes) return;
+    mix(held_.data());
+  }
+  for (; bytes.size() >= stripe_bytes; bytes = bytes.subspan(stripe_bytes)) mix(bytes.data());
+  std::ranges::copy(bytes, held_.begin());
 }
 
-std::string Xxh64::hex() const { return hash_hex(XXH64_digest(state_.get())); }
+std::string Xxh64::hex() const {
+  std::uint64_t hash = prime5;
+  if (total_bytes_ >= stripe_bytes) {
+    constexpr std::array turns{1, 7, 12, 18};
+    hash = 0;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) hash += std::rotl(lanes_[i], turns[i]);
+    for (const auto lane : lanes_) hash = (hash ^ mixed(0, lane)) * prime1 + prime4;
+  }
+  hash += total_bytes_;
+  const std::byte* next = held_.data();
+  const std::byte* end = next + total_bytes_ % stripe_bytes;
+  for (; end - next >= 8; next += 8)
+    hash = std::rotl(hash ^ mixed(0, word_at<std::uint64_t>(next)), 27) * prime1 + prime4;
+  for (; end - next >= 4; next += 4)
+    hash = std::rotl(hash ^ word_at<std::uint32_t>(next) * prime1, 23) * prime2 + prime3;
+  for (; next != end; ++next) hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(*next) * prime5, 11) * prime1;
+  hash = (hash ^ hash >> 33) * prime2;
+  hash = (hash ^ hash >> 29) * prime3;
+  return hash_hex(hash ^ hash >> 32);
+}
 
 std::string Xxh64::save() const {
-  std::array<unsigned char, saved_bytes> raw;
-  std::memcpy(raw.data(), state_.get(), raw.size());
-  return prefix() + hex_text(raw);
+  std::string text(prefix);
+  text += hash_hex(total_bytes_);
+  for (const auto lane : lanes_) text += hash_hex(lane);
+  for (const auto byte : std::span(held_).first(total_bytes_ % stripe_bytes))
+    text += hash_hex(std::to_integer<std::uint64_t>(byte)).substr(14);
+  return text;
 }
 
 Xxh64 Xxh64::restore(std::string_view text) {
-  const auto expected = prefix();
-  if (!text.starts_with(expected))
-    throw bad_state("'" + std::string(text.substr(0, 16)) + "' was not written by xxHash " +
-                    std::to_string(XXH_VERSION_NUMBER));
-  text.remove_prefix(expected.size());
-  if (text.size() != 2 * saved_bytes) throw bad_state("wrong length");
-  std::array<unsigned char, saved_bytes> raw;
-  for (std::size_t i = 0; i < raw.size(); ++i) {
-    const char* begin = text.data() + 2 * i;
-    if (std::from_chars(begin, begin + 2, raw[i], 16).ptr != begin + 2) throw bad_state("not hexadecimal");
-  }
+  if (!text.starts_with(prefix)) throw bad_state("'" + std::string(text.substr(0, 16)) + "' is none");
+  text.remove_prefix(prefix.size());
+  const auto next = [&](std::size_t digits) {
+    if (text.size() < digits) throw bad_state("wrong length");
+    const auto value = parse_number<std::uint64_t>(text.substr(0, digits), 16);
+    if (!value) throw bad_state("not hexadecimal");
+    text.remove_prefix(digits);
+    return *value;
+  };
   Xxh64 hash;
-  std::memcpy(hash.state_.get(), raw.data(), raw.size());
-  // Anything else would make xxHash read past its buffer.
-  if (hash.state_->memsize >= stripe_bytes || hash.state_->memsize != hash.state_->total_len % stripe_bytes)
-    throw bad_state("damaged");
+  hash.total_bytes_ = next(16);
+  for (auto& lane : hash.lanes_) lane = next(16);
+  for (auto& byte : std::span(hash.held_).first(hash.total_bytes_ % stripe_bytes)) byte = std::byte(next(2));
+  if (!text.empty()) throw bad_state("wrong length");
   return hash;
 }
 

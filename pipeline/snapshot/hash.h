@@ -1,14 +1,12 @@
 #pragma once
 // xxHash64 (Yann Collet, xxhash.com): fast, and good enough to find damage. It is no defence against forgery.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-
-struct XXH64_state_s;  // of xxhash.h, which stays out of this header
 
 namespace flowtrain {
 
@@ -16,7 +14,9 @@ namespace flowtrain {
 std::string xxh64_hex(std::span<const std::byte> bytes);
 std::string xxh64_hex(std::string_view text);
 
-/// The same hash over a stream of pieces. Its state can be saved as text, so that a resumed run goes on hashing.
+/// Hashes a stream of pieces as xxh64_hex() hashes the whole. The state can be saved as text, so that a resumed run
+/// goes on hashing; the library offers no way to do that, so the stream's few lines of arithmetic are here (xxHash's
+/// doc/xxhash_spec.md).
 class Xxh64 {
  public:
   Xxh64();
@@ -25,16 +25,19 @@ class Xxh64 {
   /// The hash of all bytes so far, as xxh64_hex() spells it; more may follow.
   std::string hex() const;
 
-  /// The state as one word of text: "xxh64-<version of xxHash>-<hex digits>".
+  /// The state as one word of text: "xxh64-<hex digits>".
   std::string save() const;
-  /// The inverse. Throws UserError(snapshot) for anything save() of this version of xxHash cannot have written.
+  /// The inverse. Throws UserError(snapshot) for anything that save() cannot have written.
   static Xxh64 restore(std::string_view text);
 
  private:
-  struct Free {
-    void operator()(XXH64_state_s* state) const;
-  };
-  std::unique_ptr<XXH64_state_s, Free> state_;
+  static constexpr std::size_t stripe_bytes = 32;
+
+  void mix(const std::byte* stripe);
+
+  std::array<std::uint64_t, 4> lanes_;
+  std::uint64_t total_bytes_ = 0;
+  std::array<std::byte, stripe_bytes> held_{};  // the last total_bytes_ % 32 bytes, less than one stripe
 };
 
 }  // namespace flowtrain
