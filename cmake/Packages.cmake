@@ -25,8 +25,8 @@ if(NOT (DYGRAPHS_SCRIPT AND DYGRAPHS_STYLE) AND NOT FLOWTRAIN_LOADER AND NOT FLO
   message(FATAL_ERROR "dygraph.min.js is missing: install libjs-dygraphs, or set DYGRAPHS_SCRIPT and DYGRAPHS_STYLE")
 endif()
 # The servers of `flowtrain serve` and display.prometheus.
-pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
-if(NOT HTTPLIB_FOUND AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
-  message(FATAL_ERROR "cpp-httplib is missing: install libcpp-httplib-dev")
+find_path(ASIO_INCLUDE asio.hpp)
+if(NOT ASIO_INCLUDE AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
+  message(FATAL_ERROR "asio is missing: install libasio-dev")
 endif()
 find_path(CONCURRENTQUEUE_INCLUDE concurrentqueue.h PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel REQUIRED)

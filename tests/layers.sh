@@ -30,7 +30,6 @@ check() (
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
         may["pipeline/http/"] = may["pipeline/"] " http"
-        may["pipeline/serve/"] = may["pipeline/"] " http"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/serve/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
@@ -53,7 +52,7 @@ check() (
         group["openssl"] = "^openssl/evp\\.h$"
         group["json"] = "^nlohmann/"
         group["pcre2"] = "^pcre2\\.h$"
-        group["http"] = "^httplib\\.h$"
+        group["http"] = "^asio\\.hpp$"
         group["curl"] = "^curl/curl\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"

@@ -1,56 +1,63 @@
 #pragma once
-// Listens for clients that may be hostile, for httplib, which answers them.
+// A server for clients that may be hostile: it reads the head of each request itself, with limits on time and size.
 
-#include <httplib.h>
-
-#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "pipeline/http/connection.h"
 #include "pipeline/http/connection_limits.h"
 #include "pipeline/http/request_head.h"
+#include "pipeline/http/response.h"
 
 namespace flowtrain::http {
 
 /// Where to listen, and how many clients are served.
 struct ListenOptions {
   std::string host;
-  int port = 0;          ///< 0: any free one
-  int connections = 24;  ///< served at a time; further ones wait in the system's queue
+  int port = 0;           ///< 0: any free one
+  int threads = 4;        ///< that make answers; further requests wait. A slow client holds none of them
+  int connections = 256;  ///< open at a time; a further one closes the oldest that has not sent its request
   ConnectionLimits limits = {};
 };
 
-/// Reads the head of each request itself, with limits on time and size, and hands httplib what is sound. Serves one
-/// request to a connection.
-class Listener : public httplib::Server {
+/// Serves one request to a connection. asio waits for clients, so that a slow or silent one costs a socket alone.
+class Listener {
  public:
   explicit Listener(ListenOptions options);
+  virtual ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
 
-  /// Begins to listen. Why that cannot be: the system's reason; empty: it does.
+  /// Begins to listen. Returns the system's reason where that cannot be; an empty text: it listens.
   std::string listen();
   int port() const { return port_; }
-  /// Serves until end(). Call it once, after listen(). Where connections can no longer be taken, it listens anew; where
-  /// that cannot be, it returns the reason.
-  std::string serve();
+  /// Serves until end(). Call it once, after listen().
+  void serve();
   /// Ends serve() within moments, from any thread, also before it has begun.
   void end();
 
  protected:
   /// Nothing: the request may be answered. `head`: sound.
   virtual std::optional<Refusal> refused(const RequestHead& head) const = 0;
+  /// The answer to a request that was not refused. Any of the answering threads calls it. What it throws becomes an
+  /// answer with status 500 and a warning in the log.
+  virtual Response answer(const RequestHead& head) = 0;
 
   const ListenOptions& options() const { return options_; }
-  /// Of each answer, also where a request is refused.
-  httplib::Headers headers_;
+  /// Each answer has these, also where a request is refused.
+  Headers headers_;
 
  private:
-  bool process_and_close_socket(socket_t socket) override;
-  void refuse(Connection& connection, const Refusal& refusal) const;
+  class Connection;
+  struct Io;
+
+  void accept();
+  void take(std::shared_ptr<Connection> connection);
+  Response respond(const RequestHead& head);
 
   const ListenOptions options_;
   int port_ = -1;
-  std::atomic<bool> ending_ = false;
+  std::unique_ptr<Io> io_;
 };
 
 }  // namespace flowtrain::http

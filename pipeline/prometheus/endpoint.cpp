@@ -12,27 +12,14 @@
 
 namespace flowtrain {
 
-namespace {
-
-// Prometheus asks every few seconds.
-constexpr int connections = 2;
-
-}  // namespace
-
 class PrometheusEndpoint::Server : public http::Listener {
  public:
   Server(const ListenAddress& address, std::function<std::string()> page)
-      : Listener({address.host, address.port, connections, {}}) {
-    Get("/metrics", [page = std::move(page)](const httplib::Request&, httplib::Response& response) {
-      response.set_content(page(), "text/plain; version=0.0.4; charset=utf-8");
-    });
-  }
+      : Listener({.host = address.host, .port = address.port, .threads = 1}), page_(std::move(page)) {}
   ~Server() override { end(); }  // then the thread is joined
 
   void start() {
-    thread_ = named_thread("ft-prometheus", [this] {
-      if (const auto reason = serve(); !reason.empty()) log_warn("display.prometheus: " + reason);
-    });
+    thread_ = named_thread("ft-prometheus", [this] { serve(); });
   }
 
  private:
@@ -46,6 +33,15 @@ class PrometheusEndpoint::Server : public http::Listener {
     return http::Refusal{421, "this is not the host that was asked for"};
   }
 
+  http::Response answer(const http::RequestHead& head) override {
+    http::Response response;
+    if (head.target.substr(0, head.target.find('?')) != "/metrics") return response;
+    response.status = 200;
+    response.set_content(page_(), "text/plain; version=0.0.4; charset=utf-8");
+    return response;
+  }
+
+  const std::function<std::string()> page_;
   std::jthread thread_;
 };
 

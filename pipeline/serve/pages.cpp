@@ -19,27 +19,24 @@ namespace {
 constexpr std::size_t most_compared = 16, most_bytes_of_lines = 256 << 10;
 constexpr const char *html = "text/html; charset=utf-8", *json = "application/json";
 
-void set_policy(httplib::Response& response, const std::string& scripts) {
+void set_policy(http::Response& response, const std::string& scripts) {
   response.set_header("Content-Security-Policy",
                       "default-src 'none'; script-src " + scripts +
                           "; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action "
                           "'self'; base-uri 'none'; frame-ancestors 'none'");
 }
 
-void answer_text(httplib::Response& response, std::string_view text, const char* type) {
+void answer_text(http::Response& response, std::string_view text, const char* type) {
   response.status = 200;
-  response.set_content(text.data(), text.size(), type);
+  response.set_content(text, type);
 }
 
 // Piece by piece, as it may be large.
-void answer_file(httplib::Response& response, const ServedFile& file) {
-  if (file.size_bytes == 0) return answer_text(response, "", file.type.c_str());
+void answer_file(http::Response& response, const ServedFile& file) {
   response.status = 200;
-  response.set_content_provider(file.size_bytes, file.type,
-                                [file](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-                                  const std::string part = file.part(offset);
-                                  return !part.empty() && sink.write(part.data(), std::min(length, part.size()));
-                                });
+  response.set_header("Content-Type", file.type);
+  response.size_bytes = file.size_bytes;
+  response.part = [file](std::uint64_t offset) { return file.part(offset); };
 }
 
 // For a part of a path in an address.
@@ -54,7 +51,7 @@ std::string encoded(std::string_view part) {
 }
 
 // True where the client has the answer already.
-bool answer_tag(httplib::Response& response, const std::string& tag, const std::string& known_tag) {
+bool answer_tag(http::Response& response, const std::string& tag, const std::string& known_tag) {
   response.set_header("ETag", tag);
   if (known_tag != tag) return false;
   response.status = 304;
@@ -63,7 +60,7 @@ bool answer_tag(httplib::Response& response, const std::string& tag, const std::
 
 }  // namespace
 
-void Pages::answer(const http::Target& target, const std::string& known_tag, httplib::Response& response) {
+void Pages::answer(const http::Target& target, const std::string& known_tag, http::Response& response) {
   response.status = 404;
   const std::string& first = target.path[0];
   if (first == "run") return answer_run(target, response);
@@ -95,7 +92,7 @@ std::vector<FoundRun> Pages::asked_runs(const http::Target& target) {
   return asked;
 }
 
-void Pages::answer_run(const http::Target& target, httplib::Response& response) {
+void Pages::answer_run(const http::Target& target, http::Response& response) {
   std::vector<FoundRun> runs;
   if (target.path.size() == 2 && target.path[1].empty()) {
     runs = asked_runs(target);
@@ -121,14 +118,14 @@ void Pages::answer_run(const http::Target& target, httplib::Response& response) 
   answer_text(response, live_page(runs, nonce), html);
 }
 
-void Pages::answer_data(const http::Target& target, const std::string& known_tag, httplib::Response& response) {
+void Pages::answer_data(const http::Target& target, const std::string& known_tag, http::Response& response) {
   const auto runs = asked_runs(target);
   if (runs.empty() || answer_tag(response, data_tag(runs), known_tag)) return;
   const MutexLock lock(reading_);
   answer_text(response, live_data(runs), json);
 }
 
-void Pages::answer_lines(const http::Target& target, httplib::Response& response) {
+void Pages::answer_lines(const http::Target& target, http::Response& response) {
   const auto runs = asked_runs(target);
   if (runs.size() != 1) return;
   const auto& folder = runs[0].folder;

@@ -1,12 +1,11 @@
 #pragma once
 // What the server answers at which path.
 
-#include <httplib.h>
-
 #include <filesystem>
 #include <string>
 
 #include "pipeline/http/request_head.h"
+#include "pipeline/http/response.h"
 #include "pipeline/serve/run_list.h"
 #include "sampling/core/mutex.h"
 
@@ -27,12 +26,12 @@ class Pages {
   explicit Pages(const std::filesystem::path& folder) : runs_(folder) {}
 
   /// Any thread. `known_tag`: If-None-Match.
-  void answer(const http::Target& target, const std::string& known_tag, httplib::Response& response);
+  void answer(const http::Target& target, const std::string& known_tag, http::Response& response);
 
  private:
-  void answer_run(const http::Target& target, httplib::Response& response);
-  void answer_data(const http::Target& target, const std::string& known_tag, httplib::Response& response);
-  void answer_lines(const http::Target& target, httplib::Response& response);
+  void answer_run(const http::Target& target, http::Response& response);
+  void answer_data(const http::Target& target, const std::string& known_tag, http::Response& response);
+  void answer_lines(const http::Target& target, http::Response& response);
   std::vector<FoundRun> asked_runs(const http::Target& target);
 
   RunList runs_;

@@ -17,12 +17,12 @@
 namespace flowtrain::serve {
 namespace {
 
-const httplib::Headers security_headers{{"X-Content-Type-Options", "nosniff"},
-                                        {"Referrer-Policy", "no-referrer"},
-                                        {"X-Frame-Options", "DENY"},
-                                        {"Cross-Origin-Resource-Policy", "same-origin"},
-                                        {"Cross-Origin-Opener-Policy", "same-origin"},
-                                        {"Cache-Control", "no-store"}};
+const http::Headers security_headers{{"X-Content-Type-Options", "nosniff"},
+                                     {"Referrer-Policy", "no-referrer"},
+                                     {"X-Frame-Options", "DENY"},
+                                     {"Cross-Origin-Resource-Policy", "same-origin"},
+                                     {"Cross-Origin-Opener-Policy", "same-origin"},
+                                     {"Cache-Control", "no-store"}};
 
 bool can_be_token(const std::string& token) {
   return token.size() >= 8 && token.size() <= 256 && std::ranges::all_of(token, [](unsigned char c) {
@@ -35,7 +35,7 @@ bool can_be_token(const std::string& token) {
 class Server::Impl : public http::Listener {
  public:
   explicit Impl(const ServerOptions& options)
-      : Listener({options.host, options.port, options.connections, options.limits}),
+      : Listener({options.host, options.port, options.threads, options.connections, options.limits}),
         token_(options.token.empty() && !http::is_loopback(options.host) ? random_token() : options.token),
         pages_(options.folder) {
     std::error_code error;
@@ -46,21 +46,6 @@ class Server::Impl : public http::Listener {
       throw UserError(ExitCode::usage, "the token: expected 8 to 256 letters, digits or any of -_.~",
                       "without one a random one is made where one is needed");
     headers_ = security_headers;
-    set_default_headers(security_headers);
-    // Before httplib's own routes, which compare paths by regular expressions.
-    set_pre_routing_handler([this](auto& request, auto& response) {
-      answer(request, response);
-      return HandlerResponse::Handled;
-    });
-    set_exception_handler([](auto&, auto& response, const std::exception_ptr& thrown) {
-      try {
-        std::rethrow_exception(thrown);
-      } catch (const std::exception& cause) {
-        log_warn(concat("a page could not be made: ", cause.what()));
-      }
-      response.status = 500;
-      response.set_content("This page could not be made. The server's messages say why.\n", "text/plain");
-    });
     if (const auto reason = listen(); !reason.empty())
       throw UserError(ExitCode::usage, concat("cannot listen at ", options.host, ", port ", options.port, ": ", reason),
                       "--port 0 takes a free port, --host another address");
@@ -86,21 +71,21 @@ class Server::Impl : public http::Listener {
     return http::Refusal{401, "open the address that flowtrain serve has printed, with its token"};
   }
 
-  void answer(const httplib::Request& request, httplib::Response& response) {
-    const auto target = http::parse_target(request.target);
-    if (!token_.empty() && target && !target->value("token").empty()) {
+  http::Response answer(const http::RequestHead& head) override {
+    const auto target = http::parse_target(head.target);  // it could be read, else the request was refused
+    http::Response response;
+    if (!token_.empty() && !target->value("token").empty()) {
       // The token leaves the address, so that nobody reads it over a shoulder or in a history.
       response.status = 303;
-      response.set_header("Location", path_of(request.target));
+      response.set_header("Location", path_of(head.target));
       response.set_header("Set-Cookie", concat(cookie_name(), "=", token_, "; Path=/; HttpOnly; SameSite=Strict"));
-      return;
+      return response;
     }
-    if (target)
-      pages_.answer(*target, request.get_header_value("If-None-Match"), response);
-    else
-      response.status = 400;
+    const auto tag = head.headers.find("if-none-match");
+    pages_.answer(*target, tag == head.headers.end() ? "" : tag->second, response);
     if (response.status >= 400 && response.body.empty())
       response.set_content(concat(response.status, ": there is nothing here\n"), "text/plain");
+    return response;
   }
 
   static std::string path_of(const std::string& target) { return target.substr(0, target.find('?')); }
@@ -117,9 +102,7 @@ Server::~Server() = default;
 
 std::string Server::url() const { return impl_->url(); }
 int Server::port() const { return impl_->port(); }
-void Server::run() {
-  if (const auto reason = impl_->serve(); !reason.empty()) throw UserError(ExitCode::usage, reason);
-}
+void Server::run() { impl_->serve(); }
 void Server::stop() { impl_->end(); }
 
 }  // namespace flowtrain::serve

@@ -15,7 +15,8 @@ struct ServerOptions {
   int port = 8700;                 ///< 0: any free one
   std::string token;               ///< what a visitor needs; empty: none, or a random one where `host` is no loopback
   http::ConnectionLimits limits = {};
-  int connections = 24;  ///< served at a time; further ones wait
+  int threads = 4;        ///< that make answers; further requests wait
+  int connections = 256;  ///< open at a time; a further one closes the oldest that has not sent its request
 };
 
 /// Answers GET and HEAD, reads below the folder alone and writes nothing. What is wrong with a request is answered by a
@@ -32,7 +33,7 @@ class Server {
   /// Where a browser finds it, with the token: "http://127.0.0.1:8700/?token=…".
   std::string url() const;
   int port() const;
-  /// Serves until stop(). Call it once. Throws UserError(usage) where the port was lost, and cannot be had again.
+  /// Serves until stop(). Call it once.
   void run();
   /// Ends run(), from any thread, within moments.
   void stop();
