@@ -6,6 +6,7 @@
 #include "pipeline/config/resolve.h"
 #include "pipeline/config/run_folder.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/utf8.h"
 
 namespace flowtrain {
 
@@ -13,6 +14,9 @@ Override parse_set(const std::string& argument) {
   auto split = argument.find('=');
   if (split == std::string::npos || split == 0)
     throw UserError(ExitCode::usage, "--set " + argument + ": expected key=value", "--set loader.batch=32");
+  if (const auto shown = as_utf8(argument); shown != argument)
+    throw UserError(ExitCode::usage, "--set " + shown + ": expected a text in UTF-8, as configurations are",
+                    "rename the file or folder, or make a link to it whose name is UTF-8");
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 

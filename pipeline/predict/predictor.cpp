@@ -13,6 +13,7 @@
 #include "pipeline/validation/detection.h"
 #include "pipeline/validation/patient_detector.h"
 #include "sampling/core/error.h"
+#include "sampling/core/utf8.h"
 #include "stages/clock.h"
 
 namespace flowtrain {
@@ -96,9 +97,9 @@ void Predictor::run(const std::vector<Input>& inputs, const std::function<void(P
 
 Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const {
   const RowWork& work = slab.rows()[row];
-  if (work.replaced > 0) return {.name = input.name, .damage = damage_of(slab, work)};
+  if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  return {.name = input.name, .top = most_probable(own, limits_.top), .logits = own};
+  return {.name = as_utf8(input.name), .top = most_probable(own, limits_.top), .logits = own};
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
@@ -139,7 +140,7 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
   PatientDetector detector(*detector_);
   auto since = Clock::now();
   detect_in(dataset, ids, workers_, detector, [&](const DetectedImage& detected) {
-    Prediction prediction{.name = inputs[detected.image_result.record - 1].name, .damage = detected.damage};
+    Prediction prediction{.name = as_utf8(inputs[detected.image_result.record - 1].name), .damage = detected.damage};
     if (prediction.damage.empty()) {
       prediction.found = detected.image_result.found;
       std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
