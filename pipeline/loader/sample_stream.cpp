@@ -32,7 +32,7 @@ class NumberedRecords final : public Dataset {
 std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOptions& options,
                                       std::optional<std::uint64_t> records) {
   if (records) return std::make_unique<NumberedRecords>(*records);
-  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, options.slice.rank == 0);
+  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, /*is_leader=*/false);
 }
 
 }  // namespace

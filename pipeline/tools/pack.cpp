@@ -65,7 +65,7 @@ void check_out(const PackOptions& options) {
 
 Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
-  Split split{training, open_dataset(config, training, /*keeps_split=*/training)};
+  Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
     throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
                      ExitCode::usage,
