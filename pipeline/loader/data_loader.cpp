@@ -22,7 +22,7 @@ DataParts open_parts(const Config& config, const DataLoaderOptions& options, std
                                  /*needs_targets=*/options.training);
   check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
-  if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
+  parts.sampler = with_finished_images(std::move(parts.sampler), options.floats);
   return parts;
 }
 

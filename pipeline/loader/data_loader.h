@@ -28,7 +28,7 @@ struct StreamPosition {
 struct DataLoaderOptions {
   bool training = true;   ///< [data.train], in its order and augmented; false: [data.val], in stored order
   bool drop_last = true;  ///< leaves out the rest of an epoch that fills no batch; false: the last batch is shorter
-  bool floats = true;     ///< images as (channels, height, width) f32, normalised; false: (height, width, channels) u8
+  bool floats = true;     ///< u8 images as (channels, height, width) f32, normalised; false: as they are
   Slice slice = {};       ///< of each batch, that this process takes
   /// Host memory of batches: a block for each slab, and for each batch that is handed out, which goes back to it once
   /// nobody holds it. Null: plain memory, which is used again.
