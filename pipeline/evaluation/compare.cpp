@@ -250,7 +250,7 @@ void add_differences(const Pairs& pairs, const Dataset& dataset, const CompareOp
     const std::string name =
         concat("only-", a_is_right ? "a" : "b", printed("-%02llu", static_cast<unsigned long long>(count)));
     if (count++ >= options.pictures) continue;
-    const Image picture = stored_picture(dataset, a.at("id"));
+    const Image picture = stored_picture(dataset, options.decoding, a.at("id"));
     if (picture.pixels.empty()) continue;
     if (!pairs.detects()) {
       write_picture(folder, name, picture);

@@ -7,6 +7,7 @@
 #include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
 #include "sampling/core/error.h"
+#include "sampling/samplers/keys.h"
 
 namespace flowtrain {
 
@@ -49,9 +50,11 @@ std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults
   in_leader(*options.group, "the comparison of two tests", [&] {
     check_single(a, "A");
     check_single(b, "B");
-    const Settings test = load_for_use(subject.start).table("test");
+    const Config config = load_for_use(subject.start);
+    const Settings& test = config.table("test");
     const CompareOptions how{.resamples = options.resamples,
                              .pictures = static_cast<std::size_t>(test.integer("worst")),
+                             .decoding = decoding_of(config.table("sampler")),
                              .interrupt = options.interrupt};
     for (auto& outcome : a.outcomes) {
       const PartOutcome& other = outcome_like(outcome.part, b);

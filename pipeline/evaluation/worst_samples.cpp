@@ -36,15 +36,17 @@ class Shown {
     if (objects()) {
       const ImageResult& result = objects()->image_results[index];
       return {.id = result.record,
-              .picture = in_three_channels(stored_picture(dataset_, result.record)),
+              .picture = in_three_channels(stored_picture(dataset_, measured_.decoding, result.record)),
               .boxes = result.boxes,
               .found = result.found};
     }
     const SampleOutcome& outcome = measured_.samples[index];
     RowResult result;
     result.loss = outcome.loss, result.prediction = outcome.prediction, result.confidence = outcome.score;
-    return {
-        .id = outcome.id, .label = outcome.label, .result = result, .picture = stored_picture(dataset_, outcome.id)};
+    return {.id = outcome.id,
+            .label = outcome.label,
+            .result = result,
+            .picture = stored_picture(dataset_, measured_.decoding, outcome.id)};
   }
 
   std::vector<Index> worst() const {

@@ -13,6 +13,7 @@
 #include "pipeline/validation/detection.h"
 #include "pipeline/validation/patient_detector.h"
 #include "sampling/core/error.h"
+#include "sampling/samplers/keys.h"
 #include "stages/clock.h"
 
 namespace flowtrain {
@@ -138,20 +139,21 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
   std::iota(ids.begin(), ids.end(), 1);
   PatientDetector detector(*detector_);
   auto since = Clock::now();
-  detect_in(dataset, ids, workers_, detector, [&](const DetectedImage& detected) {
-    Prediction prediction{.name = inputs[detected.image_result.record - 1].name, .damage = detected.damage};
-    if (prediction.damage.empty()) {
-      prediction.found = detected.image_result.found;
-      std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
-      std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
-      prediction.bgr = &detected.bgr;
-    }
-    take(prediction);
-    const auto now = Clock::now();
-    count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
-    since = now;
-    return true;
-  });
+  detect_in(dataset, decoding_of(config_.table("sampler")), ids, workers_, detector,
+            [&](const DetectedImage& detected) {
+              Prediction prediction{.name = inputs[detected.image_result.record - 1].name, .damage = detected.damage};
+              if (prediction.damage.empty()) {
+                prediction.found = detected.image_result.found;
+                std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
+                std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
+                prediction.bgr = &detected.bgr;
+              }
+              take(prediction);
+              const auto now = Clock::now();
+              count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
+              since = now;
+              return true;
+            });
 }
 
 }  // namespace flowtrain

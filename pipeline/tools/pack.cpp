@@ -25,6 +25,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "sampling/samplers/keys.h"
 #include "stages/error_context.h"
 
 namespace flowtrain {
@@ -85,15 +86,6 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     log_warn(concat("no validation data: ", error.what()));  // as a run has it
   }
   return splits;
-}
-
-// What the sampler's settings say about damaged and turned pictures, where it has such keys.
-void read_as_sampler(const Settings& sampler, Repacking& pictures) {
-  const auto says = [&](const char* key, const char* word) {
-    return sampler.has(key) && sampler.value(key) == Value(std::string(word));
-  };
-  if (says("warnings", "accept")) pictures.warnings = Warnings::accept;
-  if (says("exif", "apply")) pictures.exif = Exif::apply;
 }
 
 // The id of the record that stands at each place.
@@ -263,7 +255,7 @@ class SplitPacker {
 
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
-  read_as_sampler(config.table("sampler"), options.pictures);
+  options.pictures.decoding = decoding_of(config.table("sampler"));
   const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // from here on there is something to take away
