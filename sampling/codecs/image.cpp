@@ -139,8 +139,8 @@ PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, 
   if (format == FileFormat::png) return open_png(file, exif);
   if (format == FileFormat::webp) return open_webp(file, exif);
   const auto name = unread_format(file);
-  throw SampleError(name.empty() ? "neither a JPEG nor a PNG nor a WebP file"
-                                 : concat("a ", name, " file; JPEG, PNG and WebP are read: convert it to PNG"));
+  throw SampleError(concat("neither a JPEG nor a PNG nor a WebP file",
+                           name.empty() ? "" : concat(", but a ", name, " file: convert it to PNG")));
 }
 
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {

@@ -80,6 +80,26 @@ TEST_CASE("an empty list fits every list, and nothing else") {
   }
 }
 
+TEST_CASE("one number may stand for a list of integers whose default is a number") {
+  Settings settings("sampler", {{"size", Kind::integers, std::int64_t{0}, "height and width", 0, 4096}});
+  CHECK(settings.integer("size") == 0);
+  settings.set("size", 224, here);
+  CHECK(settings.integer("size") == 224);
+  CHECK(to_toml(settings.value("size")) == "224");
+  settings.set("size", std::vector<std::int64_t>{48, 64}, here);
+  CHECK(settings.integers("size") == std::vector<std::int64_t>{48, 64});
+  const auto refused = [&](const Value& value) {
+    try {
+      settings.set("size", value, here);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing thrown");
+  };
+  CHECK(refused(5000) == "configs/a.toml:12:3: sampler.size: must be from 0 to 4096, got 5000");
+  CHECK(refused(0.5) == "configs/a.toml:12:3: sampler.size: expected an integer or a list of integers, got number 0.5");
+}
+
 TEST_CASE("settings refuse a wrong type, naming place, key and value") {
   CHECK(refusal("batch", "big").what() ==
         std::string("configs/a.toml:12:3: loader.batch: expected an integer, got text \"big\""));
