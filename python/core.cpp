@@ -30,6 +30,7 @@
 #include "sampling/arrays_dataset.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
+#include "sampling/core/secrets.h"
 #include "sampling/datasets/coco_instances.h"
 #include "stages/device/cpu_device.h"
 
@@ -324,7 +325,7 @@ NB_MODULE(_core, module) {
       std::rethrow_exception(error);
     } catch (const UserError& user) {
       const std::string text = user.what() + (user.hint().empty() ? std::string() : "\n  hint: " + user.hint());
-      PyErr_SetString(user.code() == ExitCode::usage ? config_error : data_error, text.c_str());
+      PyErr_SetString(user.code() == ExitCode::usage ? config_error : data_error, without_secrets(text).c_str());
     }
   });
 

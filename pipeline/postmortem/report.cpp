@@ -7,6 +7,7 @@
 
 #include "pipeline/postmortem/diagnosis.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -160,7 +161,7 @@ std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s
   for (auto& log : logs)
     if (log.threads_without_place > 0)
       text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads found no room in the record\n");
-  return text;
+  return without_secrets(text);
 }
 
 std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s) {
@@ -170,6 +171,7 @@ std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s
   if (found.rank) json["rank"] = *found.rank;
   json["ranks"] = Json::array();
   for (auto& log : logs) json["ranks"].push_back(json_of(log, newest(logs), seconds_s));
+  mask_secrets(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -14,6 +14,7 @@
 #include "pipeline/run_reader/run_status.h"
 #include "pipeline/run_reader/stored_config.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 #include "stages/system/wall_time.h"
 
@@ -152,6 +153,7 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
                     {"files", files_of(folder)}};
   if (const auto length = number_in<std::uint64_t>(graph, "iterations_per_epoch"))
     data["iterations_per_epoch"] = *length;
+  mask_secrets(data);
   return data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -164,13 +166,14 @@ std::string graph_json(const Drawing& drawing, const RunShape& shape) {
   const auto mode_of = [](const RuledMetric& metric) { return metric.lower_wins ? "min" : "max"; };
   for (auto& metric : shape.metrics) metrics[metric.name] = mode_of(metric);
   for (auto& [link, metric] : shape.best) best[link] = {{"metric", metric.name}, {"mode", mode_of(metric)}};
-  const ordered_json graph{{"iterations_per_epoch", shape.iterations_per_epoch},
-                           {"last_iteration", shape.last_iteration},
-                           {"batch", shape.batch},
-                           {"metrics", std::move(metrics)},
-                           {"best", std::move(best)},
-                           {"nodes", std::move(nodes)},
-                           {"edges", std::move(edges)}};
+  ordered_json graph{{"iterations_per_epoch", shape.iterations_per_epoch},
+                     {"last_iteration", shape.last_iteration},
+                     {"batch", shape.batch},
+                     {"metrics", std::move(metrics)},
+                     {"best", std::move(best)},
+                     {"nodes", std::move(nodes)},
+                     {"edges", std::move(edges)}};
+  mask_secrets(graph);
   return graph.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

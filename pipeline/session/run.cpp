@@ -32,6 +32,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/trainer.h"
 #include "pipeline/verify/hash_journal.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -399,7 +400,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     const bool written = !snapshots || snapshots->finish();
     if (snapshots) snapshots->check();
     if (start.folder) {
-      write_file_atomically(start.folder->path() / "result.json", run.record());
+      write_file_atomically(start.folder->path() / "result.json", without_secrets(run.record()));
       for (auto& line : summary_lines(start.folder->path(), BestRule::all(start.config), run.rankings()))
         log_info(line);
     }

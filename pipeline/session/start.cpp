@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/core/secrets.h"
 
 namespace flowtrain {
 
@@ -234,7 +235,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
   for (auto& [key, theirs] : leaders) {
     const auto& value = own.try_emplace(key, none).first->second;
     if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
-    different.push_back(concat(key, " = ", value, " (rank 0: ", theirs, ")"));
+    different.push_back(concat(key, " = ", shown_value(key, value), " (rank 0: ", shown_value(key, theirs), ")"));
   }
   if (!different.empty())
     throw UserError(ExitCode::usage, "not the configuration of rank 0: " + join(different),

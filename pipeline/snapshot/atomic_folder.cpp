@@ -9,6 +9,8 @@
 #include <cerrno>
 
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
+#include "sampling/io/held_folder.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {
@@ -64,12 +66,13 @@ AtomicFolder::~AtomicFolder() {
   if (!committed_) remove_quietly(temporary_);
 }
 
-void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body) {
-  write_synced(create_file(name), body);
+void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body, unsigned mode) {
+  write_synced(create_file(name, mode), body);
 }
 
-void AtomicFolder::write_file(const std::string& name, std::string_view text) {
-  write_file(name, [&](File& file) { file.write(text); });
+void AtomicFolder::write_file(const std::string& name, std::string_view text, unsigned mode) {
+  write_file(
+      name, [&](File& file) { file.write(text); }, mode);
 }
 
 void AtomicFolder::commit() {
@@ -102,9 +105,9 @@ void AtomicFolder::replace_target() {
   remove_quietly(old);
 }
 
-void write_file_atomically(const fs::path& target, const std::function<void(File&)>& body) {
+void write_file_atomically(const fs::path& target, const std::function<void(File&)>& body, unsigned mode) {
   const auto temporary = temporary_name(target);
-  File file = File::create(temporary);
+  File file = File::create(temporary, mode);
   try {
     write_synced(std::move(file), body);
     rename_path(temporary, target);
@@ -122,6 +125,13 @@ void write_file_atomically(const fs::path& target, std::string_view text) {
 void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
   const auto temporary = make_link(folder / link, name);
   try {
+void write_config(const fs::path& target, std::string_view toml) {
+  write_file_atomically(
+      target, [toml](File& file) { file.write(toml); }, config_mode(toml));
+}
+
+unsigned config_mode(std::string_view toml) { return holds_secret(toml) ? 0600 : 0666; }
+
     rename_path(temporary, folder / link);
   } catch (const UserError&) {
     remove_quietly(temporary);

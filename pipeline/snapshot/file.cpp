@@ -40,8 +40,8 @@ auto uninterrupted(const auto& call) {
   return result;
 }
 
-int open_descriptor(const fs::path& path, int flags) {
-  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+int open_descriptor(const fs::path& path, int flags, unsigned mode = 0) {
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
   if (descriptor < 0) throw system_error(path, "open", errno);
   return descriptor;
 }
@@ -64,7 +64,10 @@ UserError system_error(const fs::path& path, const char* call, int error) {
                    hint_for(error));
 }
 
-File File::create(const fs::path& path) { return File(path, open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL)); }
+File File::create(const fs::path& path, unsigned mode) {
+  check_held(path);
+  return File(path, open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL, mode));
+}
 
 File File::open(const fs::path& path) {
   // O_NONBLOCK: a pipe in the file's place must not hang us. It means nothing to a regular file.

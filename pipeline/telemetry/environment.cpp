@@ -13,7 +13,8 @@
 #include <thread>
 
 #include "build_info.h"  // made by CMake
-#include "revision.h"    // made by CMake at every build
+#include "pipeline/telemetry/secrets_in_json.h"
+#include "revision.h"  // made by CMake at every build
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -36,7 +37,11 @@ std::string value_in_file(const char* path, std::string_view key, char separator
 Json command_line() {
   Json words = Json::array();
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  bool is_secret = false;  // the value of an option is a word of its own
+  for (std::string word; std::getline(in, word, '\0');) {
+    words.push_back(is_secret ? std::string(secret_mask) : without_secrets(word));
+    is_secret = word.starts_with("--") && word.find('=') == word.npos && is_secret_name(word);
+  }
   return words;
 }
 
@@ -45,7 +50,8 @@ Json chosen_variables() {
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable, name = text.substr(0, text.find('='));
     if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("FLOWTRAIN_"))
-      chosen[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
+      chosen[std::string(name)] =
+          is_secret_variable(name) ? secret_mask : text.substr(std::min(text.size(), name.size() + 1));
   }
   return chosen;
 }
@@ -110,6 +116,7 @@ std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
             {"nccl", or_null(gpu.nccl)},
             {"environment", chosen_variables()}};
   for (const auto& [key, value] : extra) json[key] = value;
+  mask_secrets(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "pipeline/train/train_line.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
+#include "sampling/core/secrets.h"
 #include "stages/system/named_thread.h"
 #include "stages/system/wall_time.h"
 
@@ -189,8 +190,8 @@ void TensorBoard::open(const Drawing& graph) {
   std::string head = frame(version_event());
   if (earlier.empty) {
     SummaryEvent texts(0);
-    texts.text("config", "```toml\n" + config_ + "\n```\n");
-    texts.text("graph", table_of(graph));
+    texts.text("config", "```toml\n" + without_secrets(config_) + "\n```\n");
+    texts.text("graph", without_secrets(table_of(graph)));
     head += frame(texts.bytes());
   } else {
     head += frame(start_event(first_));

@@ -96,7 +96,7 @@ int average(const AverageRequest& request) {
   const auto config = to_toml(request.config);
   const auto path =
       write_snapshot(folder.snapshots(), {newest->iteration, std::move(views), {}, state_of(*newest), config});
-  write_file_atomically(folder.config_file(), config);
+  write_config(folder.config_file(), config);
   write_file_atomically(
       folder.path() / "env.json",
       environment_json({}, {{"torch", torch_version()}, {start_folder_key, start_folder(folder.path())}}));

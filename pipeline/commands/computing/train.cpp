@@ -15,6 +15,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tools/batch_search.h"
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"
 #include "stages/flight/flight.h"
@@ -105,10 +106,10 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
     }
     return run_training(ready, options, make_torch_learner, interrupt);
   } catch (const UserError& error) {
-    flight_failed(first_line(error.what()), static_cast<int>(error.code()));
+    flight_failed(without_secrets(first_line(error.what())), static_cast<int>(error.code()));
     throw;
   } catch (const std::exception& error) {
-    flight_failed(first_line(error.what()), static_cast<int>(ExitCode::bug));
+    flight_failed(without_secrets(first_line(error.what())), static_cast<int>(ExitCode::bug));
     throw;
   }
 }
