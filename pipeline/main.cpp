@@ -1,7 +1,6 @@
 // flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <iterator>
 #include <string>
@@ -15,6 +14,7 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
+#include "stages/system/signals.h"
 
 namespace {
 
@@ -69,8 +69,7 @@ int run(const commands::Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A parent may have left it ignored; then nobody would learn how a process of ours has ended.
-  std::signal(SIGCHLD, SIG_DFL);
+  prepare_descriptors_and_signals();
   // Whoever started it sees how it ends.
   if (argc == 2 && argv[1] == std::string(isolation::command_word)) {
     prepare_process();
