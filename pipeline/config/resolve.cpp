@@ -234,6 +234,7 @@ class Resolver {
   // First: all other tables may name what they bring.
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
+    for (auto& path : run.texts("plugins")) guard_plugin(document_.file, path);
     for (auto& path : run.texts("plugins")) try {
         open_plugin(path);
       } catch (const UserError& error) {
