@@ -13,8 +13,18 @@ namespace flowtrain {
 
 namespace {
 
+// The batches do not depend on their number; threads without end cost memory and time.
+unsigned bounded_workers(const Settings& settings, std::int64_t workers) {
+  constexpr unsigned per_core = 8, always = 64;
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency()), most = std::max(always, per_core * cores);
+  if (workers <= most) return static_cast<unsigned>(workers);
+  log_warn(concat(settings.table(), ".workers = ", workers, " (", settings.origin("workers").text(), "): ", most,
+                  " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
+  return most;
+}
+
 unsigned workers_of(const Settings& loader, unsigned processes_here) {
-  if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
+  if (const auto workers = number(loader, "workers")) return bounded_workers(loader, *workers);
   return std::max(1u, std::thread::hardware_concurrency() / processes_here);
 }
 
@@ -115,7 +125,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
       Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers =
-      training ? workers_of(loader, data_slice.processes_here) : static_cast<unsigned>(val.integer("workers"));
+      training ? workers_of(loader, data_slice.processes_here) : bounded_workers(val, val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
   if (training && !number(loader, "workers") && data_slice.slice.world == 1)

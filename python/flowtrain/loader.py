@@ -27,6 +27,7 @@ from flowtrain._toml import key_to_toml
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
 Batch = Any
 
+_NUMBER_END = 2**63
 _STATE_VERSION = 1
 _PARTS = _core.parts()
 _DATASETS, _SAMPLERS = _PARTS["data"], _PARTS["sampler"]
@@ -289,6 +290,10 @@ class Loader(Generic[BatchT]):
         self._seek(epoch, 0)
 
     def _seek(self, epoch: int, samples: int) -> None:
+        for name, value in (("epoch", epoch), ("samples", samples)):
+            if not 0 <= value < _NUMBER_END:
+                raise _core.ConfigError(f"a position with {name} = {value}: expected a number from 0 to 2**63 - 1\n"
+                                        "  hint: pass what state_dict() has returned")
         self._core.seek(epoch, samples)
         self._place = self._core.position()
         self._goes_on = True

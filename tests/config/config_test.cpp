@@ -281,6 +281,14 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
         "a.toml:4:1: unknown key 'order.truns'");
 }
 
+TEST_CASE("a set's name is one line, and not that of [data.val] or [data.test]") {
+  const auto refused = [](const std::string& text) { return refusal(letters + text).message; };
+  CHECK(refused("[[val.set]]\nname = \"a\\nb\"\n").find("without line breaks") != std::string::npos);
+  CHECK(refused("[[val.set]]\nname = \"val\"\n").find("'val' is what [data.val] is called") != std::string::npos);
+  CHECK(refused("[[test.set]]\nname = \"a\\tb\"\n").find("without line breaks") != std::string::npos);
+  CHECK(refused("[[test.set]]\nname = \"test\"\n").find("'test' is what [data.test] is called") != std::string::npos);
+}
+
 TEST_CASE("the keys of a [[val.set]] follow its own data set, or that of [data.val]") {
   const auto text = letters + "[data.val]\ndataset = \"digits\"\nbase = 7\n[[val.set]]\nname = \"more\"\n";
   CHECK(loaded(text + "base = 3\n").list("val.set")[0].integer("base") == 3);

@@ -139,6 +139,16 @@ def test_state_goes_on_exactly_with_any_batch_and_workers(pictures, position, dr
         assert epoch_of(later) == stream[61:122]
 
 
+@pytest.mark.parametrize("change", [{"samples": 10**30}, {"epoch": 2**64}, {"epoch": 2**63}])
+def test_a_state_with_numbers_that_no_stream_has_is_a_value_error(pictures, change):
+    loader = open_pictures(pictures)
+    with pytest.raises(ValueError, match=f"{next(iter(change))} = .*expected a number from 0 to"):
+        loader.load_state_dict({**loader.state_dict(), **change})
+    with pytest.raises(ValueError, match="epoch = "):
+        loader.set_epoch(2**64)
+    assert len(epoch_of(loader)) == 61
+
+
 def test_a_state_is_loaded_three_times_in_a_row(pictures):
     stream = [row for _ in range(2) for row in epoch_of(open_pictures(pictures))][:61]
     state, seen = None, []
