@@ -34,6 +34,7 @@
 #include "pipeline/verify/hash_journal.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
+#include "sampling/io/held_folder.h"
 
 namespace flowtrain {
 
@@ -192,6 +193,8 @@ class Run {
     RunShape shape{epoch(), run_plan_.last, session_.train().batch, validation_metrics(config_)};
     for (auto& rule : BestRule::all(config_)) shape.best.emplace_back(rule.link, rule.of);
     write_file_atomically(std::filesystem::path(options_.folder) / "graph.json", graph_json(drawing, shape));
+  } catch (const FolderLost&) {
+    throw;
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }
@@ -284,7 +287,7 @@ class FailedStart {
   FailedStart(const Start& start, Interrupt& interrupt) : start_(start), interrupt_(interrupt) {}
   ~FailedStart() {
     if (done_) return;
-    if (!start_.resumed && start_.folder) RunFolder::discard(start_.folder->path());
+    if (!start_.resumed && start_.folder) start_.folder->discard()();
     interrupt_.set_cleanup({});
   }
   void succeeded() {

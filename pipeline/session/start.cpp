@@ -173,8 +173,14 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
   if (folder.path().filename() != config.name() && !options.run_dir)
     log_info(earlier ? concat("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
                      : concat((dir / config.name()).string(), " is there and holds no run; it is left alone"));
-  write_file_atomically(folder.config_file(), to_toml(config));
-  if (interrupt) interrupt->set_cleanup([made = folder.path()] { RunFolder::discard(made); });
+  const auto discard = folder.discard();
+  try {
+    write_config(folder.config_file(), to_toml(config));
+  } catch (...) {
+    discard();
+    throw;
+  }
+  if (interrupt) interrupt->set_cleanup(discard);
   return {.config = std::move(config), .folder = std::move(folder)};
 }
 

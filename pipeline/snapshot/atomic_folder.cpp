@@ -51,6 +51,7 @@ fs::path trash_name(const fs::path& path) {
 
 /// Makes a symbolic link to `name` under a temporary name, for who renames it to `place`.
 fs::path make_link(const fs::path& place, const std::string& name) {
+  check_held(place);
   const auto temporary = temporary_name(place);
   if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
   return temporary;
@@ -59,6 +60,7 @@ fs::path make_link(const fs::path& place, const std::string& name) {
 }  // namespace
 
 AtomicFolder::AtomicFolder(fs::path target) : target_(bare(target)), temporary_(temporary_name(target)) {
+  check_held(target_);
   if (::mkdir(temporary_.c_str(), 0777) != 0) throw system_error(temporary_, "mkdir", errno);
 }
 
@@ -78,6 +80,7 @@ void AtomicFolder::write_file(const std::string& name, std::string_view text, un
 void AtomicFolder::commit() {
   const FlightSpan flight({.name = "rename"});
   sync_folder(temporary_);
+  check_held(target_);
   if (::rename(temporary_.c_str(), target_.c_str()) == 0) {
     committed_ = true;
     return sync_folder(folder_of(target_));
@@ -122,9 +125,6 @@ void write_file_atomically(const fs::path& target, std::string_view text) {
   write_file_atomically(target, [text](File& file) { file.write(text); });
 }
 
-void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
-  const auto temporary = make_link(folder / link, name);
-  try {
 void write_config(const fs::path& target, std::string_view toml) {
   write_file_atomically(
       target, [toml](File& file) { file.write(toml); }, config_mode(toml));
@@ -132,6 +132,9 @@ void write_config(const fs::path& target, std::string_view toml) {
 
 unsigned config_mode(std::string_view toml) { return holds_secret(toml) ? 0600 : 0666; }
 
+void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
+  const auto temporary = make_link(folder / link, name);
+  try {
     rename_path(temporary, folder / link);
   } catch (const UserError&) {
     remove_quietly(temporary);

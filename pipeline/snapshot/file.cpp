@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
+#include "sampling/io/held_folder.h"
 
 namespace flowtrain {
 namespace {
@@ -144,6 +145,7 @@ std::string read_text(const fs::path& path, std::uint64_t limit_bytes) {
 }
 
 void make_folders(const fs::path& folder) {
+  check_held(folder);
   const auto parent = folder_of(folder);
   if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(parent);
   if (errno == EEXIST) {
@@ -192,6 +194,7 @@ fs::path folder_of(const fs::path& path) {
 }
 
 void rename_path(const fs::path& from, const fs::path& to) {
+  check_held(to);
   if (::rename(from.c_str(), to.c_str()) != 0) throw system_error(to, "rename", errno);
 }
 

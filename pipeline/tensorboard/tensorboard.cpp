@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/snapshot/file.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tensorboard/pictures.h"
 #include "pipeline/train/train_line.h"
 #include "sampling/core/parse.h"
-#include "sampling/core/text.h"
 #include "sampling/core/secrets.h"
+#include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 #include "stages/system/wall_time.h"
 
@@ -184,7 +185,7 @@ void TensorBoard::begin(const Drawing& graph) {
 
 void TensorBoard::open(const Drawing& graph) {
   const fs::path folder = run_ / "tensorboard";
-  fs::create_directories(folder);
+  make_folders(folder);
   const auto files = event_files(folder);
   Earlier earlier = read_earlier(files);
   std::string head = frame(version_event());

@@ -12,6 +12,7 @@
 #include "pipeline/train/train_line.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
@@ -40,6 +41,7 @@ std::set<std::string> scalars_of_parts(const Scalars& scalars) {
 void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
   try {
     write_file_atomically(path, to_csv(table));
+  } catch (const FolderLost&) {  // the trainer ends the run
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }

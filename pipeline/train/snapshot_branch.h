@@ -47,8 +47,11 @@ class SnapshotBranch {
       std::function<void()> before = [] {});
   /// Leads `links` to the snapshot of `iteration`, saved before, as save() does. `state`: as it is now.
   void link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
-  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then.
+  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then, or the
+  /// run's folder is lost.
   void check() const;
+  /// Notes whether the run's folder was removed, renamed or replaced: check() throws then, whatever the policy is.
+  void look_at_folder();
   /// Whether check() throws.
   bool has_failed() const;
   /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once

@@ -86,6 +86,7 @@ bool Trainer::iterate() {
   const bool hashed = parts_.run_plan.hashes(iteration);
   StepEvent event{.iteration = iteration};
   flags_.wants_snapshot = parts_.group->leads() && snapshots_.wanted();
+  if (parts_.snapshots.to && reports_.due(iteration)) parts_.snapshots.to->look_at_folder();
   Plan plan;
   for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
     const auto ticket = next_batch(micro);

@@ -120,7 +120,7 @@ int test(const TestRequest& request, Interrupt& interrupt) {
   const Config config = load_for_use(request.subjects.front().start);
   if (auto* plan = std::get_if<SpawnPlan>(&request.launch)) return start_ranks(*plan, config, "test", request.words);
   if (auto* place = std::get_if<RankInfo>(&request.launch))
-    return run_rank(*place, config, [&](GroupSession& membership, std::filesystem::path&) {
+    return run_rank(*place, config, [&](GroupSession& membership, std::unique_ptr<HeldFolder>&) {
       options.group = &membership.group();
       options.processes_here = static_cast<unsigned>(place->local_world);
       options.local_rank = static_cast<unsigned>(place->local_rank);

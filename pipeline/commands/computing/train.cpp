@@ -117,7 +117,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
 // As one rank of several.
 int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt,
              const std::function<void(const std::filesystem::path&)>& on_start) {
-  return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::filesystem::path& records) {
+  return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::unique_ptr<HeldFolder>& records) {
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
     options.local_rank = static_cast<unsigned>(place.local_rank);
@@ -129,7 +129,8 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
       start.iteration.reset();
     }
     return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
-      records = chosen;
+      std::error_code error;  // another machine may not see the folder
+      if (std::filesystem::is_directory(chosen, error)) records = std::make_unique<HeldFolder>(chosen);
       if (place.rank == 0) membership.remember_folder(chosen);
       if (on_start) on_start(chosen);
     });
