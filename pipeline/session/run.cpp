@@ -379,7 +379,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (!options.in_memory) interrupt.defer();  // from here on there is something to save
   failed.succeeded();
 
-  if (start.resumed && start.folder) take_over(start.folder->snapshots(), run.state());
+  if (start.resumed && start.folder) {
+    // Not before the start has succeeded: a change that is accepted stays so.
+    write_config(start.folder->config_file(), to_toml(start.config));
+    take_over(start.folder->snapshots(), run.state());
+  }
   std::optional<Journals> journals;
   if (start.folder) journals.emplace(start, run.state());
   MetricsFile* metrics = journals ? &*journals->metrics : nullptr;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "pipeline/config/periods.h"
 #include "pipeline/snapshot/atomic_folder.h"
@@ -12,9 +14,9 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
-#include "sampling/core/secrets.h"
 
 namespace flowtrain {
 
@@ -67,15 +69,21 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
   return newest.path;
 }
 
-void check_changes(const Config& before, const Config& now, bool accepted) {
-  std::vector<std::string> breaking;
+// What has changed since the run began, and since the snapshot was made, which may have been copied from elsewhere, or
+// be older than an accepted change. `before` has their configurations with what they are of.
+void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
+  std::vector<std::string> breaking, reported;
   const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
-  for (auto& difference : diff(before, now)) {
-    log_info(
-        concat("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking.push_back(difference.key);
-  }
+  for (auto& [since, earlier] : before)
+    for (auto& [key, was, is, breaks] : diff(earlier, now)) {
+      const std::string change = concat(key, " = ", shown_value(key, is), " (was ", shown_value(key, was), ")");
+      if (std::ranges::find(reported, change) != reported.end()) continue;
+      reported.push_back(change);
+      log_info(concat("changed since ", since, ": ", change));
+      const bool counts = breaks && !(any_batch && key == "loader.batch");
+      if (counts && std::ranges::find(breaking, key) == breaking.end()) breaking.push_back(key);
+    }
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(
@@ -83,6 +91,16 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
         concat("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
                grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
   log_warn("going on with changes that break exact resume: " + join(breaking));
+}
+
+// Nothing where it cannot be read, as one that another version has written, and that is accepted.
+std::optional<Config> snapshot_config(const fs::path& snapshot, const Config& now, bool accepted) try {
+  return load_stored_config(snapshot / "config.toml", now);
+} catch (const UserError& error) {
+  const auto what = concat("the snapshot's configuration cannot be compared with the run's: ", error.what());
+  if (!accepted) throw UserError(ExitCode::usage, what, "--accept-changes goes on without a comparison");
+  log_warn(what);
+  return std::nullopt;
 }
 
 std::string draw_seed() {
@@ -219,13 +237,16 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
     return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
   };
   config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
-  check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   for (auto& link : restore_links(folder.snapshots()))
     log_info(concat(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(concat(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
-  write_file_atomically(folder.config_file(), to_toml(config));
+  std::vector<std::pair<std::string, Config>> before{{"the run began", stored}};
+  if (snapshot)
+    if (auto its = snapshot_config(*snapshot, config, options.accept_changes))
+      before.emplace_back(concat(snapshot->string(), " was made"), std::move(*its));
+  check_changes(before, config, options.accept_changes);
   return {.config = std::move(config),
           .folder = std::move(folder),
           .resumed = true,
