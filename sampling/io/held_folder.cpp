@@ -82,10 +82,10 @@ void HeldFolder::check() const {
     return;
   }
   const std::string name = "the run's folder '" + folder_.string() + "'";
-  if (held.st_nlink == 0)
+  auto place = place_of(descriptor_);
+  if (held.st_nlink == 0 || place.native().ends_with(" (deleted)"))
     throw FolderLost(file_ == folder_ ? name + " was removed" : concat(name, ", or ", file_.string(), ", was removed"),
                      "the run cannot go on: start it again");
-  auto place = place_of(descriptor_);
   if (file_ != folder_) place = place.parent_path();
   throw FolderLost(concat(name, " was renamed or replaced", place.empty() ? "" : concat("; it is ", place.string())),
                    place.empty() ? "go on in it under its new name: flowtrain FOLDER"

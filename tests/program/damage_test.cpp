@@ -82,7 +82,8 @@ TEST_CASE("plugins of a damaged snapshot are not opened, and another user's are 
   const Words predict{"predict", snapshot, "absent.png", "--quiet"};
   CHECK(place.run(predict).err.find("opening the plugin") == std::string::npos);
   flip_last_byte(place.path(snapshot) / "model.safetensors");
-  for (const Words& words : {predict, Words{"config", snapshot + "/config.toml"}, Words{"export", snapshot, "--out", "a.pt"}}) {
+  for (const Words& words :
+       {predict, Words{"config", snapshot + "/config.toml"}, Words{"export", snapshot, "--out", "a.pt"}}) {
     const auto refused = place.run(words);
     CHECK_EXIT(refused, 4);
     CHECK_SAYS(refused, "model.safetensors: damaged");
