@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/config/document.h"
+#include "pipeline/config/env_variables.h"
 #include "pipeline/config/resolve.h"
 #include "pipeline/config/run_folder.h"
 #include "sampling/core/settings.h"
@@ -75,7 +76,8 @@ Config load_config(const std::filesystem::path& file, const std::vector<Override
 }
 
 Config load_stored_config(const std::filesystem::path& file, const Config& now) {
-  return load_config(file, {{"run.plugins", to_toml(now.table("run").value("plugins")), "run.plugins"}});
+  return load_config(file,
+                     {{"run.plugins", to_toml(escape_variables(now.table("run").value("plugins"))), "run.plugins"}});
 }
 
 }  // namespace flowtrain

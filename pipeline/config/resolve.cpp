@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "pipeline/config/checks.h"
+#include "pipeline/config/env_variables.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
@@ -27,13 +28,14 @@ std::vector<Key> optional(std::vector<Key> keys) {
   return keys;
 }
 
-/// A path that leads somewhere from `folder`, as it does from there; any other as it is.
+/// A path that leads somewhere from `folder`, as it does from there; any other as it is. It may hold variables.
 std::string led_from(const std::filesystem::path& folder, const std::string& path) {
-  const bool is_relative = !path.empty() && !path.starts_with('/') && !path.starts_with('~');
+  const std::string expanded = expand_variables(path);
+  const bool is_relative = !expanded.empty() && !expanded.starts_with('/') && !expanded.starts_with('~');
   std::error_code ignored;
-  if (!is_relative || path.find("://") != path.npos) return path;
-  const auto there = (folder / path).lexically_normal();
-  return std::filesystem::exists(there, ignored) ? there.string() : path;
+  if (!is_relative || expanded.find("://") != expanded.npos || !std::filesystem::exists(folder / expanded, ignored))
+    return path;
+  return expanded == path ? (folder / path).lexically_normal().string() : (folder / path).string();
 }
 
 /// Of two keys that exclude each other, the one of the later source stands.
@@ -167,8 +169,15 @@ class Resolver {
                        [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
   }
 
-  /// The value in the type that `key` wants, as far as what was written can be meant so.
-  Value fitted(const Key& key, const Written& written) const {
+  /// The value in the type that `key` wants, as far as what was written can be meant so, with environment variables.
+  /// `name`: the key's, with its table.
+  Value fitted(const std::string& name, const Key& key, const Written& written) const try {
+    return expand_variables(unexpanded(key, written));
+  } catch (const UserError& error) {
+    throw UserError(error.code(), concat(written.origin.text(), ": ", name, ": ", error.what()), error.hint());
+  }
+
+  Value unexpanded(const Key& key, const Written& written) const {
     Value value = key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
     if (!key.is_path || document_.paths_from.empty() || written.origin.source != document_.file) return value;
     if (auto* path = std::get_if<std::string>(&value)) *path = led_from(document_.paths_from, *path);
@@ -184,7 +193,8 @@ class Resolver {
   Settings choice(const std::string& table, const std::string& kind, const std::string& key) const {
     Settings settings(table, core_keys(kind));
     if (auto written = document_.values.find(table + "." + key); written != document_.values.end())
-      settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+      settings.set(key, fitted(written->first, *find_key(settings.keys(), key), written->second),
+                   written->second.origin);
     return settings;
   }
 
@@ -211,7 +221,8 @@ class Resolver {
     for (const std::string key : {"name", "inner"})
       if (const auto written = document_.values.find("sampler." + key);
           written != document_.values.end() && settings.has(key))
-        settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+        settings.set(key, fitted(written->first, *find_key(settings.keys(), key), written->second),
+                     written->second.origin);
     return joined(core_keys("sampler"), keys_of_chain(sampler_chain(settings)));
   }
 
@@ -375,7 +386,10 @@ class Resolver {
     }
     auto& settings = found->second;
     try {
-      settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
+      const Key& known = *find_key(settings.keys(), leaf);
+      const Value value = fitted(key, known, written), text = unexpanded(known, written);
+      settings.set(leaf, value, written.origin);
+      if (value != text) remember_written(settings, leaf, text);
     } catch (const UserError&) {
       if (!is_left_aside(table, leaf, written.layer))
         throw;  // a key of the replaced part that has another meaning here
