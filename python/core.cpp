@@ -28,6 +28,7 @@
 #include "pipeline/loader/data_loader.h"
 #include "python/binding.h"
 #include "sampling/arrays_dataset.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/datasets/coco_instances.h"
@@ -331,6 +332,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = FLOWTRAIN_VERSION;
   module.def("parts", &parts);
   module.def("end_interpreter", &end_interpreter);
+  module.def("usable_cores", &usable_cores);
   nb::class_<PyLoader>(module, "Loader")
       .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t, const nb::object&,
                     std::optional<PyArrays>>(),

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "pipeline/config/periods.h"
@@ -12,6 +11,7 @@
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/detection.h"
 #include "pipeline/validation/patient_detector.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "stages/clock.h"
 
@@ -33,7 +33,7 @@ Config without_metrics(const Config& config) {
 
 unsigned workers_of(const Config& config) {
   const auto workers = number(config.table("loader"), "workers");
-  return workers ? static_cast<unsigned>(*workers) : std::max(1u, std::thread::hardware_concurrency());
+  return workers ? static_cast<unsigned>(*workers) : usable_cores();
 }
 
 unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {

@@ -1,7 +1,6 @@
 #include "pipeline/telemetry/environment.h"
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,10 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <thread>
 
 #include "build_info.h"  // made by CMake
 #include "revision.h"    // made by CMake at every build
+#include "sampling/core/cpus.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -44,7 +43,8 @@ Json chosen_variables() {
   nlohmann::json chosen = nlohmann::json::object();  // sorted
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable, name = text.substr(0, text.find('='));
-    if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("FLOWTRAIN_"))
+    if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("GOMP_") ||
+        name.starts_with("FLOWTRAIN_"))
       chosen[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
   }
   return chosen;
@@ -66,11 +66,6 @@ Json list_of(const std::vector<GpuFacts::Gpu>& gpus) {
   return list;
 }
 
-int usable_cores() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
-}
-
 std::string utc_now() {
   std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -89,6 +84,7 @@ std::string program_version() {
 std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
   utsname system{};
   ::uname(&system);
+  const CpuLimits cpus = cpu_limits();
   Json json{{"version", build_info::version_text},
             {"revision", build_info::revision},
             {"build_type", build_info::build_type},
@@ -100,8 +96,10 @@ std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
             {"os", value_in_file("/etc/os-release", "PRETTY_NAME", '=')},
             {"kernel", concat(system.sysname, " ", system.release)},
             {"cpu", value_in_file("/proc/cpuinfo", "model name", ':')},
-            {"cpu_cores", std::thread::hardware_concurrency()},
-            {"cpu_cores_usable", usable_cores()},
+            {"cpu_cores", cpus.machine},
+            {"cpu_cores_affinity", cpus.affinity},
+            {"cpu_quota", cpus.quota > 0 ? Json(cpus.quota) : Json(nullptr)},
+            {"cpu_cores_usable", cpus.usable()},
             {"memory_bytes", std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)},
             {"gpus", list_of(gpu.gpus)},
             {"cuda", or_null(gpu.cuda)},

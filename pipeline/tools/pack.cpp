@@ -11,7 +11,6 @@
 #include <numeric>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "pipeline/config/periods.h"
@@ -22,6 +21,7 @@
 #include "pipeline/telemetry/json_lines.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -273,7 +273,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");
-  const auto workers = wanted ? static_cast<unsigned>(*wanted) : std::max(1u, std::thread::hardware_concurrency());
+  const auto workers = wanted ? static_cast<unsigned>(*wanted) : usable_cores();
   const Scheduler scheduler(workers);
   for (const auto& split : splits) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <deque>
 #include <future>
-#include <thread>
 
 #include "pipeline/session/agree_on_error.h"
 #include "pipeline/validation/detect_share.h"
 #include "pipeline/validation/packing.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "stages/clock.h"
 #include "stages/evaluation/detection_metrics.h"
@@ -52,7 +52,7 @@ Measured measure(const Dataset& dataset, std::span<const ImageResult> image_resu
   measured.image_results = image_results;
   measured.truth = ground_truth(dataset, image_results);
   measured.found = found_objects(measured.truth, image_results);
-  measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));
+  measured.coco = coco_evaluate(measured.truth, measured.found, usable_cores());
   measured.scalars = detection_metrics(measured.coco, voc_evaluate(measured.truth, measured.found));
   return measured;
 }

@@ -12,6 +12,8 @@ def parts() -> dict[str, dict[str, tuple[str, list[tuple[str, str | None, str]]]
 
 def end_interpreter() -> None: ...
 
+def usable_cores() -> int: ...
+
 class Loader:
     def __init__(
         self,

@@ -371,8 +371,8 @@ class Loader(Generic[BatchT]):
             verdict = "rows are made in Python, whose threads share the GIL: less Python for each, or a native sampler"
         elif busy["read"] / max(sizes["readers"], 1) > busy["sample"] / max(sizes["workers"], 1):
             verdict = "reading is the slowest stage: more readers, or the data on a faster disk"
-        elif sizes["workers"] < (os.cpu_count() or 1):
-            verdict = f"decoding and augmenting is the slowest stage: more workers, there are {os.cpu_count()} cores"
+        elif sizes["workers"] < (cores := _core.usable_cores()):
+            verdict = f"decoding and augmenting is the slowest stage: more workers, there are {cores} cores"
         else:
             verdict = "all cores decode and augment: smaller stored pictures, or cheaper augmentation"
         stats = {

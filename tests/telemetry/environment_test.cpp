@@ -28,6 +28,9 @@ TEST_CASE("env.json says what the run ran on") {
   holds("\"kernel\": \"Linux [^\"]+\"");
   holds("\"cpu\": \"[^\"]+\"");
   holds("\"cpu_cores\": [1-9]");
+  holds("\"cpu_cores_affinity\": [1-9]");
+  holds("\"cpu_quota\": (null|[0-9.]+)");
+  holds("\"cpu_cores_usable\": [1-9]");
   holds("\"memory_bytes\": [1-9]\\d{6}");
   holds("\"OMP_TELEMETRY_TEST\": \"3\"");
   holds("\"torch\": \"2\\.11\\.0\",\n  \"note\": \"a \\\\\"b\\\\\"\"\n\\}\n$");

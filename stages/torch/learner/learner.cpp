@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "nets/models/net.h"
 #include "nets/package/compiled_net.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
@@ -35,7 +35,7 @@ namespace {
 // LibTorch's own settings, for the whole process. `processes_here`: how many share the machine's cores.
 void configure_torch(const Settings& run, unsigned processes_here) {
   auto threads = static_cast<int>(run.integer("threads"));
-  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / processes_here));
+  if (threads == 0) threads = static_cast<int>(std::max(1u, usable_cores() / processes_here));
   torch::set_num_threads(threads);
   const bool deterministic = run.boolean("deterministic");
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
