@@ -1,6 +1,7 @@
 // What flowtrain test does once its command line is read.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "pipeline/commands/computing/commands.h"
@@ -26,7 +27,7 @@ void add_classes(const Measurement& measured, const std::string& group_by, Lines
   if (std::ranges::none_of(measured.scalars, is_of_class)) return;
   lines.push_back(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : measured.scalars)
-    if (name.starts_with(class_accuracy))
+    if (name.starts_with(class_accuracy) && !std::isnan(value))  // there may be no sample of it
       lines.push_back(printed("%8s  ", format_loss(value).c_str()) + name.substr(class_accuracy.size()));
 }
 
