@@ -101,7 +101,7 @@ void RunMetrics::add(std::string_view line) {
   if (kind->text == "val") return add_val(iteration);
   if (kind->text == "epoch") {
     const double epoch = number("epoch");
-    if (epoch >= 1) per_epoch = static_cast<std::uint64_t>(iteration / epoch);
+    if (epoch >= 1) per_epoch = iteration / epoch;
     return epochs.add(iteration, fields_.data(), field_count_);
   }
   constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped"};

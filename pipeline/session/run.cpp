@@ -23,6 +23,7 @@
 #include "pipeline/session/pixel_form.h"
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
+#include "pipeline/session/resume_command.h"
 #include "pipeline/session/run_graph.h"
 #include "pipeline/session/sample_choice.h"
 #include "pipeline/snapshot/atomic_folder.h"
@@ -51,7 +52,7 @@ class Run {
     session_.open_validation();
     if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());
     run_plan_ = session_.run_plan(state_.iteration + 1);
-    if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
+    if (options_.folder.empty()) run_plan_.hash_every = {};  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) {
@@ -124,7 +125,7 @@ class Run {
     Trainer trainer(parts, std::move(state_));
     TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
-    summarise(result, trainer.state(), interrupt, metrics);
+    summarise(result, trainer.state(), interrupt, metrics, meters.machine ? meters.machine->cpu() : CpuTime());
     if (options_.profile) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     tell_retries(metrics, result.iteration);
     conclude(result, trainer.state(), parts.best, snapshots, metrics);
@@ -140,11 +141,10 @@ class Run {
     if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
   }
 
-  bool has_journal() const { return run_plan_.hash_every > 0; }
+  bool has_journal() const { return !run_plan_.hash_every.off(); }
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
-  /// In iterations.
-  std::uint64_t epoch() const { return session_.epoch(); }
+  Every epoch() const { return session_.epoch(); }
   /// After train(): result.json's.
   const std::string& record() const { return record_; }
   const RunState& state() const { return state_; }
@@ -181,7 +181,7 @@ class Run {
     // A metric without a validation set must not trigger early stopping.
     if (!measures(parts.early_stop.improvement.of.name)) parts.early_stop.patience = 0;
     parts.hooks = &hooks_;
-    parts.iterations_per_epoch = epoch();
+    parts.epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
     return parts;
   }
@@ -237,8 +237,8 @@ class Run {
     return own;
   }
 
-  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt,
-                 MetricsFile* metrics) const {
+  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt, MetricsFile* metrics,
+                 const CpuTime& cpu) const {
     const std::uint64_t done = result.iteration + 1 - run_plan_.first;
     // In a group the result has no more than the kind of signal.
     const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
@@ -248,14 +248,15 @@ class Run {
     if (done == 0) return;
     log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
                     result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
-    tell_verdict(result, metrics);
+    tell_verdict(result, metrics, cpu);
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
   }
 
   // After a signal no collective is called, and no line is written that a run that goes on would not have.
-  void tell_verdict(const TrainerResult& result, MetricsFile* metrics) const {
-    const RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
+  void tell_verdict(const TrainerResult& result, MetricsFile* metrics, const CpuTime& cpu) const {
+    RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
     if (verdict.text.empty()) return;
+    if (cpu.is_short(result.wall_s)) verdict.text += "; " + describe_shortage(cpu);
     log_info("verdict: " + verdict.text);
     if (!metrics || result.signal) return;
     JsonObject fields{{"iter", result.iteration}, {"text", verdict.text}};
@@ -306,13 +307,13 @@ int exit_code(const TrainerResult& result) {
   return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_epoch) {
+SnapshotPolicy snapshot_policy(const Start& start, const Every& epoch) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
   if (start.folder) policy.folder = start.folder->snapshots();
   policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
   policy.best = BestRule::all(start.config);
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(iterations_per_epoch);
+  policy.keep_every = period(snapshot, "keep_every").to_iterations(epoch);
   // Where a rollback goes must not depend on how fast the disk is.
   policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
   policy.stop_on_error = snapshot.text("on_error") == "stop";
@@ -406,6 +407,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     if (!written)
       throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
                       "make room, then --resume auto goes on from the one before");
+    if (result.signal && start.folder)
+      log_info("to go on: " + resume_command(command_line_words(), start.folder->path(), group.size()));
     return exit_code(result);
   } catch (const std::exception& error) {
     if (report) report->failed(error.what());

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/graph/hyper_parameters.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -70,17 +71,28 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   std::vector<std::string> breaking;
   const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
+  const auto tell = [](const std::string& key, const std::string& is, const std::string& was) {
+    log_info(concat("changed since the run began: ", key, " = ", is, " (was ", was, ")"));
+  };
   for (auto& difference : diff(before, now)) {
-    log_info(
-        concat("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking.push_back(difference.key);
+    tell(difference.key, difference.is, difference.was);
+    // What an end changes is told below.
+    const bool is_end = difference.key.starts_with("schedule.") && difference.key.ends_with(".end");
+    if (difference.breaks && !is_end && !(any_batch && difference.key == "loader.batch"))
+      breaking.push_back(difference.key);
+  }
+  const auto ends = changed_ends(before, now);
+  for (auto& end : ends) {
+    tell(concat(end.key, " of ", end.name), end.is, end.was);
+    breaking.push_back(concat(end.key, " of ", end.name));
   }
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(
         ExitCode::usage, "changes that break exact resume: " + join(breaking),
         concat("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
-               grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
+               grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : "",
+               ends.empty() ? "" : "; a schedule with an `end` of its own does not go by the end of the run"));
   log_warn("going on with changes that break exact resume: " + join(breaking));
 }
 

@@ -14,11 +14,14 @@ void Reports::put(StepEvent event, const Scalars& scalars) {
     all.insert(all.end(), scalars.begin(), scalars.end());
   }
   hooks.end_iteration(all);
-  if (plan.per_epoch > 0) add_to_means(event, scalars);
+  if (!plan.epoch.off()) {
+    event.epoch = plan.epoch.number(event.iteration);
+    add_to_means(event, scalars);
+  }
   event.report = due(event.iteration);
   complete(event);
   show(event, scalars);
-  if (ends_epoch()) end_epoch();
+  if (plan.epoch.ends(state.iteration)) end_epoch();
 }
 
 Scalars epoch_means(const RunState& state) {
@@ -31,7 +34,7 @@ Scalars epoch_means(const RunState& state) {
 // Of the epoch, for its line in metrics.jsonl; the sums are in the run's state, so that a resumed epoch has the same
 // means. A metric that was not read, or is not finite, does not count; nor do learning rates.
 void Reports::add_to_means(const StepEvent& event, const Scalars& scalars) {
-  if ((event.iteration - 1) % plan.per_epoch == 0) state.epoch_sums.clear();
+  if (plan.epoch.begins(event.iteration)) state.epoch_sums.clear();
   add_to_mean("loss", event.loss);
   add_to_mean("grad_norm", event.grad_norm);
   if (!std::isfinite(event.loss)) return;
@@ -57,10 +60,9 @@ void Reports::complete(StepEvent& event) {
     pace.compare_ranks(group, event);
     read_gauges(event, iteration_s);
   }
-  const auto done = static_cast<double>(event.iteration + 1 - plan.first);
   event.elapsed_s = pace.elapsed_s();
   event.samples = state.samples;
-  event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
+  event.eta_s = pace.remaining_s(plan.last - event.iteration);
 }
 
 void Reports::read_gauges(StepEvent& event, double iteration_s) const {
@@ -86,7 +88,7 @@ void Reports::show(const StepEvent& event, const Scalars& scalars) {
 void Reports::end_epoch() {
   Scalars means = epoch_means(state);
   for (auto& rate : pace.end_epoch()) means.push_back(std::move(rate));
-  loggers.epoch(state.iteration, (state.iteration - 1) / plan.per_epoch, means);
+  loggers.epoch(state.iteration, plan.epoch.number(state.iteration), means);
 }
 
 }  // namespace flowtrain

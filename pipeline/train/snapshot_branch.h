@@ -12,6 +12,7 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/train/run_state.h"
 #include "stages/compute.h"
+#include "stages/every.h"
 #include "stages/group.h"
 
 namespace flowtrain {
@@ -21,10 +22,10 @@ struct SnapshotPolicy {
   std::filesystem::path folder;  ///< runs/x/snapshots
   std::size_t keep_last = 3;
   std::vector<BestRule> best = BestRule::by_loss();
-  std::uint64_t keep_every = 0;  ///< iterations that this divides are kept for good; 0: none
-  bool skip_when_busy = false;   ///< see SnapshotBranch::leaves_out
-  bool stop_on_error = false;    ///< check() throws once one could not be written
-  std::string config_toml;       ///< goes into every snapshot, so that each stands for itself
+  Every keep_every;             ///< those of iterations that are due by this are kept for good
+  bool skip_when_busy = false;  ///< see SnapshotBranch::leaves_out
+  bool stop_on_error = false;   ///< check() throws once one could not be written
+  std::string config_toml;      ///< goes into every snapshot, so that each stands for itself
 };
 
 /// Writes snapshots one after the other. Each process of a run has one, and calls it as the others do: the first one

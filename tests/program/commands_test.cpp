@@ -74,6 +74,37 @@ TEST_CASE("graph draws the stages and their depths") {
   CHECK(dot.out != place.run({"graph", "tiny.toml", "--set", "loader.prefetch=5"}).out);
 }
 
+TEST_CASE("a word that is no command is called that, with the command that it resembles") {
+  const TempRun place;
+  for (const char* word : {"frobnicate", "serv"}) {
+    const auto refused = place.run({word});
+    CHECK_EXIT(refused, 2);
+    CHECK_SAYS(refused, std::string("there is no command '") + word + "', and no file or folder of that name");
+  }
+  CHECK_SAYS(place.run({"serv", "runs"}), "did you mean 'serve'?");
+  CHECK_SAYS(place.run({"snapshot", "verifi", "runs"}),
+             "there is no `flowtrain snapshot verifi`; did you mean 'verify'?");
+  CHECK_SAYS(place.run({"plugin", "frobnicate"}), "there is no `flowtrain plugin frobnicate`, but ");
+  CHECK_SAYS(place.run({"missing.toml"}), "cannot read the configuration 'missing.toml'");
+}
+
+TEST_CASE("commands that take a configuration take the folder of a run as well") {
+  const TempRun place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "2"}), 0);
+  for (const Words& words :
+       {Words{"config", "run"}, {"plan", "run"}, {"info", "run"}, {"graph", "run"}, {"hooks", "run"}})
+    CHECK_EXIT(place.run(words), 0);
+  CHECK_PRINTS(place.run({"config", "run"}), "max_iter = 2");
+}
+
+TEST_CASE("threads of LibTorch that wait soon sleep, unless the environment says how they wait") {
+  const TempRun place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
+  CHECK(json::parse(read_text(place.path("run/env.json"))).at("environment").at("GOMP_SPINCOUNT") == "1000");
+  REQUIRE_EXIT(place.run({"tiny.toml", "--run-dir", "own", "--max-iter", "1"}, {{"OMP_WAIT_POLICY", "active"}}), 0);
+  CHECK_FALSE(json::parse(read_text(place.path("own/env.json"))).at("environment").contains("GOMP_SPINCOUNT"));
+}
+
 TEST_CASE("config prints what it can read again") {
   const TempRun place;
   const auto first = place.run({"config", "tiny.toml", "--set", "loader.prefetch=3"});

@@ -30,7 +30,7 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
   session.open_training();
   session.prepare();
   RunPlan plan = session.run_plan();
-  const std::uint64_t last = batches > 0 ? batches : session.epoch() * plan.accum;
+  const std::uint64_t last = batches > 0 ? batches : session.train().batches.per_epoch();
   plan.last = (last + plan.accum - 1) / plan.accum;
   const auto loader = session.make_training_loader(plan);
   BatchStatistics statistics(session.learner_spec(loader->layout(), config), model);
