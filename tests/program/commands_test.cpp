@@ -101,7 +101,8 @@ TEST_CASE("threads of LibTorch that wait soon sleep, unless the environment says
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
   CHECK(json::parse(read_text(place.path("run/env.json"))).at("environment").at("GOMP_SPINCOUNT") == "1000");
-  REQUIRE_EXIT(place.run({"tiny.toml", "--run-dir", "own", "--max-iter", "1"}, {{"OMP_WAIT_POLICY", "active"}}), 0);
+  const ProcessOptions own{.folder = place.folder().path(), .environment = {{"OMP_WAIT_POLICY", "active"}}};
+  REQUIRE_EXIT(run_program({"tiny.toml", "--run-dir", "own", "--max-iter", "1"}, own), 0);
   CHECK_FALSE(json::parse(read_text(place.path("own/env.json"))).at("environment").contains("GOMP_SPINCOUNT"));
 }
 

@@ -242,7 +242,8 @@ TEST_CASE("what nothing reads is told; a plateau without validation is refused, 
 
 TEST_CASE("max_epochs and periods in epochs mean the data seen so often, with train.accum, too") {
   const TempRun place;
-  for (const auto& [accum, last] : {std::pair{"3", 13}, {"8", 5}}) {  // two epochs of 19 batches
+  for (const auto& [accum, last] :
+       {std::pair{"3", std::size_t{13}}, {"8", std::size_t{5}}}) {  // two epochs of 19 batches
     CAPTURE(accum);
     const std::string run = std::string("run-") + accum;
     REQUIRE_EXIT(
