@@ -303,13 +303,14 @@ const std::vector<KeyTable> tables = {
              "loss and metrics of batches (not of boxes) from a forward in mixed precision"),
       {"flip", Kind::boolean, false,
        "loss and metrics from the means of the logits of each picture and of its mirror image"},
-      one_of({"inline", "async"}, "mode", "inline",
-             "training waits for it, or goes on while a copy of the net is validated; what follows from that follows "
-             "at the next one"),
-      one_of({"stop", "save", "skip"}, "on_error", "stop",
-             "an error in a validation (a metric, a net's script): ends the run, does so with a snapshot, or the run "
-             "goes on without "
-             "that validation"),
+      one_of(
+          {"inline", "async"}, "mode", "inline",
+          "inline: training waits for it; async: it is overlapped with training, which goes on while a copy of the net "
+          "is validated, and what follows from that follows at the next one"),
+      one_of(
+          {"stop", "save", "skip"}, "on_error", "stop",
+          "an error in a validation (a metric, a net's script), in any of the processes: ends the run, does so with a "
+          "snapshot, or the run goes on without that validation"),
       {"pictures", Kind::integer, zero,
        "samples of each set whose pictures and predictions a validation writes to the run's pictures/, the same each "
        "time, and as many with the greatest loss; 0 = none",

@@ -9,6 +9,7 @@
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 #include "sampling/samplers/decorators/decorator.h"
 
@@ -335,10 +336,12 @@ class Resolver {
   }
 
   void check_tables() const {
-    for (auto& [name, list] : document_.lists)
-      if (!repeats(name))
-        throw UserError(ExitCode::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
-                        "write [" + name + "]");
+    for (auto& [name, list] : document_.lists) {
+      if (repeats(name)) continue;
+      if (!tables_.contains(name)) throw unknown_table(name, list.origin);
+      throw UserError(ExitCode::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
+                      "write [" + name + "]");
+    }
     for (auto& [name, origin] : document_.tables) {
       if (tables_.contains(name)) continue;
       if (repeats(name))
@@ -347,11 +350,7 @@ class Resolver {
       auto [table, leaf] = split(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
         throw UserError(ExitCode::usage, origin.text() + ": '" + name + "' is a key, not a table");
-      std::vector<std::string> known;
-      for (auto& [each, settings] : tables_) known.push_back(each);
-      throw UserError(ExitCode::usage,
-                      origin.text() + ": unknown table '" + name + "'" + did_you_mean(nearest(name, known)),
-                      "`flowtrain config --keys` lists all tables and keys");
+      throw unknown_table(name, origin);
     }
   }
 
@@ -420,10 +419,19 @@ class Resolver {
     return word.empty() ? "" : "; did you mean '" + word + "'?";
   }
 
+  UserError unknown_table(const std::string& name, const Origin& origin) const {
+    return UserError(ExitCode::usage,
+                     origin.text() + ": unknown table '" + name + "'" + did_you_mean(suggested_table(name)),
+                     "`flowtrain config --keys` lists all tables and keys");
+  }
+
   UserError unknown_key(const std::string& key, const std::string& table, const std::string& leaf,
                         const Origin& origin) const {
     if (tables_.contains(key))
       return UserError(ExitCode::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
+    if (repeats(key))
+      return UserError(ExitCode::usage, origin.text() + ": '" + key + "' is a list of tables, not a key",
+                       "write [[" + key + "]]; `flowtrain config --keys` lists its keys");
     if (const auto list = document_.lists.find(table); list != document_.lists.end())
       return UserError(
           ExitCode::usage,
@@ -464,7 +472,28 @@ class Resolver {
     return std::nullopt;
   }
 
-  /// A slip of spelling in the same table, else the same key of another table, else one in the table's name.
+  /// A table whose name is spelt like this one; else the one that has, with the tables below it, most of the keys that
+  /// are written here; else one whose name has a word in common.
+  std::string suggested_table(const std::string& table) const {
+    std::vector<std::string> known;
+    for (auto& each : core_tables()) known.push_back(each.name);
+    if (auto near = nearest(table, known); !near.empty()) return near;
+    std::string best;
+    std::ptrdiff_t most = 0;
+    for (auto& [name, settings] : tables_) {
+      const auto shared = std::ranges::count_if(document_.values, [&, &place = name](auto& each) {
+        const auto [owner, leaf] = split(each.first);
+        if (owner != table && !owner.starts_with(table + ".")) return false;
+        const auto found = tables_.find(place + owner.substr(table.size()));
+        return found != tables_.end() && found->second.has(leaf);
+      });
+      if (shared > most) best = name, most = shared;
+    }
+    return best.empty() ? similar(table, known) : best;
+  }
+
+  /// A slip of spelling in the same table, else the same key of another table, else a key of the same table with a word
+  /// in common, else a slip in the table's name.
   std::string suggestion(const std::string& key, const std::string& table, const std::string& leaf) const {
     std::vector<std::string> all, same_table, same_leaf;
     for (auto& [name, settings] : tables_) {
@@ -477,7 +506,9 @@ class Resolver {
     }
     if (auto near = nearest(leaf, same_table); !near.empty()) return table.empty() ? near : table + "." + near;
     if (!same_leaf.empty()) return same_leaf.front();
-    return tables_.contains(table) ? "" : nearest(key, all);
+    if (!tables_.contains(table)) return nearest(key, all);
+    const auto alike = similar(leaf, same_table);
+    return alike.empty() || table.empty() ? alike : table + "." + alike;
   }
 
   /// [data] with the changes of `table`.

@@ -9,6 +9,7 @@
 
 #include "sampling/core/home.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -113,8 +114,10 @@ requires std::is_arithmetic_v<Number> std::string fault(const Key& key, Number n
 std::string fault(const Key& key, const std::string& text, const char* subject = "") {
   const auto& choices = key.choices;
   if (choices.empty() || std::ranges::find(choices, text) != choices.end()) return {};
+  const std::string meant = similar(lower_case(text), choices);
   return concat(subject, "must be ", key.kind == Kind::integer_or_text ? "an integer or " : "",
-                choices.size() > 1 ? "one of " : "", join(choices, ", ", to_toml), ", got ", to_toml(text));
+                choices.size() > 1 ? "one of " : "", join(choices, ", ", to_toml), ", got ", to_toml(text),
+                meant.empty() || choices.size() == 1 ? "" : concat("; did you mean ", to_toml(meant), "?"));
 }
 
 template <class T>
@@ -175,7 +178,7 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   if (found == slots_.end()) {
     std::vector<std::string> known(keys_.size());
     std::ranges::transform(keys_, known.begin(), &Key::name);
-    const auto near = nearest(name, known);
+    const auto near = similar(name, known);
     throw UserError(
         ExitCode::usage, where + "unknown key",
         (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (known.empty() ? "none" : join(known)));

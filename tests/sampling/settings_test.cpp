@@ -1,4 +1,5 @@
 #include "sampling/core/settings.h"
+#include "sampling/core/spelling.h"
 
 #include <doctest/doctest.h>
 
@@ -169,4 +170,30 @@ TEST_CASE("the nearest name") {
   CHECK(nearest("colour", names) == "");
   CHECK(nearest("", names) == "");
   CHECK(nearest("x", {}) == "");
+}
+
+TEST_CASE("a name is similar to one with the same words where none is spelt like it") {
+  const std::vector<std::string> names{"batch", "last_batch", "cache_mb", "batch_memory_mb", "grace_seconds", "warmup"};
+  CHECK(similar("bacth", names) == "batch");
+  CHECK(similar("last", names) == "last_batch");
+  CHECK(similar("keep_mb", names) == "cache_mb");
+  CHECK(similar("grace", names) == "grace_seconds");
+  CHECK(similar("warm", names) == "warmup");
+  CHECK(similar("colour", names) == "");
+  CHECK(similar("x_y", names) == "");
+}
+
+TEST_CASE("a choice that is misspelt is told with the one that was meant") {
+  auto settings = Settings("val", {choice({"mode", Kind::text, "inline", "when"}, {"inline", "async"})});
+  const auto message = [&](const char* value) {
+    try {
+      settings.set("mode", value, here);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message("asnyc").ends_with("must be one of \"inline\", \"async\", got \"asnyc\"; did you mean \"async\"?"));
+  CHECK(message("INLINE").ends_with("; did you mean \"inline\"?"));
+  CHECK(message("later").ends_with("got \"later\""));
 }
