@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "nets/entries.h"
@@ -254,9 +255,15 @@ void check_test(const Config& config) {
     settings.add(setting, "name");
   }
   inference_settings(config);
-  if (config.table("test").text("worst_by") == "auto" && config.table("test").text("worst_mode") == "min")
-    throw config.table("test").error("worst_mode", "of what is not said: worst_by is \"auto\"", ExitCode::usage,
-                                     "name what the worst are told by: worst_by = \"score\", say");
+  std::set<std::string> lists;
+  for (auto& rule : config.list("test.worst")) {
+    if (rule.text("metric") == "auto" && rule.text("mode") == "min")
+      throw rule.error("mode", "of what is not said: metric is \"auto\"", ExitCode::usage,
+                       "name what the worst are told by: metric = \"score\", say");
+    if (!lists.insert(rule.text("metric") + rule.text("mode")).second)
+      throw rule.error("metric", "another [[test.worst]] lists the same samples", ExitCode::usage,
+                       "keep one of the two, or give them different values of metric or mode");
+  }
 }
 
 void check_best(const Config& config) {

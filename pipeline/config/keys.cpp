@@ -339,12 +339,15 @@ const std::vector<KeyTable> tables = {
      "`flowtrain test`",
      {one_of({"stop", "skip"}, "on_error", "stop",
              "a snapshot, set or setting that fails: the test ends, or goes on with the next and ends with the error's "
-             "exit code"),
-      {"worst", Kind::integer, std::int64_t{16}, "samples whose pictures are written as the worst; 0 = none", 0, 1024},
-      one_of({"auto", "loss", "score", "errors"}, "worst_by", "auto",
-             "by what they are the worst: the sample's loss, the score of its prediction, or a detector's missed and "
-             "false boxes (errors); auto: errors of a detector, else loss"),
-      one_of({"max", "min"}, "worst_mode", "max", "whether the greatest or the least are the worst")}},
+             "exit code")}},
+    {"test.worst",
+     "a list of the worst samples of each set; without any there is one, with the defaults of these keys",
+     {one_of({"auto", "loss", "score", "errors", "missed", "wrong"}, "metric", "auto",
+             "by what they are the worst: the sample's loss, the score of its prediction, or of a detector the objects "
+             "that it missed, its wrong boxes, or the sum of the two (errors); auto: errors of a detector, else loss"),
+      one_of({"max", "min"}, "mode", "max", "whether the greatest or the least are the worst"),
+      {"n", Kind::integer, std::int64_t{16}, "samples of the list; 0 = none", 0, 1024}},
+     Repeats::yes},
     {"test.set",
      "another set that `flowtrain test` measures on; other keys are those of [data.test], or else of [data.val]",
      {{"name", Kind::text, text(""), "what results call it", 0, 0, {}, true},

@@ -3,6 +3,7 @@
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/evaluation/run_tests.h"
 #include "pipeline/evaluation/test_sets.h"
+#include "pipeline/evaluation/worst_samples.h"
 #include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
@@ -49,9 +50,9 @@ std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults
   in_leader(*options.group, "the comparison of two tests", [&] {
     check_single(a, "A");
     check_single(b, "B");
-    const Settings test = load_for_use(subject.start).table("test");
+    const auto rules = worst_rules(load_for_use(subject.start));
     const CompareOptions how{.resamples = options.resamples,
-                             .pictures = static_cast<std::size_t>(test.integer("worst")),
+                             .pictures = static_cast<std::size_t>(rules.front().integer("n")),
                              .interrupt = options.interrupt};
     for (auto& outcome : a.outcomes) {
       const PartOutcome& other = outcome_like(outcome.part, b);

@@ -55,6 +55,8 @@ struct ShownSamples {
   std::vector<std::string> classes = {};   ///< names, in label order
   std::vector<SampleResult> samples = {};  ///< by record
   std::vector<SampleResult> worst = {};    ///< the greatest loss first; none where rows have no loss
+  /// Further lists of worst samples, of a test with several rules: name and samples.
+  std::vector<std::pair<std::string, std::vector<SampleResult>>> worst_by = {};
 };
 
 /// Collects them during one validation. One thread. Its memory is that of the samples it has found so far.
