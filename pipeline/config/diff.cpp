@@ -40,7 +40,8 @@ const std::set<std::string> exact = {"net",
                                      "run.cudnn",
                                      "loader.batch",
                                      "loader.last_batch",
-                                     "loader.cache_mb"};
+                                     "loader.cache_mb",
+                                     "dist.same_draws"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
 const std::set<std::string> harmless = {"net.pretrain",        "net.sha256",          "net.strict",

@@ -433,6 +433,8 @@ const std::vector<KeyTable> tables = {
       {"bucket_mb", Kind::real, 25.0, "gradients travel in pieces of this many MiB", 0.001, 1e6},
       {"first_bucket_mb", Kind::real, 1.0, "the first piece, which is to leave early", 0.001, 1e6},
       one_of({"none", "fp16", "bf16"}, "compress", "none", "gradients travel with half the bits"),
+      {"same_draws", Kind::boolean, false,
+       "what the net draws (dropout) is the same in all processes; otherwise each has draws of its own"},
       {"sync_batch_norm", Kind::boolean, false,
        "batch normalisation takes its statistics over the rows of all processes"},
       {"find_unused", Kind::boolean, false, "some parameters may take no part in an iteration's loss"}}},

@@ -183,7 +183,7 @@ TEST_CASE("a parameter that takes no part in the loss") {
   CHECK(difference(place, "one", "two") < 1e-5);
 }
 
-TEST_CASE("dropout draws other masks in each process") {
+TEST_CASE("dropout draws other masks in each process, unless all are to draw the same") {
   const TempRun place;
   const Words kept = with(opening({"own_net"}), {"--set", "net.name=own_net", "--quiet", "--run-dir"});
   const auto shares = [&](const std::string& run, const Words& more) {
@@ -201,6 +201,19 @@ TEST_CASE("dropout draws other masks in each process") {
     CHECK(two[i] != doctest::Approx(one[i]).epsilon(1e-5));
     CHECK(two[i] == doctest::Approx(1).epsilon(0.1));
   }
+  // Two with the same draws make the masks that one with half of the rows makes.
+  const auto half = shares("half", {"--set", "loader.batch=8"});
+  const Words same = with(two_ranks, {"--set", "dist.same_draws=true"});
+  const auto alike = shares("same", same);
+  REQUIRE(alike.size() == half.size());
+  for (std::size_t i = 0; i < half.size(); ++i) CHECK(alike[i] == doctest::Approx(half[i]).epsilon(1e-6));
+  shares("parts", with(same, {"--max-iter", "31"}));
+  const auto other = place.train(with(kept, with({"parts", "--resume", "auto"}, two_ranks)));
+  CHECK_EXIT(other, 2);
+  CHECK_SAYS(other, "changes that break exact resume: dist.same_draws");
+  shares("parts", with(same, {"--resume", "auto"}));
+  CHECK(metrics_of(place.path("parts"), "end").back().at("params_xxh64") ==
+        metrics_of(place.path("same"), "end").back().at("params_xxh64"));
 }
 
 TEST_CASE("processes may open as many files as the system allows") {

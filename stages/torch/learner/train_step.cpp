@@ -43,7 +43,7 @@ void TrainStep::forget() {
 
 void TrainStep::seed_draws(const Ticket& ticket) const {
   const std::uint64_t step = Stream(spec_.seed, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
-  torch::manual_seed(step ^ mix64(static_cast<std::uint64_t>(spec_.group->rank())));
+  torch::manual_seed(step ^ mix64(rank_of_draws(spec_)));
 }
 
 void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags) {
