@@ -30,13 +30,15 @@ std::string_view name_of(HookEvent event) { return point_names[static_cast<std::
 
 std::span<const HookEvent> all_events() { return events_in_order; }
 
-void HookContext::log(const std::string& name, double value) {
-  const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& scalar) { return scalar.first == name; });
-  if (same == logged.end())
-    logged.emplace_back(name, value);
+void put_scalar(Scalars& scalars, const std::string& name, double value) {
+  const auto same = std::ranges::find(scalars, name, &Scalars::value_type::first);
+  if (same == scalars.end())
+    scalars.emplace_back(name, value);
   else
     same->second = value;
 }
+
+void HookContext::log(const std::string& name, double value) { put_scalar(logged, name, value); }
 
 void Hooks::add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
   entries_.push_back(std::make_unique<Entry>(Entry{std::move(hook), std::move(label), priority, first_rank_only}));

@@ -17,6 +17,9 @@ class HookError : public UserError {
   using UserError::UserError;
 };
 
+/// Sets the value of that name, or adds it.
+void put_scalar(Scalars& scalars, const std::string& name, double value);
+
 /// Calls hooks. One thread.
 class Hooks {
  public:

@@ -40,6 +40,7 @@ class RunMetrics {
   void add(std::string_view line);
 
  private:
+  void drop_means();
   void add_train(double iteration);
   void add_val(double iteration);
   double number(std::string_view name) const;

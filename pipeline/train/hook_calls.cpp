@@ -11,7 +11,7 @@ HookCalls::HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uin
   context.last_iteration = last_iteration;
   context.rank = group.rank();
   context.world = group.size();
-  context.logged = state_.line.logged;
+  context.logged = state_.line.fresh;
   hooks_->restore(state_.hooks);
 }
 
@@ -45,7 +45,7 @@ void HookCalls::on_exception(const std::exception& error) {
 
 void HookCalls::save() {
   state_.hooks = hooks_->states();
-  state_.line.logged = logged();
+  state_.line.fresh = logged();
 }
 
 }  // namespace flowtrain

@@ -14,6 +14,7 @@ void Reports::put(StepEvent event, const Scalars& scalars) {
     all.insert(all.end(), scalars.begin(), scalars.end());
   }
   hooks.end_iteration(all);
+  take_logged();
   if (plan.per_epoch > 0) add_to_means(event, scalars);
   event.report = due(event.iteration);
   complete(event);
@@ -48,8 +49,7 @@ void Reports::add_to_mean(const std::string& name, double value) {
 
 void Reports::complete(StepEvent& event) {
   event.clipped = state.line.clipped / static_cast<double>(state.line.iterations);
-  event.loss_avg = 0;
-  for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
+  event.loss_avg = state.recent_mean("loss");
   pace.describe(event);
   const double iteration_s = event.data_time_s + event.step_time_s;  // of this process
   if (load) load->describe(event, pace.consumer());
@@ -71,12 +71,31 @@ void Reports::read_gauges(StepEvent& event, double iteration_s) const {
     event.mfu = event.flops / group.size() / iteration_s / gauges.peak_flops;
 }
 
+// An iteration counts once, however often a hook logs a value in it.
+void Reports::take_logged() {
+  for (auto& [name, value] : hooks.logged()) {
+    state.note(name, value);
+    put_scalar(state.line.logged, name, value);
+  }
+  hooks.logged().clear();
+}
+
+// Of the values that a line has. Those come later, so that a value that bears such a name itself is shown.
+Scalars Reports::smoothed(const Scalars& scalars) const {
+  Scalars means;
+  for (auto& [name, value] : scalars)
+    if (state.recent.contains(name)) means.emplace_back(name + "_avg", state.recent_mean(name));
+  return means;
+}
+
 void Reports::show(const StepEvent& event, const Scalars& scalars) {
   if (!event.report) return loggers.step(event, {});
-  Scalars shown = scalars;
-  shown.insert(shown.end(), hooks.logged().begin(), hooks.logged().end());
+  Scalars all = scalars;
+  all.insert(all.end(), state.line.logged.begin(), state.line.logged.end());
+  Scalars shown = smoothed(all);
+  if (state.recent.contains("grad_norm")) shown.emplace_back("grad_norm_avg", state.recent_mean("grad_norm"));
+  shown.insert(shown.end(), all.begin(), all.end());
   loggers.step(event, shown);
-  hooks.logged().clear();
   state.line = {};
   pace.begin_report();
   if (load) load->begin_report(pace.consumer());

@@ -52,6 +52,8 @@ struct Reports {
   void read_gauges(StepEvent& event, double iteration_s) const;
   void add_to_means(const StepEvent& event, const Scalars& scalars);
   void add_to_mean(const std::string& name, double value);
+  void take_logged();
+  Scalars smoothed(const Scalars& scalars) const;
   void show(const StepEvent& event, const Scalars& scalars);
   void end_epoch();
 };

@@ -101,13 +101,14 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
     reports.pace.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
-    hooks.logged() = {{"own", 7}};
+    hooks.logged() = {{"own", 7}, {"part_avg", 3}};
+    state.note("part", 5);
     for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
       state.iteration = iteration;
       StepEvent event{.iteration = iteration};
       if (iteration % 2 == 0) event.loss = static_cast<double>(iteration);
       state.line.clipped += iteration == 1;
-      reports.put(event, {{"loss.part", 1}});
+      reports.put(event, {{"loss.part", 1}, {"part", 2}});
     }
     display.finish();
   }
@@ -118,11 +119,36 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
   CHECK(lines[0]["loss"] == 2.0);
   CHECK(lines[0]["loss.part"] == 1.0);
   CHECK(lines[0]["own"] == 7.0);
+  CHECK(lines[0]["own_avg"] == 7.0);
+  CHECK(lines[0]["part_avg"] == 3.0);  // what bears the name itself
+  CHECK(lines[1]["part_avg"] == 5.0);
+  CHECK_FALSE(lines[1].contains("own_avg"));
   CHECK(lines[0]["clipped"] == 0.5);
   CHECK_FALSE(lines[1].contains("own"));  // told once
   CHECK(lines[1]["clipped"] == 0.0);
   CHECK(lines[2]["kind"] == "epoch");
   CHECK(lines[2]["loss"] == 3.0);
+}
+
+TEST_CASE("what hooks log after an iteration counts in the next one, also where the run goes on in between") {
+  RunState state;
+  const Loggers none;
+  {
+    Hooks anyone;
+    HookCalls hooks(&anyone, state, solo_group(), 2, 0);
+    hooks.logged() = {{"own", 7}};
+    hooks.save();
+  }
+  state = RunState::from_json(state.to_json());
+  HookCalls hooks(nullptr, state, solo_group(), 2, 0);
+  Reports reports{{1, 2, 5, 0}, none, hooks, solo_group(), state};
+  reports.pace.start(0);
+  for (const std::uint64_t iteration : {1, 2}) {
+    state.iteration = iteration;
+    reports.put({.iteration = iteration}, {});
+    CHECK(state.recent.at("own").size() == 1);
+    CHECK(state.line.logged == Scalars{{"own", 7}});
+  }
 }
 
 TEST_CASE("a step that was not read has no loss in its epoch's mean") {
