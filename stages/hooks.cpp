@@ -82,6 +82,17 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
       }
 }
 
+std::vector<std::string> Hooks::differences(const std::map<std::string, std::string>& states) const {
+  std::vector<std::string> found;
+  for (auto& [label, state] : states)
+    if (std::ranges::none_of(entries_, [&](auto& entry) { return entry->label == label; }))
+      found.push_back(concat("the snapshot has a state of the hook '", label, "', which this run has not"));
+  for (auto& [label, state] : this->states())
+    if (!states.contains(label))
+      found.push_back(concat("the hook '", label, "' begins anew: the snapshot has no state of it"));
+  return found;
+}
+
 std::string Hooks::describe() const {
   const auto label_of = [](const Entry* entry) {
     return concat(entry->label, " (", entry->priority, entry->first_rank_only ? ", first rank" : "", ")");

@@ -37,6 +37,9 @@ class Hooks {
   std::map<std::string, std::string> states() const;
   /// Throws UserError(snapshot) for a state that a hook refuses. States of hooks that are not there do not matter.
   void restore(const std::map<std::string, std::string>& states);
+  /// A sentence for each of these states that no hook takes, and for each hook with a state of its own that is not
+  /// among them. Before restore().
+  std::vector<std::string> differences(const std::map<std::string, std::string>& states) const;
 
   /// "iteration_begin   warm (10), noise (50)", a line for each event that has hooks.
   std::string describe() const;
