@@ -421,7 +421,12 @@ const std::vector<KeyTable> tables = {
        "false: the loss's scale (train.amp = \"fp16\") begins anew; needed where amp has changed to fp16 or from it"},
       {"schedule", Kind::boolean, true,
        "false: what plateau schedules and rollbacks have made of the learning rate is forgotten"},
-      {"hooks", Kind::boolean, true, "false: hooks begin anew"}}},
+      {"hooks", Kind::boolean, true, "false: hooks begin anew"},
+      {"strict", Kind::boolean, true,
+       "false: tensors that the snapshot and the run do not share are named in the log, and the run's begin anew"},
+      {"rename", Kind::texts, std::vector<std::string>{},
+       "\"PATTERN -> TEXT\" for the names of the snapshot's parameters and buffers, and of the optimizers' state of "
+       "these"}}},
     {"dist",
      "several processes that train together",
      {one_of({"auto", "gloo", "nccl"}, "backend", "auto", "how they talk: nccl between GPUs, gloo between CPUs"),

@@ -140,6 +140,19 @@ class Run {
     if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
   }
 
+  /// The net cannot load the snapshots that there are: no rollback goes back to them, none of them is the best, and no
+  /// interrupted validation begins with one again.
+  void forget_snapshots() {
+    state_.rollback_targets.clear();
+    state_.best.clear();
+    if (state_.pending && !state_.pending->scalars) state_.pending.reset();
+    if (!options_.group->leads()) return;
+    log_info("the earlier snapshots are of a net with other tensors: none of them counts as the best any more");
+    std::error_code ignored;
+    for (auto& rule : BestRule::all(config_))
+      std::filesystem::remove(std::filesystem::path(options_.folder) / "snapshots" / rule.link, ignored);
+  }
+
   bool has_journal() const { return run_plan_.hash_every > 0; }
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
@@ -320,15 +333,18 @@ SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_
   return policy;
 }
 
-// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain.
-void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
+// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain. A collective.
+void load_first_weights(Run& run, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
                         Interrupt& interrupt) {
-  if (!start.snapshot) return load_pretrained(learner, start.config.table("net"), group, &interrupt);
-  if (snapshot) {
-    learner.load_state(tensors_to_resume(*snapshot, start.config));
+  if (!start.snapshot) return load_pretrained(run.learner(), start.config.table("net"), group, &interrupt);
+  const bool others_fit = group.ask_leader("whether the run's other snapshots fit", [&] {
+    const bool fit = load_tensors(*snapshot, start.config, run.learner());
     log_info(concat("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
-    snapshot.reset();
-  }
+    return fit ? "1" : "";
+  }) == "1";
+  if (snapshot) warn_of_hooks(run.hooks(), run.state(), start.config);
+  snapshot.reset();
+  if (!others_fit) run.forget_snapshots();
 }
 
 // What rank 0 alone writes.
@@ -370,7 +386,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   Run run(start.config, named, std::move(state));
   run.settle_basis(before, start.accept_changes);
   run.make_learner(make_learner);
-  load_first_weights(run.learner(), start, snapshot, group, interrupt);
+  load_first_weights(run, start, snapshot, group, interrupt);
   run.learner().share_state();
   if (!options.in_memory) interrupt.defer();  // from here on there is something to save
   failed.succeeded();

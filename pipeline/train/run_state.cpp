@@ -93,6 +93,7 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("lr_scale", of.lr_scale);
   member("rollback_limit", of.rollback_limit);
   member("rollback_targets", of.rollback_targets, may_lack);
+  member("renamed", of.renamed, may_lack);
   member("saved", of.saved);
 }
 

@@ -76,6 +76,7 @@ struct RunState {
   double lr_scale = 1;                           ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
+  std::vector<std::string> renamed;            ///< resume.rename, by whose rules the tensors got their names
   std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last
 
   /// Takes a value of a scalar, if it is finite, for its mean.

@@ -185,7 +185,9 @@ void StateCopier::before_change() {
 
 void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
   const torch::NoGradGuard no_gradients;
-  const char* hint = "resume with the configuration that the snapshot was made with";
+  const char* hint =
+      "resume with the configuration that the snapshot was made with; resume.rename gives its tensors other names, and "
+      "resume.strict = false takes those that fit";
   std::set<std::string> missing;
   std::vector<std::string> unexpected;
   for (auto& [name, tensor] : to) missing.insert(name);
