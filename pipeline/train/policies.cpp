@@ -42,14 +42,11 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
 
 ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
   const std::string& action = settings.text("on_error");
-  const bool skips = action == "skip" && settings.has("max_skipped");
-  if (action != "stop" && processes > 1 && !skips)
-    throw settings.error("on_error",
-                         action == "save" ? "only a process that trains alone can save after an error"
-                                          : "only a process that trains alone can go on without a validation",
-                         ExitCode::usage,
+  const bool trains = settings.has("max_skipped");
+  if (action == "save" && processes > 1 && trains)
+    throw settings.error("on_error", "only a process that trains alone can save after an error", ExitCode::usage,
                          "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
-  if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
+  if (action == "skip" && processes > 1 && trains && dist.boolean("sync_batch_norm"))
     throw settings.error("on_error",
                          concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
                                 ") exclude each other: the others would wait"),

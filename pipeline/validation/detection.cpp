@@ -108,13 +108,26 @@ std::optional<std::vector<ImageResult>> detect_in_share(const Dataset& dataset, 
   // What could not be read was named by the loader that fed the loss.
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
-  const auto after = [&, asked = std::size_t{0}](const DetectedImage& detected) mutable {
-    if (on_image) on_image(detected);
+  std::uint64_t asked = 0;
+  const auto ask = [&] {
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
-  std::vector<ImageResult> image_results = detect_in(dataset, share, 1, detector, after);
+  std::vector<ImageResult> image_results;
+  std::exception_ptr error;
+  try {
+    image_results = detect_in(dataset, share, 1, detector, [&](const DetectedImage& detected) {
+      if (on_image) on_image(detected);
+      return ask();
+    });
+  } catch (const std::exception&) {
+    error = std::current_exception();
+    while (complete && asked < share.size()) ask();
+  }
   if (!complete || !goes_on()) return std::nullopt;
+  together(group, "the finding of objects", [&] {
+    if (error) std::rethrow_exception(error);
+  });
   return image_results;
 }
 
