@@ -436,8 +436,9 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   run.make_learner(make_learner);
   constexpr auto last = std::numeric_limits<std::int64_t>::max();
   if (last_hook.hook) run.hooks().add(last_hook.hook, last_hook.label, last);
-  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
-  if (options.announces) run.announce();
+  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), *options.group, &interrupt);
+  run.learner().share_state();
+  if (options.announces && options.group->leads()) run.announce();
   interrupt.defer();  // what was measured so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, nullptr, interrupt));
 }

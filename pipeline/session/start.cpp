@@ -165,6 +165,7 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
             Interrupt* interrupt) {
   if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
   Config config = settled(given, options, file, choices, world);
+  if (options.leaves_nothing) return {.config = std::move(config)};
   const fs::path dir = config.table("run").text("dir");
   const bool earlier = newest_run(dir, config.name()).has_value();
   const Interrupt::Deferral whole(interrupt);
@@ -190,9 +191,9 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
                               }};
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
-  if (resume == "none") resume.clear();
+  if (resume == "none" || options.leaves_nothing) resume.clear();
   while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // as a shell completes a folder's name
-  if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
+  if (as_run_folder(options.config) && options.resume.empty() && !options.leaves_nothing) resume = "auto";
   if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
 
   const auto run = run_to_resume(options, resume, config);
@@ -258,7 +259,7 @@ bool draws_seed(const StartOptions& options) {
 Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);
-    start.path = fs::absolute(start.folder->path());
+    if (start.folder) start.path = fs::absolute(start.folder->path());
     group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
                                     {"batch", to_toml(start.config.table("loader").value("batch"))},
                                     {"common", common_values(start.config)},

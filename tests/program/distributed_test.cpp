@@ -48,6 +48,47 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   CHECK_SAYS(taken, "taken/logs/rank-1.log");
 }
 
+TEST_CASE("several processes try a run together, and leave nothing behind") {
+  const TempRun place(
+      with_plugins({"every_point"}, std::string(tiny_config) + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
+  REQUIRE_EXIT(train(place, 1, "run", {"--max-iter", "10"}), 0);
+  fs::remove(place.path("notes.0"));
+  const Words few = with(two_ranks, {"--set", "net.dropout=0.0", "--max-iter", "10"});
+  const auto dry = place.train(with(few, {"--dry-run"}));
+  REQUIRE_EXIT(dry, 0);
+  CHECK_SAYS(dry, "rank 0 of 2");
+  CHECK(times_in(dry.err, "order_xxh64 " + end_of(place.path("run")).order) == 1);
+  for (const std::string flag : {"--no-optim", "--no-optim=backward", "--fast-dev-run"}) {
+    CAPTURE(flag);
+    for (auto rank : {"notes.0", "notes.1"}) fs::remove(place.path(rank));
+    const auto tried = place.train(with(few, {flag, "--set", "display.every=1", "--set", "run.seed=\"random\""}));
+    REQUIRE_EXIT(tried, 0);
+    CHECK_SAYS(tried, flag == "--fast-dev-run" ? "iter 3/3" : "iter 10/10");
+    for (auto rank : {"notes.0", "notes.1"}) {
+      const std::string notes = read_text(place.path(rank));
+      CHECK(notes.find("\nloss 3 ") != std::string::npos);
+      CHECK((notes.find("\nbackward 3 ") != std::string::npos) == (flag != "--no-optim"));
+      CHECK((notes.find("\nstep 3 ") != std::string::npos) == (flag == "--fast-dev-run"));
+    }
+  }
+  CHECK_FALSE(fs::exists(place.path("runs")));
+  // The loss is that of all rows: the same as in one process.
+  const auto losses = [&](const Words& words) {
+    const auto tried = place.train(with({"--no-optim", "--max-iter", "3", "--set", "display.every=1", "--set",
+                                         "net.dropout=0.0", "--progress", "plain"},
+                                        words));
+    REQUIRE_EXIT(tried, 0);
+    std::vector<std::string> all;
+    const std::regex loss(R"(loss (\S+))");
+    for (std::sregex_iterator at(tried.err.begin(), tried.err.end(), loss), end; at != end; ++at)
+      all.push_back((*at)[1]);
+    return all;
+  };
+  const auto one = losses({});
+  CHECK(one.size() >= 3);
+  CHECK(losses(two_ranks) == one);
+}
+
 TEST_CASE(
     "a start of several processes that fails leaves no log behind, no run, and no record of what they said to each "
     "other") {

@@ -60,14 +60,16 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   std::filesystem::path records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
     // A start that fails leaves nothing, as with one process.
-    if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_collective_log(records);
+    if (!records.empty() && std::filesystem::exists(records / "metrics.jsonl"))
+      membership.write_collective_log(records);
     return membership.explain(message, hint, code == ExitCode::distributed, static_cast<int>(code));
   };
   const auto end_with = [&](const UserError& error) {
     std::string hint = error.hint();
     const auto text = explain(error.what(), hint, error.code());
     if (text.empty()) return static_cast<int>(error.code());
-    if (hint.empty() && error.code() == ExitCode::distributed && std::filesystem::exists(records / "flight"))
+    if (hint.empty() && error.code() == ExitCode::distributed && !records.empty() &&
+        std::filesystem::exists(records / "flight"))
       hint = postmortem_advice(records);
     throw UserError(error.code(), text, hint);
   };

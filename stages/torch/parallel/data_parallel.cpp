@@ -137,7 +137,11 @@ DataParallelOptions parallel_options(const Settings& dist) {
 
 DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t scalars,
                            const DataParallelOptions& options)
-    : group_(group), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused) {
+    : group_(group),
+      parameters_(parameters),
+      only_own_(options.only_own),
+      find_unused_(options.find_unused),
+      no_gradients_(options.no_gradients) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
@@ -149,7 +153,8 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   trained.insert(trained.begin(), control_);
   in_collective(group_, "the comparison of nets",
                 [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
-  reducer_ = make_reducer(group_, trained, parameters, options);
+  if (no_gradients_) trained = {control_};
+  reducer_ = make_reducer(group_, trained, no_gradients_ ? nets::NamedTensors() : parameters, options);
   if (only_own_) own_ = trained;
   reducer_->register_comm_hook(
       std::make_unique<GradientExchange>(group_.processes(), options.wire, control_, times_, stalls_));
@@ -174,7 +179,7 @@ void DataParallel::backward(const at::Tensor& loss, const at::Tensor& scalars, d
   begun_ = false;
   const at::Tensor mine = torch::cat({scalars * share, marked(last_ ? flags : StepFlags{})});
   const at::Tensor part = loss * share;
-  const at::Tensor whole = part + control_.dot(mine);
+  const at::Tensor whole = no_gradients_ ? control_.dot(mine) : part + control_.dot(mine);
   const auto add_gradients = [&] {
     whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
   };
@@ -191,7 +196,7 @@ void DataParallel::contribute_zeros(double share, const StepFlags& flags) {
   if (!begun_) begin(true, true);
   at::Tensor nothing = torch::zeros({}, control_.options().requires_grad(false));
   for (const auto& [name, parameter] : parameters_)
-    if (parameter.requires_grad()) nothing = nothing + parameter.sum() * 0;
+    if (parameter.requires_grad() && !no_gradients_) nothing = nothing + parameter.sum() * 0;
   backward(nothing, torch::zeros({control_.size(0) - flag_count}, control_.options().requires_grad(false)), share,
            flags);
 }

@@ -98,6 +98,7 @@ struct DataParallelOptions {
   double first_bucket_mb = 1;               ///< of the first, which is to leave early
   bool find_unused = false;                 ///< parameters may be left out of an iteration's loss
   bool only_own = false;                    ///< backward reaches others' parameters, too, which get no gradients
+  bool no_gradients = false;                ///< only the scalars and the flags travel, and nothing is computed backward
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
 
@@ -144,7 +145,7 @@ class DataParallel {
   TorchGroup& group_;
   nets::NamedTensors parameters_;
   at::Tensor control_;  // f32, all zero; its gradient is the scalars and the flags
-  bool only_own_, find_unused_, last_ = false, begun_ = false;
+  bool only_own_, find_unused_, no_gradients_, last_ = false, begun_ = false;
   std::vector<at::Tensor> own_;  // parameters and control tensor, where there are others
   ExchangeTimes times_;
   StallMeter stalls_;
