@@ -81,6 +81,8 @@ class Run {
     log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                     "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
+    if (auto* const lister = dynamic_cast<LayerLister*>(learner_.get()))
+      log_debug("its layers:\n" + describe_layers(lister->list_layers()));
     tell_left_open_batch(config_);
     for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);
     for (auto& note : idle_keys(config_)) log_info("note: " + note);

@@ -213,8 +213,11 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
   Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
-  const NetSummary net = session.make_learner(make_learner, layout)->net_summary();
-  return describe_net(config.table("net"), net) + "\n\n" + list_parameters(net, session.run_plan().optimizers);
+  const auto learner = session.make_learner(make_learner, layout);
+  const NetSummary net = learner->net_summary();
+  auto* const lister = dynamic_cast<LayerLister*>(learner.get());
+  const std::string layers = lister ? describe_layers(lister->list_layers()) + "\n" : "";
+  return describe_net(config.table("net"), net) + "\n\n" + layers + list_parameters(net, session.run_plan().optimizers);
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {

@@ -141,6 +141,16 @@ std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
   return fields;
 }
 
+nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::Device where) {
+  nets::NamedTensors batch;
+  for (auto& field : batch_fields(layout)) {
+    field.shape.front() = rows;
+    batch.add(field.name,
+              torch::zeros(field.shape, at::TensorOptions(where).dtype(c10::getStringToDtypeMap().at(field.dtype))));
+  }
+  return batch;
+}
+
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {
   std::optional<BatchMixer> mixer;
   if (spec.mixing.any())

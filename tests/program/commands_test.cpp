@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
+
 #include "tests/program/idx_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/torch_bytes.h"
@@ -239,6 +241,27 @@ TEST_CASE("info prints JSON") {
   const auto outcome = place.run({"info"});
   REQUIRE_EXIT(outcome, 0);
   CHECK(json::parse(outcome.out).contains("torch"));
+}
+
+TEST_CASE("info and a run's log list the layers of a net with the shapes of their outputs for a batch") {
+  const TempRun place;
+  const Words frozen{"--set", "net.name=resnet18", "--set", "data.size=32", "--set", "loader.batch=6"};
+  const auto info = place.run(with({"info", "tiny.toml"}, frozen));
+  REQUIRE_EXIT(info, 0);
+  const auto line_of = [&](const std::string& text, const std::string& layer) {
+    const auto at = text.find("\n" + layer + " ");
+    return at == std::string::npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+  };
+  const std::regex conv(R"(conv1 +conv\S* +6x64x16x16 +9,408 +37\.6 kB +trainable)"),
+      norm(R"(layer4\.1\.bn2 +batch_norm +6x512x1x1 +1,024 +4\.10 kB +trainable)"),
+      last(R"(fc +linear +6x6 +3,078 +12\.3 kB +trainable)");
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "conv1"), conv), info.out);
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "layer4.1.bn2"), norm), info.out);
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "fc"), last), info.out);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
+  const std::string log = read_text(place.path("run/train.log"));
+  CHECK_MESSAGE(std::regex_match(line_of(log, "layers.0"), std::regex(R"(layers\.0 +linear +16x32 .* trainable)")),
+                log);
 }
 
 TEST_CASE("runs that only try something leave nothing behind") {

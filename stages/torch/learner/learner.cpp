@@ -16,6 +16,7 @@
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
+#include "stages/torch/diagnostics/list_layers.h"
 #include "stages/torch/diagnostics/memory_probe.h"
 #include "stages/torch/diagnostics/nonfinite_search.h"
 #include "stages/torch/diagnostics/tensor_histograms.h"
@@ -47,7 +48,7 @@ void configure_torch(const Settings& run, unsigned processes_here) {
   at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
 }
 
-class TorchLearner : public Learner, public RowValidator, public ClassPredictor {
+class TorchLearner : public Learner, public RowValidator, public ClassPredictor, public LayerLister {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
@@ -114,6 +115,8 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor 
     for (auto& [name, tensor] : step_.optimizers().state()) summary.optimizer_bytes += tensor.nbytes();
     return summary;
   }
+
+  LayerList list_layers() override { return flowtrain::list_layers(*net_, spec_, net_summary()); }
 
   double step_flops() const override { return step_.flops(); }
   Histograms histograms() const override { return tensor_histograms(step_.optimizers().learned()); }
