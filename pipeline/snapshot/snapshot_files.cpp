@@ -161,6 +161,7 @@ std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot) {
   std::vector<TensorView> tensors(model.begin(), model.end());
   for (auto& tensor : tensors)
     if (const auto found = averages.find(tensor.name); found != averages.end()) {
+      tensor.dtype = found->second->dtype;
       tensor.data = found->second->data;
       tensor.bytes = found->second->bytes;
     }

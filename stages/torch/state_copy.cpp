@@ -198,10 +198,13 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);
-    if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
+    // The average of weights in half precision is f32.
+    const bool rounds = stored.dtype == "F32" && c10::isReducedFloatingType(own.scalar_type());
+    if (own.sizes() != at::IntArrayRef(stored.shape) || (!rounds && dtype_name(own.scalar_type()) != stored.dtype))
       throw UserError(ExitCode::snapshot,
                       "'" + stored.name + "' of the snapshot's " + what + " has another shape or type", hint);
-    own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
+    own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape,
+                               rounds ? at::kFloat : own.scalar_type()));
   }
 }
 
