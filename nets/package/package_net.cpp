@@ -46,11 +46,17 @@ std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   return tensors;
 }
 
+/// The module that holds a tensor, or another module; the net itself is "".
+std::string holder_of(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+}
+
 /// Whether the nearest module with parameters that a buffer is in (of a parametrization, the module around it) is among
-/// `frozen`, and not among `moving`.
+/// `frozen`, and not among `moving`. No module around it may have any.
 bool is_of(const std::set<std::string>& frozen, const std::set<std::string>& moving, const std::string& buffer) {
-  std::string module = layer_of(buffer);
-  while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = layer_of(module);
+  std::string module = holder_of(buffer);
+  while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = holder_of(module);
   return frozen.contains(module) && !moving.contains(module);
 }
 
@@ -112,7 +118,7 @@ class PackageNet final : public Net, public CompiledNet {
       if (!parameter.requires_grad()) continue;
       const bool is_frozen = parameters.contains(name);
       if (is_frozen) parameter.requires_grad_(false);
-      (is_frozen ? frozen : moving).insert(layer_of(name));
+      (is_frozen ? frozen : moving).insert(holder_of(name));
     }
     for (const PackageGraph& graph : description_.train)
       for (const Names* const names : {&graph.changed, &graph.counters})
