@@ -39,6 +39,7 @@ def export(
     amp: str | None = None,
     device: str | torch.device | None = None,
     dynamic_batch: bool = True,
+    check: bool = True,
 ) -> None:
     """Compiles a net with its loss and its backward pass into one file, which `flowtrain` trains without Python.
 
@@ -70,13 +71,18 @@ def export(
     amp: "bf16" or "fp16": torch.autocast around these functions. "fp16" needs a GPU to be of use.
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.
+    check: at the end, make two steps of the compiled package beside eager PyTorch, on the example, and compare losses,
+        gradients, weights after the update, buffers and outputs. An example of real values finds more than zeros do.
 
     These functions run while the graphs are made, and what torch computes in them is kept: an `if` or a `for` of Python
     goes in every step as it went for the example. Compilation takes about a minute. It needs torch 2.11, whose version
     has to be the program's, and a C++ compiler.
-    Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
+    Warns (UserWarning) of what a net draws or counts in Python, which stays as it was while the graphs were made.
+    Raises ExportError, a ValueError, where the net cannot be exported, or where the package does not compute what the
+    net does, with the reason and a way out.
     """
     check_torch()
     from flowtrain._export import export_package
 
-    export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch)
+    export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch,
+                   check=check)
