@@ -99,7 +99,8 @@ def test_operators_that_the_program_has_not_are_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("make, loss, message", [
-    (lambda: torch.jit.script(nn.Sequential(nn.Linear(3, 6))), cross_entropy, r"the net is TorchScript.*\[net\] script"),
+    (lambda: torch.jit.script(nn.Sequential(nn.Linear(3, 6))), cross_entropy,
+     r"the net is TorchScript.*\[net\] script"),
     (lambda: nn.Sequential(torch.jit.script(nn.Linear(3, 6))), cross_entropy, "^0 is TorchScript"),
     (lambda: nn.Linear(3, 6), lambda net, batch: net(batch["image"]).mean().backward(),
      r"backward\(\) is called while the loss is computed: return the loss")])

@@ -85,7 +85,8 @@ class Hooked(nn.Module):
 class Checkpointed(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.middle, self.last = trunk(), nn.Sequential(nn.Linear(32, 32), nn.Dropout(0.3)), nn.Linear(32, 5)
+        self.first, self.last = trunk(), nn.Linear(32, 5)
+        self.middle = nn.Sequential(nn.Linear(32, 32), nn.Dropout(0.3))
 
     def forward(self, image):
         hidden = checkpoint(self.middle, self.first(image), use_reentrant=False)

@@ -41,9 +41,9 @@ def training_graph(
     trained = {name: tensor for name, tensor in net.named_parameters() if tensor.requires_grad}
     for key, parameter in trained.items():
         if _torch.has_hooks_after_accumulation(parameter):
-            raise ExportError(f"{key} has a hook of register_post_accumulate_grad_hook(), which Python would call after "
-                              "each backward pass: register_hook() changes gradients in the graph; updates are the "
-                              "optimizer's, [optim] of the config")
+            raise ExportError(f"{key} has a hook of register_post_accumulate_grad_hook(), which Python would call "
+                              "after each backward pass: register_hook() changes gradients in the graph; updates are "
+                              "the optimizer's, [optim] of the config")
     outputs: list[dict[str, Any]] = []
 
     def step(*arguments: Tensor) -> list[Tensor]:
@@ -145,8 +145,8 @@ def check_operators(graphs: Sequence[Graph]) -> None:
     """Raises ExportError where one calls operators that the native program has not."""
     for graph in graphs:
         if foreign := _torch.foreign_operators(graph.program):
-            raise ExportError(f"the net calls {', '.join(foreign)}: the native program has torch's own operators (aten) "
-                              "alone; write the net with those, as a custom operator's own formula in Python would be")
+            raise ExportError(f"the net calls {', '.join(foreign)}: the native program has torch's own operators "
+                              "(aten) alone; write the net with those")
 
 
 def operations_of(net: nn.Module, state: State, batch: Batch, name: str, loss: Function, amp: str | None) -> list[str]:

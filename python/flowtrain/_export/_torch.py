@@ -114,8 +114,8 @@ def uncompiled() -> Iterator[None]:
 
 @contextlib.contextmanager
 def traceable() -> Iterator[None]:
-    """Python as a graph needs it: what torch.compile() has made runs as Python, checkpoints keep what they would compute
-    again, of which the compiler decides, and what calls backward() is refused."""
+    """Python as a graph needs it: what torch.compile() has made runs as Python, checkpoints keep what they would
+    compute again, of which the compiler decides, and what calls backward() is refused."""
 
     class Keeps:
         @staticmethod
@@ -128,8 +128,8 @@ def traceable() -> Iterator[None]:
         yield
 
     def refuses(*_: Any, **__: Any) -> None:
-        raise ExportError("backward() is called while the loss is computed: return the loss; its gradients are taken by "
-                          "the export, and the optimizer is the config's")
+        raise ExportError("backward() is called while the loss is computed: return the loss; its gradients are taken "
+                          "by the export, and the optimizer is the config's")
 
     with uncompiled(), mock.patch.object(torch._dynamo.config, "error_on_nested_fx_trace", False), \
             mock.patch.object(torch.utils.checkpoint, "CheckpointFunction", Keeps), \
@@ -242,8 +242,9 @@ def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
     # What a GPU's kernels are launched by needs nothing of the CPU.
     on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
+    capability = "DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()
     no_patterns = mock.patch.object(misc_patterns, "_misc_patterns_init", lambda *_: None)  # they fail on randperm()
-    with no_patterns, _portable_code("DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()), _repeatable_code():
+    with no_patterns, _portable_code(capability), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
             tuple(tensor.contiguous() for tensor in program.example_inputs[0]),

@@ -4,8 +4,8 @@ full.pt2: a convolution, batch normalisation, dropout and a linear layer with th
 and 6 classes; the gradients of the biases are one tensor, and one parameter takes none. plain.pt2: the same without
 batch normalisation, dropout and more biases, and with the default loss. fixed.pt2: plain for batches of 16 rows alone.
 two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives. half.pt2: bf16
-parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts, and
-a batch normalisation has running statistics alone.
+parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
+and a batch normalisation has running statistics alone.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
