@@ -57,6 +57,9 @@ class DataLoader {
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
 
+  /// A second stream of the same opened data, with a position and threads of its own. Any thread may call this.
+  std::unique_ptr<DataLoader> another() const;
+
   /// Of an epoch, on every rank.
   std::uint64_t batches() const;
   /// Of the epoch in which position() is, after it.
@@ -69,7 +72,7 @@ class DataLoader {
   const std::vector<Field>& fields() const;
   /// Where they lie in a batch's memory.
   const SlabLayout& layout() const;
-  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<std::string>& classes() const;
   const Config& config() const { return config_; }
   /// What a record is in messages: a file's path, say. Throws std::out_of_range.
   std::string describe(std::uint64_t id) const;
@@ -110,13 +113,14 @@ class DataLoader {
   void close();
 
  private:
+  struct Opened;
   struct Impl;
+  DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened);
   std::uint64_t left_after(std::uint64_t samples) const;
   void restart();
 
   const Config config_;
   const DataLoaderOptions options_;
-  std::vector<std::string> classes_;
   StreamPosition position_;
   bool fresh_ = true;  // the next begin_epoch() goes on from position_
   std::unique_ptr<Impl> impl_;

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping
 from typing import Any
+
+from flowtrain import _core
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
@@ -22,3 +25,9 @@ def refuse_workers(overrides: Mapping[str, Any] | None, argument: str) -> None:
     """Of rows that Python makes: the key says nothing of their threads. Raises TypeError, which names the argument."""
     if overrides and "loader.workers" in overrides:
         raise TypeError(f"loader.workers is of native threads: give {argument}={overrides['loader.workers']!r}")
+
+
+def check_process(made_in: int) -> None:
+    """Raises RuntimeError in a process that was forked from the one in which a loader was made."""
+    if os.getpid() != made_in:
+        raise RuntimeError(_core.made_before_fork)

@@ -16,6 +16,7 @@ from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
 from flowtrain._checks import refuse_workers, whole
+from flowtrain._epochs import Epoch, Position, Streams
 from flowtrain._explain import explain_loader, explain_rows
 from flowtrain._output import Output, make_output
 from flowtrain._python_core import open_core
@@ -121,7 +122,7 @@ class Loader(Generic[BatchT]):
         training, floats = split == "train", dtype == "float32" and normalize == "host"
         self._rows = rows if sampler is None else SamplerRows(sampler)
         self._output: Output
-        self._core: _core.Loader
+        self._core: _core.Loader  # opens streams, and knows the data; iterators have streams of their own
         if self._rows is not None:
             if arrays is not None:
                 raise TypeError("Loader.arrays takes native samplers: Loader.python takes a data set with arrays")
@@ -135,11 +136,8 @@ class Loader(Generic[BatchT]):
         self._ids = ids
         self._names = self._core.fields()
         self._is_pair = self._names == ["image", "label"]
-        self._epochs = 0  # that were begun; an iterator of an earlier one ends
-        self._goes_on = True  # the next iter() is the position's epoch, not the one after it
-        self._begun = False  # threads work on the position's epoch
-        self._interrupted = False  # before an epoch's first batch was handed out: it begins again
-        self._place = self._core.position()  # after the batch that was handed out last, not the one on its way
+        self._streams = Streams(self._core, os.getpid())
+        self._place: Mapping[str, int] = self._core.position()  # after the batch that was handed out last
         self._wait_s = 0.0
         self._longest_wait_s = 0.0
         self._batches = 0
@@ -211,60 +209,56 @@ class Loader(Generic[BatchT]):
         """Batches of an epoch, on every rank."""
         return self._core.sizes()["batches"]
 
-    def __iter__(self) -> Iterator[BatchT]:
-        """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over.
+    def __iter__(self) -> Epoch[BatchT]:
+        """An iterator of the next epoch, or of the rest of the one that load_state_dict() has set.
 
-        One of which nothing was asked for is not: Lightning calls iter() to see whether it can.
+        Iterators are independent: each takes the next epoch that no other one has taken, when it is asked for its first
+        batch, so nested loops and zip(loader, loader) work. Each has threads of its own while it runs.
         """
-        if self._interrupted and self._goes_on:
-            self._seek(self._place["epoch"], self._place["samples"])
-        self._interrupted = False
-        if not (self._begun and self._goes_on):
-            self._core.begin_epoch()
-            self._place = self._core.position()
-            self._begun = self._goes_on = True
-        self._epochs += 1
-        return self._batches_of(self._epochs)
+        return Epoch(self, self._streams.prepare())
 
-    def _batches_of(self, epoch: int) -> Iterator[BatchT]:
+    def _batches_of(self, position: Position) -> Iterator[BatchT]:
         started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
         handed_out = False
-        while self._epochs == epoch:  # else a later iter() has begun another one
-            begin = time.perf_counter()
-            self._goes_on = False
-            try:
-                self._start_batches(started)
+        try:
+            stream = self._streams.take(position)
+            while position.stream is not None:  # else close() or load_state_dict() has ended it
+                begin = time.perf_counter()
+                self._start_batches(stream, started)
                 if not started:
                     return
                 waiting, place = started.popleft()
                 if isinstance(waiting, Exception):
                     raise waiting
                 handed = [self._batch(self._output.finish(waiting))]
-            except KeyboardInterrupt:
-                self._interrupted = self._goes_on = not handed_out
-                raise
-            handed_out = True
-            del waiting  # else it would be held, here, for as long as the next one is not asked for
-            waited = time.perf_counter() - begin
-            self._batches += 1
-            self._wait_s += waited
-            self._longest_wait_s = max(self._longest_wait_s, waited)
-            self._place = place  # last: an interrupt before this leaves the batch to come again
-            yield handed.pop()
+                handed_out = True
+                del waiting  # else it would be held, here, for as long as the next one is not asked for
+                waited = time.perf_counter() - begin
+                self._batches += 1
+                self._wait_s += waited
+                self._longest_wait_s = max(self._longest_wait_s, waited)
+                position.place = self._place = place  # last: an interrupt before this leaves the batch to come again
+                yield handed.pop()
+        except KeyboardInterrupt:
+            if not handed_out:
+                self._streams.give_back(position)
+            raise
+        finally:
+            self._streams.release(position)
 
-    def _start_batches(self, started: deque[tuple[Any, dict[str, int]]]) -> None:
+    def _start_batches(self, stream: Any, started: deque[tuple[Any, dict[str, int]]]) -> None:
         """Fills it up to one batch, for which it waits, and those that go ahead to a device, if they are there."""
         while len(started) <= self._output.ahead:
             try:
-                batch = self._core.next(wait=not started)
+                batch = stream.next(wait=not started)
             except Exception as error:
                 if not started:
                     raise
-                started.append((error, self._place))  # raised in its turn
+                started.append((error, {}))  # raised in its turn
                 return
             if not batch:
                 return
-            started.append((self._output.start(*batch), self._core.position()))
+            started.append((self._output.start(*batch), stream.position()))
 
     def _batch(self, tensors: list[Any]) -> Batch:
         *fields, ids = tensors
@@ -280,20 +274,7 @@ class Loader(Generic[BatchT]):
 
         After load_state_dict() its own epoch goes on where it stood, if it has batches left.
         """
-        place, epoch = self._place, whole("epoch", epoch)
-        if self._goes_on and epoch == place["epoch"] and place["batches_left"] > 0:
-            return
-        if self._begun and epoch == place["epoch"] + 1:
-            self._goes_on = False
-            return
-        self._seek(epoch, 0)
-
-    def _seek(self, epoch: int, samples: int) -> None:
-        self._core.seek(epoch, samples)
-        self._place = self._core.position()
-        self._goes_on = True
-        self._begun = False
-        self._epochs += 1  # ends what iterates
+        self._streams.begin_at(whole("epoch", epoch))
 
     # --- State ---
 
@@ -302,9 +283,14 @@ class Loader(Generic[BatchT]):
 
         Equal on all ranks that have taken as many batches. With another batch size, other workers or another number of
         ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
+
+        Of several iterators it is the one that has handed out a batch last; each one's own is `iterator.state_dict()`.
         """
-        place = {name: self._place[name] for name in ("epoch", "samples")}
-        return {"version": _STATE_VERSION, **place, "basis": dict(self._basis)}
+        return self._state_at(self._place)
+
+    def _state_at(self, place: Mapping[str, int]) -> dict[str, Any]:
+        return {"version": _STATE_VERSION, "epoch": place["epoch"], "samples": place["samples"],
+                "basis": dict(self._basis)}
 
     @cached_property
     def _basis(self) -> dict[str, str]:
@@ -312,7 +298,7 @@ class Loader(Generic[BatchT]):
         return self._core.basis()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
+        """The next iter() goes on from there; those that run end. Raises ConfigError where data or keys differ."""
         if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
             what = state.get("version") if isinstance(state, Mapping) else f"none, a {type(state).__name__}"
             raise _core.ConfigError(f"a loader's state of version {what}, expected {_STATE_VERSION}")
@@ -334,7 +320,7 @@ class Loader(Generic[BatchT]):
                 "the state is of another stream of samples: " + "; ".join(changes)
                 + "\n  hint: put back what was there, or begin a new stream: without load_state_dict()"
             )
-        self._seek(state["epoch"], state["samples"])
+        self._place = self._streams.seek(state["epoch"], state["samples"])
 
     # --- What it is, and how it fares ---
 
@@ -363,7 +349,9 @@ class Loader(Generic[BatchT]):
         memory_blocks: batches that were held at once (None: their memory is not the loader's); verdict: what to change.
         """
         seconds = time.perf_counter() - self._since
-        sizes, busy = self._core.sizes(), self._core.busy_seconds()
+        sizes, busy = self._core.sizes(), {"read": 0.0, "sample": 0.0}
+        for stream in self._streams.all():
+            busy = {stage: busy[stage] + seconds for stage, seconds in stream.busy_seconds().items()}
         wait = self._wait_s / seconds if seconds > 0 else 0.0
         if wait < 0.01:
             verdict = "batches were there when they were asked for"
@@ -398,11 +386,8 @@ class Loader(Generic[BatchT]):
         return _again, (type(self), self._arguments, self.state_dict())
 
     def close(self) -> None:
-        """Ends its threads. Batches that were handed out stay good; another iter() starts the threads again."""
-        if self._begun and self._goes_on:  # nothing was asked of this epoch: it comes again
-            self._seek(self._place["epoch"], self._place["samples"])
-        self._core.close()
-        self._epochs += 1
+        """Ends its threads, and the iterators that run. Batches that were handed out stay good; iter() starts anew."""
+        self._streams.close()
 
     def __enter__(self) -> Loader[BatchT]:
         return self
