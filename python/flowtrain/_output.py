@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from flowtrain import _core
+from flowtrain._checks import import_torch
 
 Contents = Any  # a list of arrays, or the owner of a batch's memory, where `allocate` has made that
 
@@ -171,11 +172,8 @@ def make_output(output: str | None, device: Any, pin_memory: bool | None, normal
         raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
     if output == "numpy":
         return Output(copy)
-    try:
-        import torch
-    except ImportError as error:
-        if output == "torch" or to_gpu or pin_memory:
-            raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch") from error
+    torch = torch_if_it_works(must=output == "torch" or to_gpu or bool(pin_memory))
+    if torch is None:
         return Output(copy)
     if to_gpu:
         if torch.device(device).type != "cuda":
@@ -188,6 +186,21 @@ def make_output(output: str | None, device: Any, pin_memory: bool | None, normal
     elif pin_memory:
         return PinnedTensors()
     return Tensors(copy)
+
+
+def torch_if_it_works(must: bool) -> Any:
+    """torch; None where it is not installed or, with a warning that says why, cannot be imported. With `must` both are
+    an ImportError."""
+    try:
+        torch = import_torch()
+    except ImportError as error:
+        if must:
+            raise
+        warnings.warn(f"arrays of NumPy in place of tensors: {error}", stacklevel=_callers_level())
+        return None
+    if torch is None and must:
+        raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch")
+    return torch
 
 
 def _callers_level() -> int:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy
 
+from flowtrain._output import torch_if_it_works
+
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
            "I8": "i1", "U8": "u1", "BOOL": "?"}
 
@@ -31,7 +33,7 @@ def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any
     """read_tensors() of a file's content; `file` is its name in errors."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
-    torch = None if output == "numpy" else _torch(must=output == "torch")
+    torch = None if output == "numpy" else torch_if_it_works(must=output == "torch")
     try:
         start = 8 + int.from_bytes(content[:8], "little")
         header = json.loads(content[8:start])
@@ -65,15 +67,6 @@ def tensors_to_bytes(tensors: dict[str, Any]) -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
     return b"".join([len(text).to_bytes(8, "little"), text, *parts])
-
-
-def _torch(must: bool) -> Any:
-    try:
-        return importlib.import_module("torch")
-    except ImportError:
-        if must:
-            raise
-        return None
 
 
 def _array(content: bytes, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> tuple[str, Any]:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flowtrain._checks import import_torch
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
@@ -20,10 +22,14 @@ class ExportError(ValueError):
 
 
 def check_torch() -> None:
-    """Raises ExportError where the torch that is installed is not the native program's: what export takes from it is
-    not in every version. ModuleNotFoundError where there is none."""
-    import torch
-
+    """Raises ExportError where there is no torch that can be imported, or one that is not the native program's: what
+    export takes from it is not in every version."""
+    try:
+        torch = import_torch()
+    except ImportError as error:
+        raise ExportError(f"export needs PyTorch: {error}") from error
+    if torch is None:
+        raise ExportError(f"export needs PyTorch: pip install torch=={TORCH}.0")
     if not torch.__version__.startswith(f"{TORCH}."):
         raise ExportError(f"this is torch {torch.__version__}, and export needs the native program's: "
                           f"pip install torch=={TORCH}.0")

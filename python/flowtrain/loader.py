@@ -15,7 +15,7 @@ import numpy
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
-from flowtrain._checks import refuse_workers, whole
+from flowtrain._checks import no_argument, refuse_workers, whole
 from flowtrain._epochs import Epoch, Position, Streams
 from flowtrain._explain import explain_loader, explain_rows
 from flowtrain._output import Output, make_output
@@ -166,6 +166,7 @@ class Loader(Generic[BatchT]):
         folder = os.fspath(file)
         if folder and os.path.isdir(folder):
             file = os.path.join(folder, "config.toml")
+        _check_arguments("Loader.config", more, {"file", "split", "overrides"})
         return cls(file, overrides, split=split, **more)
 
     @classmethod
@@ -195,6 +196,7 @@ class Loader(Generic[BatchT]):
         A state knows of the data set its kind and length. Raises DataError, which names the sample, for what the data
         set raises, in the place of the batch that has the sample.
         """
+        _check_arguments("Loader.python", more, {"dataset", "shuffle", "workers", "prefetch", "seed", "overrides"})
         workers = whole("workers", workers)
         refuse_workers(overrides, "workers")
         values: dict[str, Any] = {"order.name": "shuffle" if shuffle else "sequential", **(overrides or {})}
@@ -403,6 +405,14 @@ def _again(kind: type[Loader[Any]], arguments: dict[str, Any], state: dict[str, 
     return loader
 
 
+def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> None:
+    """Raises TypeError for what neither the function nor Loader() takes."""
+    known = {*inspect.signature(Loader.__init__).parameters} - {"self", "rows", "arrays"} | own
+    for name in given:
+        if name not in known:
+            raise no_argument(function, name, known)
+
+
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
@@ -452,8 +462,10 @@ def _constructor(dataset: str) -> Any:
             elif key in sampler_keys or of_plugin:
                 values[f"sampler.{key}"] = value
             else:
-                known = sorted({"train", "shuffle", "overrides", *places, *own, *named, *data_keys, *sampler_keys})
-                raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
+                if key in _TRAIN_KEYS:
+                    raise TypeError(f"Loader.{dataset}() with train=False has no argument {key!r}: it is of training")
+                raise no_argument(f"Loader.{dataset}", key, {"train", "shuffle", "overrides", *places, *own, *named,
+                                                             *data_keys, *sampler_keys} - {"arrays"})
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
         values.update(overrides)

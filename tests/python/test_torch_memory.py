@@ -156,16 +156,20 @@ def test_an_error_comes_after_the_batches_before_it(pictures, stream, monkeypatc
         count = 0
 
         def __getattr__(self, name):
-            return getattr(core, name)
+            return getattr(stream, name)
+
+        def another(self):
+            return self
 
         def next(self, wait):
-            batch = core.next(wait=True)
+            batch = stream.next(wait=True)
             self.count += 1
             if self.count == 4:
                 raise ft.DataError("a damaged record")
             return batch
 
-    core, loader._core = loader._core, Core()
+    stream = loader._core.another()
+    loader._streams._core = Core()
     seen = []
     with pytest.raises(ft.DataError, match="damaged"):
         for batch in loader:
