@@ -170,6 +170,9 @@ const std::vector<KeyTable> tables = {
       {"sha256", Kind::text, text(""),
        "of pretrain's file, in 64 hexadecimal digits: it is checked; must be given with an address"},
       {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
+      {"pretrain_key", Kind::text, text(""),
+       "pretrain: the keys that lead to the tensors in a .pth with several dicts of them (\"state_dict_ema\", "
+       "\"ema.module\"); \"\": the dict that fits the net best"},
       {"pretrain_drop", Kind::texts, std::vector<std::string>{},
        "pretrain: tensors left out, by regular expressions of their names (heads for other classes, say)"},
       {"pretrain_rename", Kind::texts, std::vector<std::string>{},

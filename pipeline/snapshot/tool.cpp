@@ -198,13 +198,15 @@ void export_weights(const ChosenSnapshot& chosen, bool averaged, const fs::path&
       << (chosen.why.empty() ? "" : " (" + chosen.why + ")") << ", " << size_text(bytes) << "\n";
 }
 
-ExitCode snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {
-  const WeightsFile file(source);
+ExitCode snapshot_convert(const fs::path& source, const std::string& key, const Renaming& renaming,
+                          const fs::path& target, std::ostream& out) {
+  const WeightsFile file(source, {.place = key, .setting = "--key"});
   const auto tensors = renaming(file.tensors());
   std::uint64_t bytes = 0;
   write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });
   out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of "
-      << source.string() << ", " << size_text(bytes) << "\n";
+      << source.string() << (file.place() == "." ? "" : ", under " + shown(file.place())) << ", " << size_text(bytes)
+      << "\n";
   return ExitCode::ok;
 }
 

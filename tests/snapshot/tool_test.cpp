@@ -160,14 +160,14 @@ TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
   const fs::path data = test::source_path("tests/snapshot/data");
   const auto target = run.folder / "weights.safetensors";
   for (const char* file : {"zip.pth", "legacy.pth"}) {
-    CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) ==
+    CHECK(snapshot_convert(data / file, "", Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) ==
           ExitCode::ok);
     CHECK(contains(run.printed(), "weights.safetensors: 6 of 7 tensors of "));
     const SafetensorsFile converted(target);
     CHECK(converted.tensors().front().name == "fc.weight");
     CHECK(shape_text(converted.tensors().front().shape) == "(2, 3)");
   }
-  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", Renaming({}, {}), target, run.out); }),
+  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", "", Renaming({}, {}), target, run.out); }),
                  "README.md: "));
 }
 
