@@ -60,7 +60,8 @@ class Streams:
 
     def all(self) -> list[Any]:
         """The streams that have threads now."""
-        streams = [self._next.stream, *(stream for stream, _ in self._idle), *(each.stream for each in [*self._running])]
+        streams = [self._next.stream, *(stream for stream, _ in self._idle)]
+        streams += [position.stream for position in [*self._running]]
         return [stream for stream in streams if stream is not None]
 
     def prepare(self) -> Start:

@@ -34,8 +34,8 @@ class DataLoader(Loader[BatchT]):
     python="threads" runs that in Python; or take a data set of flowtrain's (Loader.image_folder and its like).
 
     Batches are `(images, labels)`: f32 (batch, channels, height, width) and i64 (batch,), as tensors. Each iter() is
-    another epoch with another order, as with torch; the order depends on `seed` alone, which is torch's. len(), state_dict(),
-    load_state_dict(), set_epoch() are Loader's.
+    another epoch with another order, as with torch; the order depends on `seed` alone, which is torch's unless it is
+    given. len(), state_dict(), load_state_dict(), set_epoch() are Loader's.
 
     Under torch.distributed, or RANK and WORLD_SIZE, each rank takes its part of the samples by itself, those of
     validation, too: leave out DistributedSampler, and give rank=0, world_size=1 where a rank is to see all of them.

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_the_command_line_explains_itself():
 def test_wrong_arguments_get_the_nearest_one():
     images, labels = np.zeros((4, 8, 8, 3), np.uint8), np.zeros(4, int)
     for call, match in [
-        (lambda: ft.Loader.shapes(batchsize=3), r"Loader.shapes\(\) has no argument 'batchsize': did you mean batch_size"),
+        (lambda: ft.Loader.shapes(batchsize=3), r"shapes\(\) has no argument 'batchsize': did you mean batch_size\?"),
         (lambda: ft.Loader.arrays(images, labels, num_worker=3), "did you mean workers"),
         (lambda: ft.Loader.shapes(train=False, prefetch=3), "with train=False has no argument 'prefetch': it is of"),
         (lambda: ft.Loader.config("c.toml", batchsize=3), r"Loader.config\(\) has .* did you mean batch_size"),
@@ -67,7 +68,8 @@ def test_a_torch_that_cannot_be_imported_is_not_called_missing(tmp_path, kind):
     shown = python("-m", "flowtrain", "export", "timm:resnet18", "-o", "net.pt2", **around)
     assert shown.returncode == 2 and "Traceback" not in shown.stderr
     assert f"{tmp_path}/torch/__init__.py cannot be imported: libcufile.so.0: cannot open" in shown.stderr
-    loader = "import flowtrain as ft; loader = ft.Loader.shapes(batch_size=4, size=8{}); print(type(next(iter(loader))[0]))"
+    loader = ("import flowtrain as ft; loader = ft.Loader.shapes(batch_size=4, size=8{}); "
+              "print(type(next(iter(loader))[0]))")
     arrays = python("-c", loader.format(""), **around)
     assert "numpy.ndarray" in arrays.stdout
     assert "UserWarning: arrays of NumPy in place of tensors: " in arrays.stderr and "libcufile" in arrays.stderr
@@ -82,3 +84,11 @@ def test_without_torch_nothing_is_said(tmp_path):
     assert (shown.returncode, shown.stderr) == (2, "error: export needs PyTorch: pip install torch==2.11.0\n")
     silent = python("-c", "import flowtrain as ft; next(iter(ft.Loader.shapes(batch_size=4, size=8)))", **around)
     assert (silent.returncode, silent.stderr) == (0, "")
+
+
+def test_the_programs_export_says_why_a_torch_cannot_be_imported(tmp_path):
+    script = str(Path(__file__).resolve().parents[2] / "pipeline" / "export" / "convert.py")
+    ended = python(script, "onnx", "script", "samples", "out", **with_torch(tmp_path, BROKEN.format("ImportError")))
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert f"cannot import {tmp_path}/torch/__init__.py: libcufile.so.0: cannot open" in ended.stderr
+    assert "has no torch" not in ended.stderr
