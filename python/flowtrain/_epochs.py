@@ -125,7 +125,8 @@ class Streams:
         check_process(self._made_in)
         with self._changing:
             for position in [*self._running]:
-                position.stream.close()
+                if position.stream is not None:
+                    position.stream.close()
                 self.release(position)
             if self._next.stream is not None:
                 self._next.stream.close()
