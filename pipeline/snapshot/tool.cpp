@@ -200,7 +200,7 @@ void export_weights(const ChosenSnapshot& chosen, bool averaged, const fs::path&
 
 ExitCode snapshot_convert(const fs::path& source, const std::string& key, const Renaming& renaming,
                           const fs::path& target, std::ostream& out) {
-  const WeightsFile file(source, {.place = key, .setting = "--key"});
+  const WeightsFile file(source, {.place = key, .setting = "--key "});
   const auto tensors = renaming(file.tensors());
   std::uint64_t bytes = 0;
   write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });

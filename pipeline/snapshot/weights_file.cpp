@@ -15,6 +15,7 @@ namespace flowtrain {
 namespace {
 
 constexpr int most_levels = 8;
+constexpr std::size_t most_visited = 1 << 15;  // dicts and lists; an optimizer has one of them for each parameter
 constexpr std::size_t most_tried = 64;
 
 /// A dict of a file that has tensors.
@@ -76,6 +77,7 @@ class StateDictReader {
         if (const auto tensors = dict ? count_tensors(*dict) : 0; tensors > 0)
           found.push_back({dict, place.empty() ? "." : place, tensors});
         const auto visit = [&](PickleRef value, const std::string& key) {
+          if (seen.size() == most_visited) return;
           if (!pickle_.as<PickleDict>(value) && !pickle_.as<PickleSequence>(value)) return;
           if (seen.insert(value).second) next.emplace_back(value, place.empty() ? key : place + "." + key);
         };
@@ -104,7 +106,7 @@ class StateDictReader {
       const auto at = std::ranges::find(found, choice_.place, &Candidate::place);
       if (at == found.end())
         fail("no dict of tensors under " + shown(choice_.place) + "; there are: " + places_of(found),
-             choice_.setting + " names one of them");
+             "choose one: " + choice_.setting + quoted(found.front().place));
       return *at;
     }
     std::size_t most = 0;
@@ -118,7 +120,7 @@ class StateDictReader {
     }
     if (best.size() > 1)
       fail("several dicts of tensors fit equally well: " + places_of(best),
-           "choose one: " + choice_.setting + " = \"" + best.back().place + "\"");
+           "choose one: " + choice_.setting + quoted(best.back().place));
     return best.empty() ? found.front() : best.front();
   }
   /// What cannot be a state_dict does not fit, without an error.
@@ -127,6 +129,7 @@ class StateDictReader {
   } catch (const UserError&) {
     return 0;
   }
+  static std::string quoted(const std::string& place) { return '"' + place + '"'; }
   static std::string places_of(const std::vector<Candidate>& candidates) {
     constexpr std::size_t most_shown = 8;
     std::string text;
@@ -260,7 +263,7 @@ TorchWeights parse_any(std::span<const std::byte> bytes, const std::string& path
   TorchWeights weights{parse_safetensors(bytes, path).tensors, {}};
   if (!choice.place.empty() && choice.place != weights.place)
     throw UserError(ExitCode::snapshot, path + ": no dict " + shown(choice.place) + " in it: safetensors has one dict",
-                    "leave out " + choice.setting);
+                    "leave the key out");
   unwrap_names(weights.tensors);
   return weights;
 }

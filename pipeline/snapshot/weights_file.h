@@ -18,7 +18,7 @@ struct WeightsChoice {
   std::string place = {};  ///< the keys that lead to it, "ema.module"; "." is the file's own dict; "": the best fit
   /// How well the tensors of a dict fit, which have no data yet; null: their number.
   std::function<std::size_t(std::span<const TensorView>)> fit = {};
-  std::string setting = "net.pretrain_key";  ///< what sets `place`, for messages
+  std::string setting = "net.pretrain_key = ";  ///< what sets `place`, as it is written before it, for messages
 };
 
 /// The tensors of a file of torch.save.
