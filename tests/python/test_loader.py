@@ -399,7 +399,7 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         open_pictures(tmp_path / "nothing")
     with pytest.raises(ft.ConfigError, match="sampler.flip"):
         open_pictures(pictures, flip=2.0)
-    with pytest.raises(TypeError, match="no argument 'flipp'; known: .*flip"):
+    with pytest.raises(TypeError, match=r"no argument 'flipp': did you mean flip\?"):
         open_pictures(pictures, flipp=0.5)
     with pytest.raises(ValueError, match="rank 2 of a world of 2"):
         open_pictures(pictures, rank=2, world_size=2)
