@@ -1,6 +1,9 @@
 #include "pipeline/train/policies.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/out_of_memory.h"
@@ -60,8 +63,22 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
           settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
 }
 
+namespace {
+
+// CUDA reports such an error again in each further call of the process. Drivers, kernels of this program and LibTorch's
+// libraries all name CUDA in the message.
+bool device_is_lost(const std::exception& error) {
+  const std::string_view text = error.what();
+  return !ran_out_of_memory(error) &&
+         std::ranges::any_of(std::array<std::string_view, 4>{"CUDA error", "CUDA driver error", "CUBLAS_STATUS_",
+                                                             "CUDNN_STATUS_EXECUTION_FAILED"},
+                             [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+}
+
+}  // namespace
+
 bool is_survivable(const std::exception& error) {
-  if (host_ran_out_of_memory(error)) return false;
+  if (host_ran_out_of_memory(error) || device_is_lost(error)) return false;
   if (const auto* users = dynamic_cast<const UserError*>(&error))
     return !dynamic_cast<const HookError*>(users) &&
            (users->code() == ExitCode::usage || users->code() == ExitCode::data);

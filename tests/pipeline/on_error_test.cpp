@@ -20,6 +20,14 @@ TEST_CASE("errors that a run may go on after, and those that end it in any case"
   CHECK_FALSE(is_survivable(OutOfMemory("no memory is left")));
   CHECK_FALSE(is_survivable(
       std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
+  CHECK(is_survivable(std::runtime_error("cudaMalloc of 8 bytes: CUDA error: out of memory")));
+  CHECK(is_survivable(std::runtime_error("cuDNN error: CUDNN_STATUS_NOT_SUPPORTED")));
+  for (const char* lost :
+       {"CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert'",
+        "cudaMemcpyAsync: CUDA error: an illegal memory access was encountered", "CUDA driver error: unknown error",
+        "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
+        "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"})
+    CHECK_FALSE(is_survivable(std::runtime_error(lost)));
   CHECK_FALSE(is_survivable(InternalError("a bug")));
   CHECK_FALSE(is_survivable(HookError(ExitCode::usage, "hook a: no")));
   for (auto code : {ExitCode::snapshot, ExitCode::numerics, ExitCode::distributed})
