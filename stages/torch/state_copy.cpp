@@ -7,9 +7,11 @@
 #include <torch/utils.h>
 
 #include <cstring>
+#include <map>
 #include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampling/core/error.h"
@@ -205,17 +207,32 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
   }
 }
 
+namespace {
+
+// A device takes tensors of one type in few launches.
+void copy_together(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {
+  const torch::NoGradGuard no_gradients;
+  std::map<at::ScalarType, std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>>> parts;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    auto& [written, read] = parts[to[i].scalar_type()];
+    written.push_back(to[i]);
+    read.push_back(from[i]);
+  }
+  for (auto& [type, part] : parts) at::_foreach_copy_(part.first, part.second);
+}
+
+}  // namespace
+
 void Weights::keep_buffers() {
-  kept_.clear();
   copier_.before_buffers_change();
   if (!keeps_) return;
-  for (auto& [name, buffer] : buffers_) kept_.push_back(buffer.clone());
+  if (kept_.empty())
+    for (auto& [name, buffer] : buffers_) kept_.push_back(at::empty_like(buffer));
+  copy_together(kept_, tensors_of(buffers_));
 }
 
 void Weights::restore_buffers() {
-  const torch::NoGradGuard no_gradients;
-  auto to = buffers_.begin();
-  for (auto& kept : kept_) (to++)->second.copy_(kept);
+  if (!kept_.empty()) copy_together(tensors_of(buffers_), kept_);
 }
 
 void Weights::load(const std::vector<StateTensor>& model) {
