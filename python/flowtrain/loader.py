@@ -17,7 +17,7 @@ from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
 from flowtrain._checks import refuse_workers, whole
 from flowtrain._explain import explain_loader, explain_rows
-from flowtrain._output import Output, make_output
+from flowtrain._output import Output, is_elsewhere, make_output
 from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
@@ -61,7 +61,8 @@ class Loader(Generic[BatchT]):
         output: str | None = None,
         ids: bool = False,
         device: Any = None,
-        normalize: str = "host",
+        normalize: str | None = None,
+        memory_format: Any = None,
         pin_memory: bool | None = None,
         copy: bool = False,
         rank: int | None = None,
@@ -84,7 +85,9 @@ class Loader(Generic[BatchT]):
         device: "cuda", "cuda:1": batches are tensors there; the next one is copied, on a stream of its own, while one
             is used. None: in host memory.
         normalize: "device": bytes go to the GPU, which makes the f32 images of them: a quarter of the traffic, and
-            equal to the host's up to rounding.
+            equal to the host's up to rounding. "host": threads of the loader make them. None: "device" where there is
+            one, else "host".
+        memory_format: of f32 images on a GPU, torch.channels_last; None: contiguous.
         pin_memory: tensors are in page-locked memory, where torch has a GPU: `batch.cuda(non_blocking=True)` returns at
             once, and the batch may be dropped then.
         copy: batches have memory of their own, which is never reused: for what reads it after the batch was dropped,
@@ -101,6 +104,9 @@ class Loader(Generic[BatchT]):
             raise ValueError(f"dtype = {dtype!r}: expected 'float32' or 'uint8'")
         if batch_size is not None and global_batch_size is not None:
             raise TypeError("give batch_size, of this rank, or global_batch_size, of all")
+        if normalize is None:
+            on_device = is_elsewhere(device) and dtype == "float32" and sampler is None and rows is None
+            normalize = "device" if on_device else "host"
         if dtype == "uint8" and normalize == "device":
             raise TypeError("normalize = 'device' makes floats: leave out dtype = 'uint8'")
         rank, world_size = rank_and_world(rank, world_size)
@@ -113,7 +119,8 @@ class Loader(Generic[BatchT]):
             values["data.dataset"] = "arrays"
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
-            "output": output, "ids": ids, "device": device, "normalize": normalize, "pin_memory": pin_memory,
+            "output": output, "ids": ids, "device": device, "normalize": normalize,
+            "memory_format": memory_format, "pin_memory": pin_memory,
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
             "arrays": arrays,
         }
@@ -125,10 +132,10 @@ class Loader(Generic[BatchT]):
         if self._rows is not None:
             if arrays is not None:
                 raise TypeError("Loader.arrays takes native samplers: Loader.python takes a data set with arrays")
-            self._output = make_rows_output(self._rows, output, device, pin_memory, normalize)
+            self._output = make_rows_output(self._rows, output, device, pin_memory, normalize, memory_format)
             self._core = open_core(file, pairs, training, drop_last, rank, world_size, self._rows)
         else:
-            self._output = make_output(output, device, pin_memory, normalize, copy)
+            self._output = make_output(output, device, pin_memory, normalize, copy, memory_format)
             self._core = _core.Loader(file, pairs, training, drop_last, floats, rank, world_size,
                                       self._output.allocate, arrays)
         self._output.open(self._core)
@@ -440,7 +447,7 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         overrides = dict(arguments.pop("overrides", None) or {})
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
-               "pin_memory", "copy", "rank", "world_size"}
+               "memory_format", "pin_memory", "copy", "rank", "world_size"}
         own |= {"arrays"} if dataset == "arrays" else set()
         places = {"path", "split"} if dataset != "arrays" else set()
         more: dict[str, Any] = {}
