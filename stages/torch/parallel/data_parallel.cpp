@@ -104,17 +104,33 @@ void StallMeter::watch(const std::stop_token& stop) {
   }
 }
 
+namespace {
+
+// NCCL divides while it sums, which spares a GPU a pass over each bucket. Gloo knows only sums.
+bool divides(c10d::ProcessGroup& processes, at::Device where) {
+  return where.is_cuda() && processes.getBackend(where.type())->getBackendName() == "nccl";
+}
+
+}  // namespace
+
 c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBucket& bucket) {
   at::Tensor& whole = bucket.getBufferRef();
   const auto parameters = bucket.getParameters();
   const bool exact = std::any_of(parameters.begin(), parameters.end(), [&](auto& p) { return p.is_same(exact_); });
   const bool casts = wire_ && !exact && whole.scalar_type() != *wire_;
 
-  whole.div_(state_->getSize());  // before the sum, which might overflow
-  std::vector<at::Tensor> sent{casts ? whole.to(*wire_) : whole};
+  // Before the sum, which might overflow.
+  c10d::AllreduceOptions options;
+  std::vector<at::Tensor> sent{whole};
+  if (casts)
+    at::div_out(sent.front() = at::empty_like(whole, *wire_), whole, at::scalar_tensor(state_->getSize()));
+  else if (divides(*state_, whole.device()))
+    options.reduceOp = c10d::ReduceOp::AVG;
+  else
+    whole.div_(state_->getSize());
   const std::size_t number = times_.launched(bucket.isLast());
   if (bucket.isLast()) stalls_.wait_begins();
-  auto arrival = state_->allreduce(sent)->getFuture();
+  auto arrival = state_->allreduce(sent, options)->getFuture();
   return arrival->then(
       [&times = times_, number, whole, sent = sent.front(), casts](c10::ivalue::Future& done) {
         done.value();  // throws what the collective threw
