@@ -152,6 +152,7 @@ class PackageNet final : public Net, public CompiledNet {
 
   void check_use(const NetUse& use) const override { nets::check_use(description_, use, archive_); }
   void take_loss_scale(const at::Tensor& scale) override { scale_ = scale; }
+  void take_unit_gradient(const at::Tensor& one) override { one_ = one; }
   std::int64_t rows() const override { return rows_of(description_); }
 
  private:
@@ -198,7 +199,10 @@ class PackageNet final : public Net, public CompiledNet {
 
   std::vector<at::Tensor> arguments(const NamedTensors& batch) const {
     std::vector<at::Tensor> values;
-    for (const PackageInput& input : description_.inputs) values.push_back(batch.at(input.field.name).contiguous());
+    for (const PackageInput& input : description_.inputs)
+      values.push_back(
+          batch.at(input.field.name)
+              .contiguous(input.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
     return values;
   }
 
@@ -240,7 +244,8 @@ class PackageNet final : public Net, public CompiledNet {
     operation.made(tensors_of(outputs));
     const std::string& loss = graph.description.loss().name;
     if (at::GradMode::is_enabled())
-      outputs.set(loss, with_gradients(outputs.at(loss), graph.learned, std::move(gradients), scale, graph.what));
+      outputs.set(loss,
+                  with_gradients(outputs.at(loss), graph.learned, std::move(gradients), {scale, one_}, graph.what));
     return outputs;
   }
 
@@ -262,7 +267,7 @@ class PackageNet final : public Net, public CompiledNet {
   std::unique_ptr<CompiledGraph> eval_;  // there after to()
   std::set<std::string> kept_;           // buffers of frozen layers, which training graphs would change
   NamedTensors scratch_;                 // in their place in those graphs
-  at::Tensor scale_;
+  at::Tensor scale_, one_;
   bool training_ = true;
 };
 

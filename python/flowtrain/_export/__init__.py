@@ -88,7 +88,7 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
     batch = {}
     for name, value in example.items():
         try:
-            batch[name] = torch.as_tensor(value, device=device).detach().contiguous()
+            batch[name] = _laid_out(torch.as_tensor(value, device=device).detach())
         except (TypeError, ValueError, RuntimeError):
             kind = type(value).__name__
             raise ExportError(f"example[{name!r}] is a {kind}: expected a tensor, or an array") from None
@@ -99,6 +99,14 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
     if dynamic_batch and next(iter(rows.values())) < 2:
         raise ExportError("example has one row, which torch takes for a fixed number: give two or more")
     return batch
+
+
+def _laid_out(tensor: Tensor) -> Tensor:
+    """As the native program's batches lie in memory, so that it need not copy them. On a GPU these are pictures with
+    channels last."""
+    is_picture = tensor.dim() == 4 and tensor.is_floating_point()
+    return tensor.contiguous(memory_format=torch.channels_last if is_picture and tensor.is_cuda
+                             else _torch.layout(tensor))
 
 
 def cross_entropy(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:

@@ -46,6 +46,7 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
          "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]],
          "values": _values(graphs, place)}
+        | ({"channels_last": True} if _torch.layout(tensor) == torch.channels_last else {})
         for place, (name, tensor) in enumerate(package.example.items())
     ]
     metadata = {

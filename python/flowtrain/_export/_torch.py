@@ -70,14 +70,23 @@ def without_repetition(program: torch.export.ExportedProgram) -> torch.export.Ex
     return program._update(module, program.graph_signature)
 
 
+def layout(tensor: torch.Tensor) -> torch.memory_format:
+    """channels_last where the tensor lies so, else contiguous_format; its number of rows may be a symbol."""
+    is_last = tensor.dim() == 4 and tensor.stride(1) == 1 and tensor.stride(3) == tensor.shape[1] > 1
+    return torch.channels_last if is_last else torch.contiguous_format
+
+
 def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
+    traced = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    layouts = [layout(traced[name]) for name in program.graph_signature.user_inputs]
     # What a GPU's kernels are launched by needs nothing of the CPU.
     on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
     with _portable_code("DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
-            tuple(tensor.contiguous() for tensor in program.example_inputs[0]),
+            tuple(tensor.contiguous(memory_format=wanted)
+                  for tensor, wanted in zip(program.example_inputs[0], layouts, strict=True)),
             options={
                 "aot_inductor.package": True,
                 "aot_inductor.package_constants_in_so": False,

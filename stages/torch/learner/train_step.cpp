@@ -24,6 +24,11 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
   net.freeze(shared.frozen);
   optimizers_.emplace(spec, shared, parameters);
   passes_ = make_passes(spec.optims, shared, *step_);
+  if (auto* const compiled = nets::compiled_net(net)) {
+    const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
+    compiled->take_unit_gradient(one);
+    for (auto& pass : passes_) pass.one = one;
+  }
   forward_flops_.assign(passes_.size(), -1);
   exchange_.emplace(spec, passes_, net);
 }

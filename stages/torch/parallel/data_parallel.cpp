@@ -186,13 +186,14 @@ void DataParallel::begin(bool first, bool last) {
   });
 }
 
-void DataParallel::backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags) {
+void DataParallel::backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
+                            const at::Tensor& one) {
   begun_ = false;
   const at::Tensor mine = torch::cat({scalars * share, marked(last_ ? flags : StepFlags{})});
-  const at::Tensor part = loss * share;
+  const at::Tensor part = share == 1 ? loss : loss * share;
   const at::Tensor whole = part + control_.dot(mine);
   const auto add_gradients = [&] {
-    whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
+    whole.backward(one, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
   };
   if (!last_) return add_gradients();
   in_collective(group_, "the averaging of gradients", [&] {

@@ -118,9 +118,10 @@ class DataParallel {
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
   /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
-  /// `share` is what these rows weigh among all (Slab::share). `scalars` (F) f32: to be averaged like the loss. Throws
-  /// UserError(usage) where a parameter got no gradient, and the options allow for none.
-  void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags);
+  /// `share` is what these rows weigh among all (Slab::share). `scalars` (F) f32: to be averaged like the loss. `one`:
+  /// see Pass::one. Throws UserError(usage) where a parameter got no gradient, and the options allow for none.
+  void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
+                const at::Tensor& one = {});
   /// In place of the last backward(), whether begin() was called or not: zeros, and the flags.
   void contribute_zeros(double share, const StepFlags& flags);
   /// After the last backward: means of the scalars over all rows of the iteration, (F) on their device.

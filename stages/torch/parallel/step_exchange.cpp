@@ -56,7 +56,7 @@ void StepExchange::backward(std::size_t pass, const at::Tensor& loss, const at::
     return;
   }
   under_way_ = last_;
-  parts_[pass]->backward(loss, scalars, share_, pass == carrier_ ? flags_ : StepFlags());
+  parts_[pass]->backward(loss, scalars, share_, pass == carrier_ ? flags_ : StepFlags(), passes_[pass].one);
   under_way_ = false;
   done_ = pass + 1;
 }
