@@ -38,7 +38,7 @@ inline std::vector<std::vector<std::byte>> load_pictures(const std::string& path
 inline void write_sample(std::span<const std::byte> file, Filter filter, Stream& random, std::uint8_t* out) {
   static constexpr std::array scale{0.08, 1.0}, ratio{3. / 4, 4. / 3};
   const Record record{.encoding = Encoding::image, .bytes = file};
-  StoredPicture stored(record, Warnings::bad);
+  StoredPicture stored(record);
   const Rect part = draw_resized_crop(stored.height(), stored.width(), scale, ratio, random);
   const Window cut{static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
                    static_cast<int>(part.width)};

@@ -114,7 +114,7 @@ void decode(benchmark::State& state) {
     if (state.range(3) != 0) {
       resize(picture_of(record, whole), all, Filter::antialias, false, 224, 224, out.data());
     } else {
-      StoredPicture stored(record, Warnings::bad);
+      StoredPicture stored(record);
       const auto part = stored.decode(all, {0, 0, height, width}, 224, 224);
       resize(part.picture, part.from, Filter::antialias, false, 224, 224, out.data());
     }

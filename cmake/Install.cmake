@@ -30,8 +30,8 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   sampling/batches.h sampling/core/error.h sampling/core/mistake.h sampling/core/mutex.h sampling/core/random.h
   sampling/core/registry.h sampling/core/settings.h sampling/core/text.h sampling/core/warning.h sampling/dataset.h
   sampling/images/pixel_rule.h sampling/order.h sampling/plugin_abi.h sampling/sampler.h sampling/samplers/stored.h
-  stages/clock.h stages/device/device.h stages/device/stream_point.h stages/flight/flight.h stages/flight/format.h
-  stages/issue.h stages/plan.h stages/slab.h stages/ticket.h)
+  stages/clock.h stages/device/device.h stages/device/stream_point.h stages/every.h stages/flight/flight.h
+  stages/flight/format.h stages/issue.h stages/plan.h stages/slab.h stages/ticket.h)
 flowtrain_public_headers(flowtrain_shared_train PUBLIC
   nets/entries.h pipeline/library/train.h pipeline/schedules/schedule.h pipeline/session/start_options.h
   stages/compute.h stages/histogram.h stages/hook.h stages/hook_entries.h stages/nonfinite_origin.h stages/state.h

@@ -3,18 +3,26 @@
     python train_torchtitan.py FOLDER RUN STEPS
 
 trains up to STEPS steps, with a checkpoint in RUN every 5 steps. Called again, it goes on from the last checkpoint.
-In a torchtitan configuration: `dataloader=ImageLoader.Config(dataset_path=FOLDER)`. All ranks save the same state, and
-a checkpoint may be loaded with another number of ranks, which torchtitan's own loaders refuse.
+In a torchtitan configuration: `dataloader=ImageLoader.Config(folder=FOLDER, batch_size=64)`. All ranks save the same
+state, and a checkpoint may be loaded with another number of ranks, which torchtitan's own loaders refuse.
+
+Fits torchtitan 0.3.0 and its main branch of August 2026, in which loaders and checkpoints have moved.
 """
 
+import importlib.util
 import sys
 from dataclasses import dataclass
 
 import flowtrain as ft
 import torch
 from torch import nn
-from torchtitan.components.checkpoint import CheckpointManager
-from torchtitan.components.dataloader import BaseDataLoader
+
+if importlib.util.find_spec("torchtitan.components.data"):
+    from torchtitan.components.checkpointer import CheckpointManager
+    from torchtitan.components.data.loader import BaseDataLoader
+else:  # 0.3.0
+    from torchtitan.components.checkpoint import CheckpointManager
+    from torchtitan.components.dataloader import BaseDataLoader
 
 
 class ImageLoader(BaseDataLoader):
@@ -22,14 +30,16 @@ class ImageLoader(BaseDataLoader):
 
     @dataclass(kw_only=True, slots=True)
     class Config(BaseDataLoader.Config):
+        folder: str
+        batch_size: int  # of one rank
         size: int = 224
         workers: int = 2
         seed: int = 1
 
-    def __init__(self, config, *, dp_world_size, dp_rank, local_batch_size, **_):
+    def __init__(self, config, *, dp_world_size, dp_rank, **_):  # the rest is for text
         self.loader = ft.Loader.image_folder(
-            config.dataset_path, batch_size=local_batch_size, size=config.size, workers=config.workers,
-            seed=config.seed, rank=dp_rank, world_size=dp_world_size)
+            config.folder, batch_size=config.batch_size, size=config.size, workers=config.workers, seed=config.seed,
+            rank=dp_rank, world_size=dp_world_size)
 
     def __iter__(self):
         while True:
@@ -42,12 +52,15 @@ class ImageLoader(BaseDataLoader):
     def load_state_dict(self, state):
         self.loader.load_state_dict(state)
 
+    def close(self):
+        self.loader.close()
+
 
 def main(folder, run, steps):
     if not torch.distributed.is_initialized():  # torchtitan's trainer does this, by torchrun's environment
         torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     torch.manual_seed(1)
-    loader = ImageLoader.Config(dataset_path=folder, size=24).build(dp_world_size=1, dp_rank=0, local_batch_size=8)
+    loader = ImageLoader.Config(folder=folder, batch_size=8, size=24).build(dp_world_size=1, dp_rank=0)
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 24 * 24, 10))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     schedule = torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)

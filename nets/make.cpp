@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "nets/optim/precision.h"
+
 namespace flowtrain::nets {
 
 #define FLOWTRAIN_FILE(file) void FLOWTRAIN_ENTRIES(file)(Parts&);
@@ -55,7 +57,7 @@ void check(const std::string& name, const std::vector<ParameterGroup>& groups) {
   if (parameters.empty()) throw std::invalid_argument(optimizer + "the net has no parameters to learn");
   const auto& [first_name, first] = *parameters.begin();
   for (const auto& [each, parameter] : parameters)  // one fused call takes one type on one device
-    if (parameter.scalar_type() != first.scalar_type() || parameter.device() != first.device())
+    if (state_type(parameter) != state_type(first) || parameter.device() != first.device())
       throw std::invalid_argument(c10::str(optimizer, "parameter ", each, " is ", parameter.scalar_type(), " on ",
                                            parameter.device(), ", but ", first_name, " is ", first.scalar_type(),
                                            " on ", first.device(), "; expected one type on one device"));

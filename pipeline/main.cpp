@@ -1,10 +1,11 @@
 // flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "pipeline/commands/commands.h"
 #include "pipeline/isolation/isolated_sampler.h"
@@ -15,6 +16,9 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "stages/system/signals.h"
 
 namespace {
 
@@ -46,6 +50,19 @@ void print_help() {
       "            130 (Ctrl-C) or 143 interrupted, after a snapshot where there was something to save");
 }
 
+// Throws UserError(usage) for a word that can be neither a command nor CONFIG.
+void refuse_unknown(const std::string& word) {
+  std::error_code ignored;
+  if (word.starts_with("-") || word.find_first_of("./~") != word.npos || std::filesystem::exists(word, ignored)) return;
+  std::vector<std::string> known;
+  for (auto& command : table) known.emplace_back(command.name);
+  const std::string near = nearest(word, known);
+  throw UserError(ExitCode::usage,
+                  concat("there is no command '", word, "', and no file or folder of that name",
+                         near.empty() ? "" : concat("; did you mean '", near, "'?")),
+                  "`flowtrain --help` lists the commands");
+}
+
 int run(const commands::Arguments& words) {
   // Never destroyed: a signal that arrives while the process ends does not change how it ends.
   Interrupt& interrupt = *new Interrupt;
@@ -62,15 +79,17 @@ int run(const commands::Arguments& words) {
   }
   const auto command =
       std::find_if(std::begin(table), std::end(table), [&](auto& each) { return words[0] == each.name; });
-  if (command == std::end(table)) return commands::train(words, interrupt);
+  if (command == std::end(table)) {
+    refuse_unknown(words[0]);
+    return commands::train(words, interrupt);
+  }
   return command->run({words.begin() + 1, words.end()}, interrupt);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A parent may have left it ignored; then nobody would learn how a process of ours has ended.
-  std::signal(SIGCHLD, SIG_DFL);
+  prepare_descriptors_and_signals();
   // Whoever started it sees how it ends.
   if (argc == 2 && argv[1] == std::string(isolation::command_word)) {
     prepare_process();

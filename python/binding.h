@@ -72,6 +72,18 @@ void without_gil(Body body) {
 
 inline Mutex making;
 
+/// oneTBB's threads do not exist in a forked process, and a lock that one of them held at the fork is never unlocked
+/// there. The first flag is set in a process that opens a native loader, the second one in the processes forked later.
+inline std::atomic<bool> has_had_loaders{false}, was_forked_with_loaders{false};
+inline constexpr const char* made_before_fork =
+    "a loader was made before a fork, and its threads and locks are not in this process: start processes by "
+    "multiprocessing's 'spawn' or 'forkserver' in place of 'fork', or fork before the first loader is made";
+
+/// Before data are opened: throws std::runtime_error in a process that was forked from one with loaders.
+inline void check_not_forked() {
+  if (was_forked_with_loaders) throw std::runtime_error(made_before_fork);
+}
+
 /// without_gil() for what opens plugins, one at a time: they change the registries, which everything that is made
 /// reads.
 template <class Body>

@@ -28,8 +28,10 @@
 #include "pipeline/loader/data_loader.h"
 #include "python/binding.h"
 #include "sampling/arrays_dataset.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
+#include "sampling/core/secrets.h"
 #include "sampling/datasets/coco_instances.h"
 #include "stages/device/cpu_device.h"
 
@@ -98,14 +100,15 @@ class PythonMemory final : public CpuDevice {
 class Guard {
  public:
   Guard(std::atomic<bool>& used, pid_t made_in) : used_(used) {
-    if (getpid() != made_in)
-      throw std::runtime_error(
-          "this loader was made before a fork, and its threads are not in this process: make it after the fork, or "
-          "start processes by 'spawn'");
+    check_process(made_in);
     if (used_.exchange(true)) throw std::runtime_error("another thread is in this loader");
   }
   ~Guard() { used_ = false; }
   Guard(const Guard&) = delete;
+
+  static void check_process(pid_t made_in) {
+    if (getpid() != made_in) throw std::runtime_error(made_before_fork);
+  }
 
  private:
   std::atomic<bool>& used_;
@@ -132,9 +135,12 @@ class PyLoader {
   PyLoader(const std::string& file, const Pairs& overrides, bool training, bool drop_last, bool floats,
            std::uint64_t rank, std::uint64_t world, const nb::object& allocate, std::optional<PyArrays> arrays)
       : arrays_(std::move(arrays)) {
+    check_not_forked();
     if (!allocate.is_none()) memory_ = std::make_shared<PythonMemory>(allocate);
     make_without_gil([&] {
-      loader_ = std::make_unique<DataLoader>(load_config(file, overrides_of(overrides)),
+      Config config = load_config(file, overrides_of(overrides));
+      has_had_loaders = true;
+      loader_ = std::make_unique<DataLoader>(std::move(config),
                                              DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_},
                                              arrays_ ? make_arrays_dataset(view_of(*arrays_)) : nullptr);
     });
@@ -145,6 +151,14 @@ class PyLoader {
       loader_.reset();
     else
       static_cast<void>(loader_.release());  // its threads are not in this process: there is nothing to join
+  }
+
+  /// A second stream of the same opened data. Any thread may call this.
+  PyLoader* another() const {
+    Guard::check_process(made_in_);
+    std::unique_ptr<DataLoader> loader;
+    without_gil([&] { loader = loader_->another(); });
+    return new PyLoader(*this, std::move(loader));
   }
 
   void begin_epoch() {
@@ -165,7 +179,6 @@ class PyLoader {
     }
   }
 
-  /// Of the thread that iterates.
   nb::dict position() {
     const Guard guard(used_, made_in_);
     nb::dict position;
@@ -258,6 +271,9 @@ class PyLoader {
   }
 
  private:
+  PyLoader(const PyLoader& other, std::unique_ptr<DataLoader> loader)
+      : memory_(other.memory_), arrays_(other.arrays_), loader_(std::move(loader)) {}
+
   static constexpr std::chrono::microseconds patience{100'000};
 
   nb::object to_python(LoadedBatch& batch) const {
@@ -311,6 +327,7 @@ NB_MODULE(_core, module) {
                  [] {
                    nobody_makes.reset();
                    threads_outside = 0;
+                   if (has_had_loaders) was_forked_with_loaders = true;
                  });
   // Interpreters end with arrays alive; what they hold then is nobody's leak.
   nb::set_leak_warnings(false);
@@ -324,18 +341,21 @@ NB_MODULE(_core, module) {
       std::rethrow_exception(error);
     } catch (const UserError& user) {
       const std::string text = user.what() + (user.hint().empty() ? std::string() : "\n  hint: " + user.hint());
-      PyErr_SetString(user.code() == ExitCode::usage ? config_error : data_error, text.c_str());
+      PyErr_SetString(user.code() == ExitCode::usage ? config_error : data_error, without_secrets(text).c_str());
     }
   });
 
   module.attr("version") = FLOWTRAIN_VERSION;
+  module.attr("made_before_fork") = made_before_fork;
   module.def("parts", &parts);
   module.def("end_interpreter", &end_interpreter);
+  module.def("usable_cores", &usable_cores);
   nb::class_<PyLoader>(module, "Loader")
       .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t, const nb::object&,
                     std::optional<PyArrays>>(),
            nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("floats"),
            nb::arg("rank"), nb::arg("world"), nb::arg("allocate").none(), nb::arg("arrays") = nb::none())
+      .def("another", &PyLoader::another, nb::rv_policy::take_ownership)
       .def("begin_epoch", &PyLoader::begin_epoch)
       .def("next", &PyLoader::next, nb::arg("wait") = true)
       .def("position", &PyLoader::position)

@@ -79,6 +79,7 @@ class PySampleStream {
  public:
   PySampleStream(const std::string& file, const Pairs& overrides, bool training, bool drop_last, std::uint64_t rank,
                  std::uint64_t world, std::optional<std::uint64_t> records) {
+    if (!records) check_not_forked();  // numbers of samples in Python have no data to open
     make_without_gil([&] {
       const DataLoaderOptions options{.training = training, .drop_last = drop_last, .slice = {rank, world}};
       const auto end = [made_in = getpid()](const SampleStream* stream) {

@@ -35,7 +35,7 @@ struct Record {
   std::uint64_t id = 0;
   Encoding encoding = Encoding::bytes;
   std::span<const std::byte> bytes;
-  std::uint32_t height = 0, width = 0, channels = 0;  ///< of `pixels` only
+  std::uint32_t height = 0, width = 0, channels = 0;  ///< of `pixels`; of `image`: as annotated, 0 if not said
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
   Box region{0, 0, 0, 0, -1};     ///< the part of the picture that is the sample; empty = all of it

@@ -15,6 +15,10 @@ class NamedDataset : public Dataset {
   virtual std::string name(std::uint64_t id) const = 0;
   /// False where training and validation get the same records, as no split was named and none was found.
   virtual bool has_split() const { return true; }
+  /// The place of the records, for a run's first lines: "pets/train". Empty: the configuration says it.
+  virtual std::string place() const { return {}; }
+  /// Sentences on what lies beside the records and is not used.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// The name of a record of a NamedDataset, of any other one its number.

@@ -23,12 +23,19 @@ ft_box to_abi(const Box& box) { return {box.x0, box.y0, box.x1, box.y1, box.labe
 /// With its boxes written to `boxes`, which has room for them.
 ft_record to_abi(const Record& record, ft_box* boxes) {
   std::transform(record.boxes.begin(), record.boxes.end(), boxes, [](const Box& box) { return to_abi(box); });
-  return {sizeof(ft_record),   static_cast<std::uint32_t>(record.encoding),
-          record.id,           reinterpret_cast<const std::uint8_t*>(record.bytes.data()),
-          record.bytes.size(), record.height,
-          record.width,        record.channels,
-          record.label,        boxes,
-          record.boxes.size(), to_abi(record.region)};
+  const bool has_size = record.encoding == Encoding::pixels;
+  return {sizeof(ft_record),
+          static_cast<std::uint32_t>(record.encoding),
+          record.id,
+          reinterpret_cast<const std::uint8_t*>(record.bytes.data()),
+          record.bytes.size(),
+          has_size ? record.height : 0,
+          has_size ? record.width : 0,
+          record.channels,
+          record.label,
+          boxes,
+          record.boxes.size(),
+          to_abi(record.region)};
 }
 
 /// Where the fields of a row go.

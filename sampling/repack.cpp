@@ -25,7 +25,7 @@ std::pair<int, int> brought_down(int height, int width, int edge) {
 }  // namespace
 
 PictureFile repack(const Record& record, const Repacking& how) {
-  StoredPicture picture(record, how.warnings, how.exif);
+  StoredPicture picture(record, how.decoding);
   check_channels(picture.channels());
   const bool has_region = record.region.x1 > record.region.x0 && record.region.y1 > record.region.y0;
   const auto stored =

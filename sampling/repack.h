@@ -13,8 +13,7 @@ struct Repacking {
   std::optional<FileFormat> format = {};  ///< of all files; nothing: a file stays as it is
   int quality = 90;                       ///< of JPEG and WebP files that are written, 1 … 100
   int edge = 0;                           ///< pixels that the shorter edge is brought down to; 0: none
-  Warnings warnings = Warnings::bad;      ///< of the files that are read
-  Exif exif = Exif::ignore;               ///< whether pictures that are written anew are turned first
+  Decoding decoding = {};                 ///< of the files that are read; those that are written anew are turned first
 };
 
 /// A picture as a file.

@@ -1,6 +1,7 @@
 #include "stages/finished_sampler.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,11 +11,13 @@
 namespace flowtrain {
 namespace {
 
-PictureFinisher finisher_of(const Field& image) {
+/// Nothing for what is finished already.
+std::optional<PictureFinisher> finisher_of(const Field& image) {
+  if (is_finished_image(image)) return {};
   const PictureShape shape = shape_of(image);
   const PixelRule rule =
       normalising(per_channel(image.mean, shape.channels, 0), per_channel(image.stddev, shape.channels, 1));
-  return {shape, rule, /*planar=*/true};
+  return PictureFinisher(shape, rule, /*planar=*/true);
 }
 
 class FinishedSampler final : public Sampler {
@@ -23,6 +26,7 @@ class FinishedSampler final : public Sampler {
       : sampler_(std::move(sampler)), fields_(sampler_->fields()), image_(image), finish_(finisher_of(fields_[image])) {
     Field& field = fields_[image];
     image_bytes_ = field.row_bytes();
+    channels_ = static_cast<std::size_t>(field.shape[2]);
     field = {field.name, DType::f32, {field.shape[2], field.shape[0], field.shape[1]}};
   }
 
@@ -53,20 +57,30 @@ class FinishedSampler final : public Sampler {
 
  private:
   void finish(const std::byte* from, std::byte* to) const {
-    finish_(reinterpret_cast<const std::uint8_t*>(from), 0, 1, nullptr, reinterpret_cast<float*>(to));
+    auto* out = reinterpret_cast<float*>(to);
+    if (finish_) return (*finish_)(reinterpret_cast<const std::uint8_t*>(from), 0, 1, nullptr, out);
+    const auto* values = reinterpret_cast<const float*>(from);
+    const std::size_t count = image_bytes_ / sizeof(float);
+    for (std::size_t channel = 0; channel < channels_; ++channel)
+      for (std::size_t i = channel; i < count; i += channels_) *out++ = values[i];
   }
 
   std::unique_ptr<Sampler> sampler_;
   std::vector<Field> fields_;
-  std::size_t image_, image_bytes_ = 0;
-  PictureFinisher finish_;
+  std::size_t image_, image_bytes_ = 0, channels_ = 1;
+  std::optional<PictureFinisher> finish_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler) {
+bool is_finished_image(const Field& field) {
+  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
+}
+
+std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes) {
   const auto fields = sampler->fields();
-  const auto image = std::ranges::find_if(fields, is_image);
+  const auto image = std::ranges::find_if(
+      fields, [&](const Field& field) { return is_finished_image(field) || (finish_bytes && is_image(field)); });
   if (image == fields.end()) return sampler;
   return std::make_unique<FinishedSampler>(std::move(sampler), static_cast<std::size_t>(image - fields.begin()));
 }

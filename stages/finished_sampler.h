@@ -7,9 +7,12 @@
 
 namespace flowtrain {
 
-/// The rows of `sampler` with its `image`s of bytes, (height, width, channels) u8, as (channels, height, width) f32,
-/// (x / 255 - mean) / stddev: the bits that compute would make of them. A sampler without such images comes back as it
-/// is.
-std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler);
+/// Whether a field is an `image` (height, width, channels) of f32: its sampler has normalised it.
+bool is_finished_image(const Field& field);
+
+/// The rows of `sampler` with its `image`s as (channels, height, width) f32, the bits that compute would make of them:
+/// those of bytes, if `finish_bytes`, become (x / 255 - mean) / stddev; those of f32 only change the order of their
+/// axes. A sampler without such images comes back as it is.
+std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes = true);
 
 }  // namespace flowtrain

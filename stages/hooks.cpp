@@ -30,13 +30,15 @@ std::string_view name_of(HookEvent event) { return point_names[static_cast<std::
 
 std::span<const HookEvent> all_events() { return events_in_order; }
 
-void HookContext::log(const std::string& name, double value) {
-  const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& scalar) { return scalar.first == name; });
-  if (same == logged.end())
-    logged.emplace_back(name, value);
+void put_scalar(Scalars& scalars, const std::string& name, double value) {
+  const auto same = std::ranges::find(scalars, name, &Scalars::value_type::first);
+  if (same == scalars.end())
+    scalars.emplace_back(name, value);
   else
     same->second = value;
 }
+
+void HookContext::log(const std::string& name, double value) { put_scalar(logged, name, value); }
 
 void Hooks::add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
   entries_.push_back(std::make_unique<Entry>(Entry{std::move(hook), std::move(label), priority, first_rank_only}));
@@ -78,6 +80,17 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
         throw UserError(ExitCode::snapshot,
                         concat("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
       }
+}
+
+std::vector<std::string> Hooks::differences(const std::map<std::string, std::string>& states) const {
+  std::vector<std::string> found;
+  for (auto& [label, state] : states)
+    if (std::ranges::none_of(entries_, [&](auto& entry) { return entry->label == label; }))
+      found.push_back(concat("the snapshot has a state of the hook '", label, "', which this run has not"));
+  for (auto& [label, state] : this->states())
+    if (!states.contains(label))
+      found.push_back(concat("the hook '", label, "' begins anew: the snapshot has no state of it"));
+  return found;
 }
 
 std::string Hooks::describe() const {

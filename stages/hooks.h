@@ -17,6 +17,9 @@ class HookError : public UserError {
   using UserError::UserError;
 };
 
+/// Sets the value of that name, or adds it.
+void put_scalar(Scalars& scalars, const std::string& name, double value);
+
 /// Calls hooks. One thread.
 class Hooks {
  public:
@@ -34,6 +37,9 @@ class Hooks {
   std::map<std::string, std::string> states() const;
   /// Throws UserError(snapshot) for a state that a hook refuses. States of hooks that are not there do not matter.
   void restore(const std::map<std::string, std::string>& states);
+  /// A sentence for each of these states that no hook takes, and for each hook with a state of its own that is not
+  /// among them. Before restore().
+  std::vector<std::string> differences(const std::map<std::string, std::string>& states) const;
 
   /// "iteration_begin   warm (10), noise (50)", a line for each event that has hooks.
   std::string describe() const;

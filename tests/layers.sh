@@ -61,8 +61,8 @@ check() (
         group["generated"] = "^(build_info|revision)\\.h$"
         group["std"] = "^[a-z_]+$|^(sys|arpa|netinet|net|gnu|linux|sanitizer)/[a-z_-]+\\.h$|" \
           "^(assert|ctype|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|getopt|glob|ifaddrs|immintrin|" \
-          "inttypes|langinfo|link|limits|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|" \
-          "spawn|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|wchar)\\.h$"
+          "iconv|inttypes|langinfo|link|limits|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|" \
+          "signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|wchar)\\.h$"
       }
 
       function room_of(path,    folder, best) {

@@ -24,7 +24,7 @@ at::Tensor per_channel(const at::Tensor& values) { return values.view({1, -1, 1,
 
 struct Statistics {
   at::Tensor mean, var;  // (C) f32, biased
-  double rows = 0;       // times pixels, of all processes
+  at::Tensor rows;       // () f64: rows times pixels, of all processes
 };
 
 /// From each process's own, without a second pass over its data; in doubles, as a difference of squares is taken.
@@ -37,11 +37,22 @@ Statistics statistics_of(const at::Tensor& x, const SumOverProcesses& sum) {
                              at::full({1}, own_rows, mean.options())});
   sum(sums);
   Statistics all;
-  all.rows = sums[2 * channels].item<double>();
+  all.rows = sums[2 * channels];
   const auto whole_mean = sums.narrow(0, 0, channels) / all.rows;
   all.mean = whole_mean.to(torch::kFloat32);
   all.var = (sums.narrow(0, channels, channels) / all.rows - whole_mean.square()).clamp_min_(0).to(torch::kFloat32);
   return all;
+}
+
+/// Adds `momentum` times the unbiased variance. A device is not asked for the number of rows: to read it would wait for
+/// all that the device still has to do.
+void add_unbiased(at::Tensor& running_var, const Statistics& all, double momentum) {
+  if (all.rows.is_cpu()) {
+    const double rows = all.rows.item<double>();
+    running_var.add_(all.var, momentum * rows / std::max(rows - 1, 1.0));
+  } else {
+    running_var.addcmul_(all.var, (all.rows * momentum / (all.rows - 1).clamp_min_(1)).to(torch::kFloat32));
+  }
 }
 
 /// S. Ioffe and C. Szegedy, "Batch normalization", ICML 2015, equations of section 3, with sums over all processes.
@@ -50,16 +61,14 @@ class Normalise : public Function<Normalise> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const Statistics& all, double eps, const SumOverProcesses& sum) {
     const auto scale = at::rsqrt(all.var + eps);
-    context->save_for_backward({x, weight, all.mean, scale});
-    context->saved_data["rows"] = all.rows;
+    context->save_for_backward({x, weight, all.mean, scale, all.rows});
     context->saved_data["sum"] = c10::IValue::make_capsule(c10::make_intrusive<KeptSum>(sum));
     return (x - per_channel(all.mean)).mul_(per_channel(scale * weight)).add_(per_channel(bias));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &weight = saved[1], &mean = saved[2], &scale = saved[3];
-    const double rows = context->saved_data["rows"].toDouble();
+    const auto &x = saved[0], &weight = saved[1], &mean = saved[2], &scale = saved[3], &rows = saved[4];
     const auto kept = c10::static_intrusive_pointer_cast<KeptSum>(context->saved_data["sum"].toCapsule());
     const auto& gradient = gradients[0];
 
@@ -94,7 +103,7 @@ at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
     all = statistics_of(wide, sum_);
     const double momentum = options.momentum().value();
     running_mean.mul_(1 - momentum).add_(all.mean, momentum);
-    running_var.mul_(1 - momentum).add_(all.var, momentum * all.rows / std::max(all.rows - 1, 1.0));
+    add_unbiased(running_var.mul_(1 - momentum), all, momentum);
     num_batches_tracked += 1;
   }
   return Normalise::apply(wide, weight, bias, all, options.eps(), sum_).to(x.scalar_type());

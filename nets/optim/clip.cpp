@@ -2,16 +2,28 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <vector>
+
+#include "nets/optim/precision.h"
 
 namespace flowtrain::nets {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
+// In half precision a norm has three digits, and a count ends at 256.
+at::Tensor widened(const at::Tensor& tensor) { return tensor.to(state_type(tensor)); }
+
 at::Tensor norm_of(const Tensors& gradients, double p) {
+  if (std::ranges::any_of(gradients, is_half)) {
+    Tensors norms;
+    for (const at::Tensor& gradient : gradients)
+      norms.push_back(at::linalg_vector_norm(gradient, p, {}, /*keepdim=*/false, state_type(gradient)));
+    return at::linalg_vector_norm(at::stack(norms), p);
+  }
   return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, p)), p);
 }
 
@@ -23,7 +35,8 @@ at::Tensor clip_norm(const Tensors& gradients, const at::Tensor& norm, double li
 }
 
 at::Tensor clip_value(const Tensors& gradients, double limit) {
-  const at::Tensor greatest = at::stack(at::_foreach_norm(gradients, std::numeric_limits<double>::infinity())).max();
+  const at::Tensor greatest =
+      widened(at::stack(at::_foreach_norm(gradients, std::numeric_limits<double>::infinity())).max());
   at::_foreach_clamp_min_(gradients, -limit);
   at::_foreach_clamp_max_(gradients, limit);
   return greatest.gt(limit).to(greatest.scalar_type());
@@ -51,7 +64,7 @@ at::Tensor clip_units(const Tensors& weights, const Tensors& gradients, double l
   at::_foreach_clamp_max_(factors, 1);
   at::_foreach_mul_(gradients, factors);
   for (auto& factor : factors) lows.push_back(factor.min());
-  return at::stack(lows).min().lt(1).to(factors.front().scalar_type());
+  return at::stack(lows).min().lt(1).to(state_type(factors.front()));
 }
 
 }  // namespace
@@ -68,7 +81,10 @@ Clipped clip_gradients(const NamedTensors& parameters, const ClipSpec& spec) {
     gradients.push_back(parameter.grad());
   }
   const auto options = parameters.empty() ? at::TensorOptions(at::kFloat) : parameters.begin()->second.options();
-  if (gradients.empty()) return {at::zeros({}, options), spec.limit > 0 ? at::zeros({}, options) : at::Tensor()};
+  if (gradients.empty()) {
+    const at::Tensor none = widened(at::zeros({}, options));
+    return {none, spec.limit > 0 ? none.clone() : at::Tensor()};
+  }
 
   Clipped clipped{norm_of(gradients, spec.by == ClipBy::norm ? spec.p : 2), {}};
   if (spec.limit == 0) return clipped;

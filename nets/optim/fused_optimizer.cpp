@@ -1,5 +1,7 @@
 #include "nets/optim/fused_optimizer.h"
 
+#include "nets/optim/precision.h"
+
 namespace flowtrain::nets {
 namespace {
 
@@ -9,7 +11,7 @@ namespace {
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient) {
   for (std::int64_t dim = 0; dim < parameter.dim(); ++dim)
     if (parameter.size(dim) != 1 && gradient.stride(dim) != parameter.stride(dim))
-      return at::empty_like(parameter).copy_(gradient);
+      return at::empty_like(parameter, gradient.options()).copy_(gradient);
   return gradient;
 }
 
@@ -17,7 +19,11 @@ at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient
 
 FusedOptimizer::FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups)
     : lr_(settings.real("lr")), momentum_(momentum) {
-  for (const auto& group : groups) groups_.push_back({.of = group});
+  for (const auto& group : groups) {
+    groups_.push_back({.of = group});
+    for (const auto& [name, parameter] : group.parameters)
+      groups_.back().masters.push_back(is_half(parameter) ? parameter.detach().to(at::kFloat) : at::Tensor());
+  }
 }
 
 void FusedOptimizer::step(const at::Tensor& skip) {
@@ -25,7 +31,9 @@ void FusedOptimizer::step(const at::Tensor& skip) {
   for (const Group& group : groups_) {
     FusedStep step = collect(group);
     if (skip.defined()) step.skip = skip;
-    if (!step.parameters.empty()) update(step);
+    if (step.parameters.empty()) continue;
+    update(step);
+    for (const auto& [parameter, master] : step.rounded) at::Tensor(parameter).copy_(master);
   }
 }
 
@@ -59,6 +67,11 @@ NamedTensors FusedOptimizer::state() const {
       auto tensor = group.state[slot].begin();
       for (const auto& [name, parameter] : group.of.parameters) tensors.add(slots_[slot] + "." + name, *tensor++);
     }
+  for (const Group& group : groups_) {
+    auto master = group.masters.begin();
+    for (const auto& [name, parameter] : group.of.parameters)
+      if (const at::Tensor& each = *master++; each.defined()) tensors.add("master." + name, each);
+  }
   return tensors;
 }
 
@@ -67,7 +80,8 @@ std::size_t FusedOptimizer::add_slot(const std::string& name, bool scalar) {
     Tensors& tensors = group.state.emplace_back();
     for (const auto& [parameter_name, parameter] : group.of.parameters) {
       const at::Tensor like = parameter.detach();
-      tensors.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat)) : at::zeros_like(like));
+      tensors.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat))
+                               : at::zeros_like(like, like.options().dtype(state_type(like))));
     }
   }
   slots_.push_back(name);
@@ -83,8 +97,14 @@ FusedStep FusedOptimizer::collect(const Group& group) const {
   std::size_t i = 0;
   for (const auto& [name, parameter] : group.of.parameters) {
     if (parameter.grad().defined()) {
-      step.parameters.push_back(parameter);
-      step.gradients.push_back(laid_out_like(parameter, parameter.grad()));
+      const at::Tensor& master = group.masters[i];
+      if (master.defined()) {
+        // What something else has put there since (a snapshot, a hook) counts.
+        at::Tensor(master).copy_(at::where(master.to(parameter.scalar_type()) == parameter, master, parameter));
+        step.rounded.emplace_back(parameter, master);
+      }
+      step.parameters.push_back(master.defined() ? master : parameter);
+      step.gradients.push_back(laid_out_like(parameter, parameter.grad()).to(state_type(parameter)));
       for (std::size_t slot = 0; slot < slots_.size(); ++slot) step.state[slot].push_back(group.state[slot][i]);
     }
     ++i;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nets/entries.h"
@@ -16,14 +17,17 @@ using Tensors = std::vector<at::Tensor>;
 
 /// What one fused call works on: the parameters of a group that have a gradient, and what goes with each.
 struct FusedStep {
-  Tensors parameters, gradients;
+  Tensors parameters, gradients;  ///< f32 in place of bf16 and fp16
+  std::vector<std::pair<at::Tensor, at::Tensor>> rounded =
+      {};                      ///< parameters of those types, and the f32 in `parameters`
   std::vector<Tensors> state;  ///< by slot
   double lr = 0, weight_decay = 0;
   at::Tensor lr_on_device = {};  ///< instead of lr, where it is defined
   std::optional<at::Tensor> skip = {};
 };
 
-/// Who takes part in a step, and the state's names.
+/// Who takes part in a step, and the state's names. Parameters in bf16 and fp16 have a copy in f32 ("master.<name>" of
+/// the state), which is updated, and rounded to them; their other state is f32, too.
 class FusedOptimizer : public Optimizer {
  public:
   FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups);
@@ -44,6 +48,7 @@ class FusedOptimizer : public Optimizer {
  private:
   struct Group {
     ParameterGroup of;
+    Tensors masters = {};             ///< of each parameter in half precision the value in f32; else undefined
     std::vector<Tensors> state = {};  ///< by slot, a tensor for every parameter
     at::Tensor lr_on_device = {};     ///< see keep_rate_on_device()
   };

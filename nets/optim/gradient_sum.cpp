@@ -2,11 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include "nets/optim/precision.h"
+
 namespace flowtrain::nets {
 
 GradientSum::GradientSum(const NamedTensors& parameters, double iterations)
     : parameters_(parameters), iterations_(iterations) {
-  for (const auto& [name, parameter] : parameters) sums_.push_back(at::zeros_like(parameter.detach()));
+  for (const auto& [name, parameter] : parameters)
+    sums_.push_back(at::zeros_like(parameter.detach(), parameter.options().dtype(state_type(parameter))));
 }
 
 void GradientSum::add(const at::Tensor& skip) {
@@ -17,7 +20,7 @@ void GradientSum::add(const at::Tensor& skip) {
     if (const at::Tensor& gradient = parameter.grad(); gradient.defined()) {
       sums.push_back(*sum);
       // Not a product with zero: what is to be skipped is not finite.
-      gradients.push_back(skip.defined() ? gradient.masked_fill(skip > 0, 0) : gradient);
+      gradients.push_back((skip.defined() ? gradient.masked_fill(skip > 0, 0) : gradient).to(sum->scalar_type()));
     }
     ++sum;
   }

@@ -15,10 +15,11 @@ class GradientSum {
 
   /// Parameters without a gradient add nothing. `skip`, where defined, is a scalar f32 on their device: 1 adds nothing.
   void add(const at::Tensor& skip = {});
-  /// .grad becomes the mean, and the sum begins anew; of parameters without a gradient now both stay as they are.
+  /// .grad becomes the mean, in the sum's type, and the sum begins anew; of parameters without a gradient now both stay
+  /// as they are.
   void hand_out();
-  /// The sums, named "gradient_sum.<parameter>", in the parameters' layout: the tensors in use. To load, copy_ into
-  /// them.
+  /// The sums, named "gradient_sum.<parameter>", in the parameters' layout, f32 where those are bf16 or fp16: the
+  /// tensors in use. To load, copy_ into them.
   NamedTensors state() const;
 
  private:

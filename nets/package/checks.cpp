@@ -83,9 +83,9 @@ void check_rows(const PackageDescription& description, const NetUse& use, const 
 }
 
 void check_classes(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
-  for (const auto& [field, all_values] : description.inputs)
-    for (const PackageInput::Values& values : all_values)
-      if (field.name == "label" && use.classes > values.end)
+  for (const PackageInput& input : description.inputs)
+    for (const PackageInput::Values& values : input.values)
+      if (input.field.name == "label" && use.classes > values.end)
         throw Mistake(
             archive.error(concat("its net tells ", values.end, " classes apart, and the data set has ", use.classes))
                 .what(),

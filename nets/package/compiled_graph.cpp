@@ -6,6 +6,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
 
@@ -75,6 +76,8 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     const bool out_of_memory = shortages_of(device_) > shortages;
     if (out_of_memory && device_.is_cpu()) throw OutOfMemory("out of memory: " + what_ + " takes more than there is");
     TORCH_CHECK_WITH(OutOfMemoryError, !out_of_memory, what_, ": out of memory on ", device_.str());
+    // A device that is lost says so itself, in words that tell it from other failures.
+    if (!device_.is_cpu()) c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
     throw std::runtime_error(what_ + " failed, see above: " + first_line_of(error));
   }
 }

@@ -49,6 +49,9 @@ class CompiledNet {
   /// With train.amp = "fp16", before each loss_of(): what the loss will be multiplied by before backward, a scalar f32
   /// on the net's device.
   virtual void take_loss_scale(const at::Tensor& scale) = 0;
+  /// A scalar f32 that is 1, and stays. Where backward begins with this tensor itself, and it comes to the loss as it
+  /// is, the gradients need no factor; a device is not asked for the value of any other tensor.
+  virtual void take_unit_gradient(const at::Tensor& one) = 0;
   /// How many rows its batches have; 0: any number.
   virtual std::int64_t rows() const = 0;
 };

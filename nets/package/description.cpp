@@ -55,7 +55,10 @@ PackageInput::Values read_values(const json& from, const BatchField& field) {
 PackageInput read_input(const json& from) {
   PackageInput made{.field = {from.at("field").get<std::string>(), from.at("dtype").get<std::string>(),
                               from.at("shape").get<std::vector<std::int64_t>>()},
-                    .values = {}};
+                    .values = {},
+                    .channels_last = from.value("channels_last", false)};
+  if (made.channels_last && made.field.shape.size() != 4)
+    throw std::invalid_argument("the input '" + made.field.name + "' is no picture, and has the layout of one");
   if (made.field.shape.empty())
     throw std::invalid_argument("the input '" + made.field.name + "' has no dimension of rows");
   for (const json& values : from.at("values")) made.values.push_back(read_values(values, made.field));

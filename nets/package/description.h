@@ -38,6 +38,7 @@ struct PackageInput {
   };
   BatchField field;            ///< -1 for sizes that may be any
   std::vector<Values> values;  ///< others end the process; empty: any are taken
+  bool channels_last = false;  ///< how it lies in memory: (rows, height, width, channels), as a GPU's pictures do
 };
 
 /// One of the compiled graphs. The names are those of weights.safetensors.

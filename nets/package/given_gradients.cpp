@@ -17,9 +17,9 @@ using torch::autograd::variable_list;
 
 class GivenGradients final : public torch::autograd::Node {
  public:
-  GivenGradients(const NamedTensors& parameters, std::vector<at::Tensor> gradients, at::Tensor divisor,
+  GivenGradients(const NamedTensors& parameters, std::vector<at::Tensor> gradients, GradientFactor factor,
                  std::string what)
-      : gradients_(std::move(gradients)), divisor_(std::move(divisor)), what_(std::move(what)) {
+      : gradients_(std::move(gradients)), factor_(std::move(factor)), what_(std::move(what)) {
     for (const auto& [name, parameter] : parameters) {
       names_.push_back(name);
       // Without an edge where it takes no gradient (frozen).
@@ -38,9 +38,9 @@ class GivenGradients final : public torch::autograd::Node {
     for (std::size_t i = 0; i < wanted.size(); ++i)
       if (task_should_compute_output(i)) scaled.push_back(wanted[i] = std::move(gradients_[i]));
     gradients_.clear();
-    const at::Tensor factor = divisor_.defined() ? incoming[0] / divisor_ : incoming[0];
-    // Nearly always. Elsewhere a look at the value would wait for the device.
-    const bool unchanged = factor.is_cpu() && factor.item<double>() == 1;
+    const at::Tensor factor = factor_.divisor.defined() ? incoming[0] / factor_.divisor : incoming[0];
+    // Nearly always. A look at a value that is not on the CPU would wait for the device.
+    const bool unchanged = factor.is_same(factor_.one) || (factor.is_cpu() && factor.item<double>() == 1);
     if (!unchanged && !scaled.empty()) at::_foreach_mul_(scaled, factor);
     scaled.clear();  // whoever takes a gradient that nobody else holds need not copy it
     if (at::hasCallbacks()) tell(factor, wanted);
@@ -58,7 +58,7 @@ class GivenGradients final : public torch::autograd::Node {
   }
 
   std::vector<at::Tensor> gradients_;
-  const at::Tensor divisor_;
+  const GradientFactor factor_;
   const std::string what_;
   std::vector<std::string> names_;
 };
@@ -66,12 +66,12 @@ class GivenGradients final : public torch::autograd::Node {
 }  // namespace
 
 at::Tensor with_gradients(const at::Tensor& loss, const NamedTensors& parameters, std::vector<at::Tensor> gradients,
-                          const at::Tensor& divisor, const std::string& what) {
+                          const GradientFactor& factor, const std::string& what) {
   // Results may share memory, or be one tensor: sums of the same values are computed once. Each is to be changed in
   // place.
   for (at::Tensor& gradient : gradients)
     if (gradient.use_count() > 1 || gradient.storage().use_count() > 1) gradient = gradient.clone();
-  const std::shared_ptr<GivenGradients> node(new GivenGradients(parameters, std::move(gradients), divisor, what),
+  const std::shared_ptr<GivenGradients> node(new GivenGradients(parameters, std::move(gradients), factor, what),
                                              torch::autograd::deleteNode);
   at::Tensor given = loss.detach();
   torch::autograd::set_history(given, node);

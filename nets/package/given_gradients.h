@@ -11,12 +11,17 @@
 
 namespace flowtrain::nets {
 
+/// What gradients that are given are multiplied by, beside the gradient that comes in.
+struct GradientFactor {
+  at::Tensor divisor;  ///< a scalar: what the gradients are too large by; undefined: 1
+  at::Tensor one;  ///< a scalar that is 1: an incoming gradient that is this tensor is known to be; may be undefined
+};
+
 /// `loss` (a scalar without history) as a function of `parameters` whose gradients are `gradients`, in the same order:
 /// backward() of what it returns multiplies them by the gradient that comes in and adds them to the parameters' own,
-/// as if it computed them. It may be gone through once. `divisor` (a scalar): what the gradients are too large by;
-/// undefined: 1. `what`: the graph, for those who watch operations.
+/// as if it computed them. It may be gone through once. `what`: the graph, for those who watch operations.
 at::Tensor with_gradients(const at::Tensor& loss, const NamedTensors& parameters, std::vector<at::Tensor> gradients,
-                          const at::Tensor& divisor, const std::string& what);
+                          const GradientFactor& factor, const std::string& what);
 
 /// While it lives, an operation is under way, to those who watch operations (at::RecordFunction).
 class WatchedOperation {

@@ -46,11 +46,17 @@ std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   return tensors;
 }
 
+/// The module that holds a tensor, or another module; the net itself is "".
+std::string holder_of(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? std::string() : name.substr(0, dot);
+}
+
 /// Whether the nearest module with parameters that a buffer is in (of a parametrization, the module around it) is among
-/// `frozen`, and not among `moving`.
+/// `frozen`, and not among `moving`. No module around it may have any.
 bool is_of(const std::set<std::string>& frozen, const std::set<std::string>& moving, const std::string& buffer) {
-  std::string module = layer_of(buffer);
-  while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = layer_of(module);
+  std::string module = holder_of(buffer);
+  while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = holder_of(module);
   return frozen.contains(module) && !moving.contains(module);
 }
 
@@ -112,7 +118,7 @@ class PackageNet final : public Net, public CompiledNet {
       if (!parameter.requires_grad()) continue;
       const bool is_frozen = parameters.contains(name);
       if (is_frozen) parameter.requires_grad_(false);
-      (is_frozen ? frozen : moving).insert(layer_of(name));
+      (is_frozen ? frozen : moving).insert(holder_of(name));
     }
     for (const PackageGraph& graph : description_.train)
       for (const Names* const names : {&graph.changed, &graph.counters})
@@ -152,6 +158,7 @@ class PackageNet final : public Net, public CompiledNet {
 
   void check_use(const NetUse& use) const override { nets::check_use(description_, use, archive_); }
   void take_loss_scale(const at::Tensor& scale) override { scale_ = scale; }
+  void take_unit_gradient(const at::Tensor& one) override { one_ = one; }
   std::int64_t rows() const override { return rows_of(description_); }
 
  private:
@@ -198,7 +205,10 @@ class PackageNet final : public Net, public CompiledNet {
 
   std::vector<at::Tensor> arguments(const NamedTensors& batch) const {
     std::vector<at::Tensor> values;
-    for (const PackageInput& input : description_.inputs) values.push_back(batch.at(input.field.name).contiguous());
+    for (const PackageInput& input : description_.inputs)
+      values.push_back(
+          batch.at(input.field.name)
+              .contiguous(input.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
     return values;
   }
 
@@ -240,7 +250,8 @@ class PackageNet final : public Net, public CompiledNet {
     operation.made(tensors_of(outputs));
     const std::string& loss = graph.description.loss().name;
     if (at::GradMode::is_enabled())
-      outputs.set(loss, with_gradients(outputs.at(loss), graph.learned, std::move(gradients), scale, graph.what));
+      outputs.set(loss,
+                  with_gradients(outputs.at(loss), graph.learned, std::move(gradients), {scale, one_}, graph.what));
     return outputs;
   }
 
@@ -262,7 +273,7 @@ class PackageNet final : public Net, public CompiledNet {
   std::unique_ptr<CompiledGraph> eval_;  // there after to()
   std::set<std::string> kept_;           // buffers of frozen layers, which training graphs would change
   NamedTensors scratch_;                 // in their place in those graphs
-  at::Tensor scale_;
+  at::Tensor scale_, one_;
   bool training_ = true;
 };
 

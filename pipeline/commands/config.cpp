@@ -5,6 +5,7 @@
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/keys.h"
+#include "pipeline/config/run_folder.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain::commands {
@@ -21,7 +22,10 @@ int config(const Arguments& arguments, Interrupt&) {
   }
   if (!parse(app, arguments)) return 0;
   const StartOptions start = flags.start();
-  std::fputs(to_toml(load_config(start.config, start.overrides)).c_str(), stdout);
+  const auto run = as_run_folder(start.config);
+  std::fputs(
+      to_toml(load_config(run ? *run / "config.toml" : std::filesystem::path(start.config), start.overrides)).c_str(),
+      stdout);
   return 0;
 }
 

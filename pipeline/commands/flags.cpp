@@ -7,11 +7,34 @@
 #include "pipeline/launch/gpus.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/device/device.h"
 
 namespace flowtrain::commands {
 
+namespace {
+
+// CLI11 does not say which word it does not know.
+void refuse_unknown_subcommand(const CLI::App& app, const Arguments& arguments) {
+  if (app.get_require_subcommand_min() == 0 || arguments.empty() || arguments.front().starts_with("-")) return;
+  const std::string& word = arguments.front();
+  std::vector<std::string> known;
+  for (auto* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (each->get_name() == word) return;
+    if (!each->get_group().empty()) known.push_back(each->get_name());
+  }
+  const std::string near = nearest(word, known);
+  throw UserError(ExitCode::usage,
+                  concat("there is no `", app.get_name(), " ", word, "`",
+                         near.empty() ? concat(", but ", join(known)) : concat("; did you mean '", near, "'?")),
+                  app.get_name() + " --help says more");
+}
+
+}  // namespace
+
 bool parse(CLI::App& app, const Arguments& arguments) {
+  refuse_unknown_subcommand(app, arguments);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
     return true;

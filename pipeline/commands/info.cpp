@@ -24,8 +24,10 @@ std::string cuda_status() {
 }
 
 int summarise(const Arguments& arguments) {
-  CLI::App app("Prints the net of a configuration: its parameters' names, elements, shapes, and their optimizers.",
-               "flowtrain info");
+  CLI::App app(
+      "Prints the net of a configuration: its layers with the shapes of their outputs for a batch, and its parameters\n"
+      "with their optimizers.",
+      "flowtrain info");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
   StartOptions start = flags.start();
@@ -40,7 +42,7 @@ int info(const Arguments& arguments, Interrupt&) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) return summarise(arguments);
   CLI::App app(
       "Prints versions, machine and devices as JSON: what every run's env.json holds.\n"
-      "`flowtrain info CONFIG` prints the net of a configuration, parameter by parameter.",
+      "`flowtrain info CONFIG` prints the net of a configuration, layer by layer and parameter by parameter.",
       "flowtrain info");
   if (!parse(app, arguments)) return 0;
   const Facts facts{{"torch", computing_parts().torch_version()},

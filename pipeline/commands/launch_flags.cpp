@@ -15,7 +15,8 @@ void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
 }
 
 Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load) {
-  if (!launch.distributed) return find_place(launch, process_environment(), 0);
+  const bool may_start_ranks = launch.distributed || process_environment()("PET_NNODES");
+  if (!may_start_ranks) return find_place(launch, process_environment(), 0);
   const Config config = load();
   LaunchOptions with_config = launch;
   if (launch.rank && launch.dist_url.empty()) with_config.dist_url = config.table("dist").text("url");

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
 #include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
@@ -28,11 +29,16 @@ void shape_run(StartOptions& start, const LrRange& range) {
   set("train.max_nonfinite", std::to_string(range.iterations));
 }
 
-void write_csv(const std::string& path, const std::vector<LrFinder::Tried>& tried) {
+void write(const std::string& path, const std::string& text) {
   std::ofstream file(path);
-  file << "lr,loss,smooth\n";
-  for (auto& each : tried) file << each.lr << ',' << each.loss << ',' << each.smooth << '\n';
-  if (!file.flush()) throw UserError(ExitCode::snapshot, path + ": cannot be written");
+  if (!(file << text).flush()) throw UserError(ExitCode::snapshot, path + ": cannot be written");
+}
+
+std::string csv_of(const std::vector<LrFinder::Tried>& tried) {
+  std::ostringstream text;
+  text << "lr,loss,smooth\n";
+  for (auto& each : tried) text << each.lr << ',' << each.loss << ',' << each.smooth << '\n';
+  return text.str();
 }
 
 }  // namespace
@@ -44,12 +50,13 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
       "flowtrain lr-find");
   ConfigFlags flags(app);
   LrRange range;
-  std::string csv;
+  std::string csv, picture;
   app.add_option("--from", range.from, "least rate (default 1e-6)")->check(above_zero());
   app.add_option("--to", range.to, "greatest rate (default 1)")->check(above_zero());
   app.add_option("--iterations", range.iterations, "steps from one to the other (default 100)")
       ->check(CLI::Range(10, 1'000'000));
-  add_path(app, "--csv", csv, "file for rate, loss and smoothed loss of each step");
+  add_path(app, "--csv", csv, "write rate, loss and smoothed loss of each step to this CSV file");
+  add_path(app, "--picture", picture, "draw the curve and the suggestion in this SVG file");
   if (!parse(app, arguments)) return 0;
   if (range.from >= range.to)
     throw UserError(ExitCode::usage, concat("--from ", range.from, " is not below --to ", range.to));
@@ -67,7 +74,8 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   const int result =
       run_without_traces(config, options, computing_parts().make_learner, interrupt, {finder, "lr-find"});
   std::fputs(finder->report().c_str(), stdout);
-  if (!csv.empty()) write_csv(csv, finder->tried());
+  if (!csv.empty()) write(csv, csv_of(finder->tried()));
+  if (!picture.empty()) write(picture, finder->picture());
   return result;
 }
 

@@ -14,7 +14,8 @@ int metrics(const Arguments& arguments, Interrupt&) {
   add_path(app, "RUN", run, "folder of the run, e.g. runs/quickstart")->required();
   app.add_option("--kind", kind, "which lines of metrics.jsonl: train, epoch, val, snapshot …")->capture_default_str();
   if (!parse(app, arguments)) return 0;
-  std::fputs(metrics_csv(std::filesystem::path(run) / "metrics.jsonl", kind).c_str(), stdout);
+  write_metrics_csv(std::filesystem::path(run) / "metrics.jsonl", kind,
+                    [](const std::string& line) { std::fwrite(line.data(), 1, line.size(), stdout); });
   return 0;
 }
 

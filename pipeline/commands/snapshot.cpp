@@ -32,7 +32,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.",
                "flowtrain snapshot");
   app.require_subcommand(1);
-  std::string place, other;
+  std::string place, other, key;
   std::uint64_t iteration = 0;
   auto add = [&](const char* name, const char* help) {
     auto* command = app.add_subcommand(name, help);
@@ -47,6 +47,9 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; nothing in it is executed")->required();
   add_path(*convert, "OUT", other, "the safetensors file to write")->required();
+  convert->add_option("--key", key,
+                      "take the tensors under this key of a .pth, such as state_dict_ema or ema.module; otherwise the "
+                      "largest dict of them");
   convert->add_option("--drop", drop, "leave out tensors whose names match this regular expression; repeatable")
       ->allow_extra_args(false);
   convert
@@ -84,7 +87,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
-  if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
+  if (*convert) code = snapshot_convert(place, key, Renaming(drop, rename), other, std::cout);
   if (*average) return average_snapshots(averaged, folder, set, keeps_statistics, batches);
   if (*now) snapshot_now(place, timeout_s, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);

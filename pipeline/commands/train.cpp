@@ -91,17 +91,14 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
   if (*fast) shorten(start);
   options.mode = train_mode(no_optim);
 
-  if ((options.dry_run || options.mode != TrainMode::full || options.fast_dev_run) && launch.distributed)
-    throw UserError(ExitCode::usage, "--dry-run, --no-optim and --fast-dev-run run in one process",
-                    "leave out --distributed");
-  if (options.dry_run) {
+  start.leaves_nothing = options.dry_run || options.mode != TrainMode::full || options.fast_dev_run;
+  const Launch chosen = find_launch(launch, [&start] { return load_for_use(start); });
+  if (options.dry_run && std::holds_alternative<SingleProcess>(chosen)) {  // which needs no LibTorch
     const Config config = load_for_use(start);
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, {}, interrupt);
   }
-  const bool whole = options.mode == TrainMode::full && !options.fast_dev_run;
-  TrainRequest request{start, options};
-  if (whole) request.launch = find_launch(launch, [&start] { return load_for_use(start); });
+  TrainRequest request{start, options, chosen};
   request.sets_max_restarts = max_restarts->count() > 0;
   request.words = arguments;
   return computing_parts().train(request, interrupt);

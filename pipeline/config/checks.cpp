@@ -1,7 +1,9 @@
 #include "pipeline/config/checks.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "nets/entries.h"
@@ -59,8 +61,10 @@ class Names {
   /// `table`: as it stands in messages; `hint`: the way out.
   explicit Names(std::string table, std::string hint = {}) : table_(std::move(table)), hint_(std::move(hint)) {}
 
-  /// `key`: the one of `settings` that says its name.
+  /// `key`: the one of `settings` that says its name, which stands in lines and in names of files.
   void add(const Settings& settings, const std::string& key) {
+    if (std::ranges::any_of(settings.text(key), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      throw settings.error(key, "expected a name without line breaks and other control characters");
     const auto [first, is_new] = names_.emplace(settings.text(key), settings.origin(key));
     if (!is_new)
       throw settings.error(key, concat("another [[", table_, "]] is called so (", first->second.text(), ")"),
@@ -220,12 +224,20 @@ void check_schedule(const Settings& schedule, const Config& config) {
   if (schedule.has("metric")) check_metric(schedule, config);
 }
 
+// Files of the set are in a folder of its name.
+void check_set_name(const Settings& set, std::initializer_list<std::string_view> taken) {
+  const std::string& name = set.text("name");
+  if (name.empty() || name.find_first_of("./") != std::string::npos)
+    throw set.error("name", "expected a name without dots and slashes");
+  if (std::ranges::find(taken, name) != taken.end())
+    throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
+}
+
 void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   Names names("val.set");
   for (auto& set : sets) {
     const std::string& name = set.text("name");
-    if (name.empty() || name.find_first_of("./") != std::string::npos)  // files of the set are in a folder of its name
-      throw set.error("name", "expected a name without dots and slashes");
+    check_set_name(set, {"val"});
     if (concat(name, ".") == of_training)
       throw set.error("name", "'train.' begins the names of training's own values: choose another name");
     if (concat(name, ".") == class_accuracy)
@@ -241,11 +253,7 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
 void check_test(const Config& config) {
   Names sets("test.set"), settings("test.setting");
   for (auto& set : config.list("test.set")) {
-    const std::string& name = set.text("name");
-    if (name.empty() || name.find_first_of("./") != std::string::npos)
-      throw set.error("name", "expected a name without dots and slashes");
-    if (name == "val" || name == "test")
-      throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
+    check_set_name(set, {"val", "test"});
     sets.add(set, "name");
   }
   for (auto& setting : config.list("test.setting")) {
@@ -254,9 +262,15 @@ void check_test(const Config& config) {
     settings.add(setting, "name");
   }
   inference_settings(config);
-  if (config.table("test").text("worst_by") == "auto" && config.table("test").text("worst_mode") == "min")
-    throw config.table("test").error("worst_mode", "of what is not said: worst_by is \"auto\"", ExitCode::usage,
-                                     "name what the worst are told by: worst_by = \"score\", say");
+  std::set<std::string> lists;
+  for (auto& rule : config.list("test.worst")) {
+    if (rule.text("metric") == "auto" && rule.text("mode") == "min")
+      throw rule.error("mode", "of what is not said: metric is \"auto\"", ExitCode::usage,
+                       "name what the worst are told by: metric = \"score\", say");
+    if (!lists.insert(rule.text("metric") + rule.text("mode")).second)
+      throw rule.error("metric", "another [[test.worst]] lists the same samples", ExitCode::usage,
+                       "keep one of the two, or give them different values of metric or mode");
+  }
 }
 
 void check_best(const Config& config) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "pipeline/config/document.h"
+#include "pipeline/config/env_variables.h"
 #include "pipeline/config/resolve.h"
 #include "pipeline/config/run_folder.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/utf8.h"
 
 namespace flowtrain {
 
@@ -13,6 +15,9 @@ Override parse_set(const std::string& argument) {
   auto split = argument.find('=');
   if (split == std::string::npos || split == 0)
     throw UserError(ExitCode::usage, "--set " + argument + ": expected key=value", "--set loader.batch=32");
+  if (const auto shown = as_utf8(argument); shown != argument)
+    throw UserError(ExitCode::usage, "--set " + shown + ": expected a text in UTF-8, as configurations are",
+                    "rename the file or folder, or make a link to it whose name is UTF-8");
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 
@@ -75,7 +80,8 @@ Config load_config(const std::filesystem::path& file, const std::vector<Override
 }
 
 Config load_stored_config(const std::filesystem::path& file, const Config& now) {
-  return load_config(file, {{"run.plugins", to_toml(now.table("run").value("plugins")), "run.plugins"}});
+  return load_config(file,
+                     {{"run.plugins", to_toml(escape_variables(now.table("run").value("plugins"))), "run.plugins"}});
 }
 
 }  // namespace flowtrain

@@ -8,13 +8,14 @@
 namespace flowtrain {
 namespace {
 
-const char* name_of(Kind kind) {
-  switch (kind) {
+const char* name_of(const Key& key) {
+  switch (key.kind) {
     case Kind::boolean: return "true or false";
     case Kind::integer: return "integer";
     case Kind::real: return "number";
     case Kind::text: return "text";
-    case Kind::integers: return "list of integers";
+    case Kind::integers:
+      return std::holds_alternative<std::int64_t>(key.fallback) ? "integer or list of integers" : "list of integers";
     case Kind::reals: return "list of numbers";
     case Kind::texts: return "list of texts";
     case Kind::integer_or_text: return "integer or text";
@@ -25,8 +26,7 @@ const char* name_of(Kind kind) {
 std::string describe(const std::vector<Key>& keys) {
   std::string text;
   for (auto& key : keys) {
-    const std::string type =
-        key.kind == Kind::text && !key.choices.empty() ? join(key.choices, "|") : name_of(key.kind);
+    const std::string type = key.kind == Kind::text && !key.choices.empty() ? join(key.choices, "|") : name_of(key);
     text += "  " + key.name + (key.required ? " (must be given)" : " = " + to_toml(key.fallback)) + "  [" + type +
             "]\n      " + key.help + "\n";
   }

@@ -40,16 +40,31 @@ const std::set<std::string> exact = {"net",
                                      "run.cudnn",
                                      "loader.batch",
                                      "loader.last_batch",
-                                     "loader.cache_mb"};
+                                     "loader.cache_mb",
+                                     "dist.same_draws"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",        "net.sha256",          "net.strict",
-                                        "net.pretrain_drop",   "net.pretrain_rename", "data.bad",
-                                        "data.max_bad",        "data.train.bad",      "data.train.max_bad",
-                                        "train.nonfinite",     "train.max_nonfinite", "train.on_error",
-                                        "train.max_skipped",   "optim.label",         "ema.validate",
-                                        "data.source.name",    "sampler.process",     "sampler.process_timeout",
-                                        "sampler.check_every", "sampler.slow_us"};
+const std::set<std::string> harmless = {"net.pretrain",
+                                        "net.sha256",
+                                        "net.strict",
+                                        "net.pretrain_drop",
+                                        "net.pretrain_rename",
+                                        "net.pretrain_key",
+                                        "data.bad",
+                                        "data.max_bad",
+                                        "data.train.bad",
+                                        "data.train.max_bad",
+                                        "train.nonfinite",
+                                        "train.max_nonfinite",
+                                        "train.on_error",
+                                        "train.max_skipped",
+                                        "optim.label",
+                                        "ema.validate",
+                                        "data.source.name",
+                                        "sampler.process",
+                                        "sampler.process_timeout",
+                                        "sampler.check_every",
+                                        "sampler.slow_us"};
 
 /// Whether a [[hook]] changes nothing that is computed.
 bool observes_only(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).observes_only; }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "pipeline/config/env_variables.h"
 #include "sampling/core/home.h"
 #include "sampling/core/settings.h"
 
@@ -159,8 +160,8 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
-std::string home_expanded(const std::string& path, const std::string& asked_by) try {
-  return expand_home(path);
+std::string expanded_path(const std::string& path, const std::string& asked_by) try {
+  return expand_home(expand_variables(path));
 } catch (const UserError& error) {
   throw UserError(error.code(), asked_by + error.what(), error.hint());
 }
@@ -201,7 +202,7 @@ class Reader {
     for (auto& each : *base->as_array()) {
       if (!each.is_string()) wrong();
       const auto asked_by = origin_of(each, file.string()).text() + ": base: ";
-      read((file.parent_path() / home_expanded(**each.as_string(), asked_by)).lexically_normal(), asked_by);
+      read((file.parent_path() / expanded_path(**each.as_string(), asked_by)).lexically_normal(), asked_by);
     }
   }
 

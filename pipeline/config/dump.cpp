@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/config/config.h"
+#include "pipeline/config/env_variables.h"
 #include "pipeline/config/keys.h"
 #include "sampling/core/settings.h"
 
@@ -35,7 +36,7 @@ bool is_shown(const Config& config, const Settings& settings, const std::string&
 }
 
 std::string written(const Settings& settings, const std::string& key) {
-  return key + " = " + to_toml(settings.value(key)) + "  # " + one_line(settings.origin(key).text()) + "\n";
+  return key + " = " + to_toml(as_written(settings, key)) + "  # " + one_line(settings.origin(key).text()) + "\n";
 }
 
 /// [[schedule]]s, say; what [optim] alone says is written as it was.

@@ -43,7 +43,8 @@ const std::vector<KeyTable> tables = {
       {"max_epochs", Kind::integer, zero, "epochs to train, instead of max_iter; 0 = not set", 0, most},
       count_or("random", {"seed", Kind::integer_or_text, one, "of everything drawn; \"random\" draws a seed", 0, most}),
       {"device", Kind::text, text("auto"), "where the net runs: auto, cpu, cuda, or cuda:N"},
-      {"threads", Kind::integer, zero, "threads that compute uses on the CPU; 0 = one per core", 0, 4096},
+      {"threads", Kind::integer, zero,
+       "threads that compute uses on the CPU; 0 = one per core that its affinity and CPU quota leave", 0, 4096},
       {"deterministic", Kind::boolean, true, "only kernels whose results are the same in every run"},
       one_of({"auto", "plain", "off"}, "cudnn", "auto",
              "cuDNN on a GPU: the fastest of its kernels are found by trying them, where deterministic is false "
@@ -170,6 +171,9 @@ const std::vector<KeyTable> tables = {
       {"sha256", Kind::text, text(""),
        "of pretrain's file, in 64 hexadecimal digits: it is checked; must be given with an address"},
       {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
+      {"pretrain_key", Kind::text, text(""),
+       "pretrain: the keys that lead to the tensors in a .pth with several dicts of them (\"state_dict_ema\", "
+       "\"ema.module\"); \"\": the dict that fits the net best"},
       {"pretrain_drop", Kind::texts, std::vector<std::string>{},
        "pretrain: tensors left out, by regular expressions of their names (heads for other classes, say)"},
       {"pretrain_rename", Kind::texts, std::vector<std::string>{},
@@ -303,13 +307,14 @@ const std::vector<KeyTable> tables = {
              "loss and metrics of batches (not of boxes) from a forward in mixed precision"),
       {"flip", Kind::boolean, false,
        "loss and metrics from the means of the logits of each picture and of its mirror image"},
-      one_of({"inline", "async"}, "mode", "inline",
-             "training waits for it, or goes on while a copy of the net is validated; what follows from that follows "
-             "at the next one"),
-      one_of({"stop", "save", "skip"}, "on_error", "stop",
-             "an error in a validation (a metric, a net's script): ends the run, does so with a snapshot, or the run "
-             "goes on without "
-             "that validation"),
+      one_of(
+          {"inline", "async"}, "mode", "inline",
+          "inline: training waits for it; async: it is overlapped with training, which goes on while a copy of the net "
+          "is validated, and what follows from that follows at the next one"),
+      one_of(
+          {"stop", "save", "skip"}, "on_error", "stop",
+          "an error in a validation (a metric, a net's script), in any of the processes: ends the run, does so with a "
+          "snapshot, or the run goes on without that validation"),
       {"pictures", Kind::integer, zero,
        "samples of each set whose pictures and predictions a validation writes to the run's pictures/, the same each "
        "time, and as many with the greatest loss; 0 = none",
@@ -338,12 +343,15 @@ const std::vector<KeyTable> tables = {
      "`flowtrain test`",
      {one_of({"stop", "skip"}, "on_error", "stop",
              "a snapshot, set or setting that fails: the test ends, or goes on with the next and ends with the error's "
-             "exit code"),
-      {"worst", Kind::integer, std::int64_t{16}, "samples whose pictures are written as the worst; 0 = none", 0, 1024},
-      one_of({"auto", "loss", "score", "errors"}, "worst_by", "auto",
-             "by what they are the worst: the sample's loss, the score of its prediction, or a detector's missed and "
-             "false boxes (errors); auto: errors of a detector, else loss"),
-      one_of({"max", "min"}, "worst_mode", "max", "whether the greatest or the least are the worst")}},
+             "exit code")}},
+    {"test.worst",
+     "a list of the worst samples of each set; without any there is one, with the defaults of these keys",
+     {one_of({"auto", "loss", "score", "errors", "missed", "wrong"}, "metric", "auto",
+             "by what they are the worst: the sample's loss, the score of its prediction, or of a detector the objects "
+             "that it missed, its wrong boxes, or the sum of the two (errors); auto: errors of a detector, else loss"),
+      one_of({"max", "min"}, "mode", "max", "whether the greatest or the least are the worst"),
+      {"n", Kind::integer, std::int64_t{16}, "samples of the list; 0 = none", 0, 1024}},
+     Repeats::yes},
     {"test.set",
      "another set that `flowtrain test` measures on; other keys are those of [data.test], or else of [data.val]",
      {{"name", Kind::text, text(""), "what results call it", 0, 0, {}, true},
@@ -417,7 +425,12 @@ const std::vector<KeyTable> tables = {
        "false: the loss's scale (train.amp = \"fp16\") begins anew; needed where amp has changed to fp16 or from it"},
       {"schedule", Kind::boolean, true,
        "false: what plateau schedules and rollbacks have made of the learning rate is forgotten"},
-      {"hooks", Kind::boolean, true, "false: hooks begin anew"}}},
+      {"hooks", Kind::boolean, true, "false: hooks begin anew"},
+      {"strict", Kind::boolean, true,
+       "false: tensors that the snapshot and the run do not share are named in the log, and the run's begin anew"},
+      {"rename", Kind::texts, std::vector<std::string>{},
+       "\"PATTERN -> TEXT\" for the names of the snapshot's parameters and buffers, and of the optimizers' state of "
+       "these"}}},
     {"dist",
      "several processes that train together",
      {one_of({"auto", "gloo", "nccl"}, "backend", "auto", "how they talk: nccl between GPUs, gloo between CPUs"),
@@ -429,6 +442,8 @@ const std::vector<KeyTable> tables = {
       {"bucket_mb", Kind::real, 25.0, "gradients travel in pieces of this many MiB", 0.001, 1e6},
       {"first_bucket_mb", Kind::real, 1.0, "the first piece, which is to leave early", 0.001, 1e6},
       one_of({"none", "fp16", "bf16"}, "compress", "none", "gradients travel with half the bits"),
+      {"same_draws", Kind::boolean, false,
+       "what the net draws (dropout) is the same in all processes; otherwise each has draws of its own"},
       {"sync_batch_norm", Kind::boolean, false,
        "batch normalisation takes its statistics over the rows of all processes"},
       {"find_unused", Kind::boolean, false, "some parameters may take no part in an iteration's loss"}}},

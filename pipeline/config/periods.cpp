@@ -34,17 +34,18 @@ auto named(const Settings& settings, const std::string& key, Parse parse) {
 
 }  // namespace
 
-std::uint64_t Period::to_iterations(std::uint64_t iterations_per_epoch) const {
+Every Period::to_iterations(const Every& epoch) const {
   switch (unit) {
     case Unit::iterations: return count;
     case Unit::epochs: {
       std::uint64_t product;
-      bool too_large = __builtin_mul_overflow(count, iterations_per_epoch, &product);
-      return too_large ? std::numeric_limits<std::uint64_t>::max() : product;
+      const bool too_large = __builtin_mul_overflow(count, epoch.length, &product);
+      return too_large ? Every(std::numeric_limits<std::uint64_t>::max()) : Every(product, epoch.parts);
     }
     case Unit::per_epoch: {
-      if (count == 0) return 0;
-      auto whole = iterations_per_epoch / count, rest = iterations_per_epoch % count;
+      if (count == 0 || epoch.off()) return 0;
+      if (epoch.parts > 1) return count >= epoch.iterations(1) ? Every(1) : Every(epoch.length, epoch.parts * count);
+      auto whole = epoch.length / count, rest = epoch.length % count;
       return std::max<std::uint64_t>(1, whole + (rest >= count - rest));
     }
     case Unit::seconds: return 0;

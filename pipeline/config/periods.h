@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "stages/every.h"
+
 namespace flowtrain {
 
 class Settings;
@@ -19,9 +21,10 @@ struct Period {
   bool off() const { return count == 0; }
   /// Seconds from one time to the next where the clock counts, else 0.
   double seconds() const { return unit == Unit::seconds ? static_cast<double>(count) : 0; }
-  /// Iterations from one time to the next; 0 = never, or by the clock. "n per epoch" is rounded to the nearest whole
-  /// number of iterations, at least 1; what no 64 bits hold is the greatest number there is.
-  std::uint64_t to_iterations(std::uint64_t iterations_per_epoch) const;
+  /// The same in iterations, of which `epoch` takes some; off where it is never, or by the clock. Where an iteration is
+  /// one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; else its times divide
+  /// the epoch evenly. What no 64 bits hold is the greatest number there is.
+  Every to_iterations(const Every& epoch) const;
 };
 
 /// `by_clock`: "90 s", "30 min" and "2 h" are periods, too. Throws UserError(usage) saying what was expected, without

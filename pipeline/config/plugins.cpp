@@ -24,6 +24,7 @@ const std::string no_symbols =
     "(sampling/plugin_abi.h, or plugin.hpp for C++) can be opened: docs/extending.md";
 
 void (*torch_loader)() = nullptr;
+void (*plugin_guard)(const std::filesystem::path&, const std::filesystem::path&) = nullptr;
 
 UserError error(const std::string& path, const std::string& message, const std::string& hint = rebuild) {
   return UserError(ExitCode::usage, path + ": " + message, hint);
@@ -112,6 +113,14 @@ void add_c_sampler(const std::string& path) {
 }
 
 }  // namespace
+
+void set_plugin_guard(void (*guard)(const std::filesystem::path&, const std::filesystem::path&)) {
+  plugin_guard = guard;
+}
+
+void guard_plugin(const std::filesystem::path& config, const std::filesystem::path& plugin) {
+  if (plugin_guard) plugin_guard(config, plugin);
+}
 
 void set_torch_loader(void (*load)()) { torch_loader = load; }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Opens plugins: run.plugins.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ std::vector<AddedPart> open_plugin(const std::string& path);
 /// Takes out of the registries what all plugins have added, so that another configuration may open others that add
 /// parts of the same names. Parts that were made stay good: the files stay open.
 void forget_plugins();
+
+/// What is called before the plugin at `plugin` is opened because the configuration at `config` names it: may refuse it
+/// by an exception. To be set once, before other threads start; until then nothing is.
+void set_plugin_guard(void (*guard)(const std::filesystem::path& config, const std::filesystem::path& plugin));
+/// Calls that, where it is set.
+void guard_plugin(const std::filesystem::path& config, const std::filesystem::path& plugin);
 
 /// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which
 /// the program opens only then. May throw.

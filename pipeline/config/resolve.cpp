@@ -5,10 +5,12 @@
 #include <optional>
 
 #include "pipeline/config/checks.h"
+#include "pipeline/config/env_variables.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 #include "sampling/samplers/decorators/decorator.h"
 
@@ -27,13 +29,14 @@ std::vector<Key> optional(std::vector<Key> keys) {
   return keys;
 }
 
-/// A path that leads somewhere from `folder`, as it does from there; any other as it is.
+/// A path that leads somewhere from `folder`, as it does from there; any other as it is. It may hold variables.
 std::string led_from(const std::filesystem::path& folder, const std::string& path) {
-  const bool is_relative = !path.empty() && !path.starts_with('/') && !path.starts_with('~');
+  const std::string expanded = expand_variables(path);
+  const bool is_relative = !expanded.empty() && !expanded.starts_with('/') && !expanded.starts_with('~');
   std::error_code ignored;
-  if (!is_relative || path.find("://") != path.npos) return path;
-  const auto there = (folder / path).lexically_normal();
-  return std::filesystem::exists(there, ignored) ? there.string() : path;
+  if (!is_relative || expanded.find("://") != expanded.npos || !std::filesystem::exists(folder / expanded, ignored))
+    return path;
+  return expanded == path ? (folder / path).lexically_normal().string() : (folder / path).string();
 }
 
 /// Of two keys that exclude each other, the one of the later source stands.
@@ -167,8 +170,15 @@ class Resolver {
                        [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
   }
 
-  /// The value in the type that `key` wants, as far as what was written can be meant so.
-  Value fitted(const Key& key, const Written& written) const {
+  /// The value in the type that `key` wants, as far as what was written can be meant so, with environment variables.
+  /// `name`: the key's, with its table.
+  Value fitted(const std::string& name, const Key& key, const Written& written) const try {
+    return expand_variables(unexpanded(key, written));
+  } catch (const UserError& error) {
+    throw UserError(error.code(), concat(written.origin.text(), ": ", name, ": ", error.what()), error.hint());
+  }
+
+  Value unexpanded(const Key& key, const Written& written) const {
     Value value = key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
     if (!key.is_path || document_.paths_from.empty() || written.origin.source != document_.file) return value;
     if (auto* path = std::get_if<std::string>(&value)) *path = led_from(document_.paths_from, *path);
@@ -184,7 +194,8 @@ class Resolver {
   Settings choice(const std::string& table, const std::string& kind, const std::string& key) const {
     Settings settings(table, core_keys(kind));
     if (auto written = document_.values.find(table + "." + key); written != document_.values.end())
-      settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+      settings.set(key, fitted(written->first, *find_key(settings.keys(), key), written->second),
+                   written->second.origin);
     return settings;
   }
 
@@ -211,7 +222,8 @@ class Resolver {
     for (const std::string key : {"name", "inner"})
       if (const auto written = document_.values.find("sampler." + key);
           written != document_.values.end() && settings.has(key))
-        settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+        settings.set(key, fitted(written->first, *find_key(settings.keys(), key), written->second),
+                     written->second.origin);
     return joined(core_keys("sampler"), keys_of_chain(sampler_chain(settings)));
   }
 
@@ -234,6 +246,7 @@ class Resolver {
   // First: all other tables may name what they bring.
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
+    for (auto& path : run.texts("plugins")) guard_plugin(document_.file, path);
     for (auto& path : run.texts("plugins")) try {
         open_plugin(path);
       } catch (const UserError& error) {
@@ -335,10 +348,12 @@ class Resolver {
   }
 
   void check_tables() const {
-    for (auto& [name, list] : document_.lists)
-      if (!repeats(name))
-        throw UserError(ExitCode::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
-                        "write [" + name + "]");
+    for (auto& [name, list] : document_.lists) {
+      if (repeats(name)) continue;
+      if (!tables_.contains(name)) throw unknown_table(name, list.origin);
+      throw UserError(ExitCode::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
+                      "write [" + name + "]");
+    }
     for (auto& [name, origin] : document_.tables) {
       if (tables_.contains(name)) continue;
       if (repeats(name))
@@ -347,11 +362,7 @@ class Resolver {
       auto [table, leaf] = split(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
         throw UserError(ExitCode::usage, origin.text() + ": '" + name + "' is a key, not a table");
-      std::vector<std::string> known;
-      for (auto& [each, settings] : tables_) known.push_back(each);
-      throw UserError(ExitCode::usage,
-                      origin.text() + ": unknown table '" + name + "'" + did_you_mean(nearest(name, known)),
-                      "`flowtrain config --keys` lists all tables and keys");
+      throw unknown_table(name, origin);
     }
   }
 
@@ -375,7 +386,10 @@ class Resolver {
     }
     auto& settings = found->second;
     try {
-      settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
+      const Key& known = *find_key(settings.keys(), leaf);
+      const Value value = fitted(key, known, written), text = unexpanded(known, written);
+      settings.set(leaf, value, written.origin);
+      if (value != text) remember_written(settings, leaf, text);
     } catch (const UserError&) {
       if (!is_left_aside(table, leaf, written.layer))
         throw;  // a key of the replaced part that has another meaning here
@@ -420,10 +434,19 @@ class Resolver {
     return word.empty() ? "" : "; did you mean '" + word + "'?";
   }
 
+  UserError unknown_table(const std::string& name, const Origin& origin) const {
+    return UserError(ExitCode::usage,
+                     origin.text() + ": unknown table '" + name + "'" + did_you_mean(suggested_table(name)),
+                     "`flowtrain config --keys` lists all tables and keys");
+  }
+
   UserError unknown_key(const std::string& key, const std::string& table, const std::string& leaf,
                         const Origin& origin) const {
     if (tables_.contains(key))
       return UserError(ExitCode::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
+    if (repeats(key))
+      return UserError(ExitCode::usage, origin.text() + ": '" + key + "' is a list of tables, not a key",
+                       "write [[" + key + "]]; `flowtrain config --keys` lists its keys");
     if (const auto list = document_.lists.find(table); list != document_.lists.end())
       return UserError(
           ExitCode::usage,
@@ -464,7 +487,28 @@ class Resolver {
     return std::nullopt;
   }
 
-  /// A slip of spelling in the same table, else the same key of another table, else one in the table's name.
+  /// A table whose name is spelt like this one; else the one that has, with the tables below it, most of the keys that
+  /// are written here; else one whose name has a word in common.
+  std::string suggested_table(const std::string& table) const {
+    std::vector<std::string> known;
+    for (auto& each : core_tables()) known.push_back(each.name);
+    if (auto near = nearest(table, known); !near.empty()) return near;
+    std::string best;
+    std::ptrdiff_t most = 0;
+    for (auto& [name, settings] : tables_) {
+      const auto shared = std::ranges::count_if(document_.values, [&, &place = name](auto& each) {
+        const auto [owner, leaf] = split(each.first);
+        if (owner != table && !owner.starts_with(table + ".")) return false;
+        const auto found = tables_.find(place + owner.substr(table.size()));
+        return found != tables_.end() && found->second.has(leaf);
+      });
+      if (shared > most) best = name, most = shared;
+    }
+    return best.empty() ? similar(table, known) : best;
+  }
+
+  /// A slip of spelling in the same table, else the same key of another table, else a key of the same table with a word
+  /// in common, else a slip in the table's name.
   std::string suggestion(const std::string& key, const std::string& table, const std::string& leaf) const {
     std::vector<std::string> all, same_table, same_leaf;
     for (auto& [name, settings] : tables_) {
@@ -477,7 +521,9 @@ class Resolver {
     }
     if (auto near = nearest(leaf, same_table); !near.empty()) return table.empty() ? near : table + "." + near;
     if (!same_leaf.empty()) return same_leaf.front();
-    return tables_.contains(table) ? "" : nearest(key, all);
+    if (!tables_.contains(table)) return nearest(key, all);
+    const auto alike = similar(leaf, same_table);
+    return alike.empty() || table.empty() ? alike : table + "." + alike;
   }
 
   /// [data] with the changes of `table`.

@@ -24,8 +24,13 @@ UserError failed(const std::string& what, const fs::path& path, const std::strin
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
 
+/// What a run writes into its folder, and another start must not take for its own. Empty folders do no harm.
+constexpr const char* written_names[] = {
+    "train.log",   "env.json",   "metrics.jsonl", "bad_samples.jsonl", "verify.jsonl", "graph.json", "result.json",
+    "report.html", "trace.json", "confusion.csv", "tensorboard",       "pictures",     "logs",       "flight"};
+
 /// Makes a folder and those above it.
-void make_folders(const fs::path& path) {
+void make_run_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error && !fs::is_directory(path, error) && !error) error = std::make_error_code(std::errc::not_a_directory);
@@ -75,20 +80,30 @@ std::string holder(int descriptor) {
 }  // namespace
 
 RunFolder RunFolder::create(const fs::path& dir, const std::string& name) {
-  make_folders(dir);
+  make_run_folders(dir);
   auto number = greatest(dir, name, [](auto&) { return true; }) + 1;
   for (;; ++number) {
-    auto path = dir / numbered(name, number);
+    RunFolder folder(dir / numbered(name, number));
     std::error_code error;
     // Another start may have been quicker; then the folder is there and the next number is tried.
-    if (fs::create_directory(path, error)) return lock(path);
-    if (error && error != std::errc::file_exists) throw failed("make the folder", path, error.message());
+    folder.is_new_ = fs::create_directory(folder.path_, error);
+    if (folder.is_new_) {
+      folder.lock();
+      return folder;
+    }
+    if (error && error != std::errc::file_exists) throw failed("make the folder", folder.path_, error.message());
   }
 }
 
 RunFolder RunFolder::create_at(const fs::path& path) {
-  make_folders(path);
-  auto folder = lock(path);
+  RunFolder folder(path);
+  std::error_code error;
+  folder.is_new_ = !fs::exists(path, error);
+  if (!folder.is_new_) check_free(path);
+  make_run_folders(path);
+  for (fs::directory_iterator each(path, error), end; !error && each != end; each.increment(error))
+    folder.found_.insert(each->path().filename().string());
+  folder.lock();
   check_free(path);
   return folder;
 }
@@ -97,18 +112,28 @@ void RunFolder::check_free(const fs::path& path) {
   if (holds_run(path))
     throw UserError(ExitCode::usage, "--run-dir '" + path.string() + "' already holds a run",
                     "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
+  std::error_code error;
+  for (const char* name : written_names)
+    if (const auto file = path / name;
+        fs::is_directory(file, error) ? !fs::is_empty(file, error) : fs::exists(file, error))
+      throw UserError(
+          ExitCode::usage,
+          "--run-dir '" + path.string() + "' holds no run, but '" + name + "', which a run would write into",
+          "name another --run-dir, or move that away");
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
   require_run(path);
-  return lock(path);
+  RunFolder folder(path);
+  folder.lock();
+  return folder;
 }
 
-RunFolder RunFolder::lock(const fs::path& path) {
-  auto file = path / "run.lock";
+void RunFolder::lock() {
+  auto file = path_ / "run.lock";
   int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) throw failed("open", file, std::strerror(errno));
-  RunFolder folder(path, descriptor);  // closes the descriptor from here on
+  held_ = std::make_shared<const HeldFolder>(path_, file, descriptor);
   // writer_of() holds it for an instant, which is no writer.
   int tries = 20;
   while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -118,40 +143,31 @@ RunFolder RunFolder::lock(const fs::path& path) {
       continue;
     }
     if (reason != EWOULDBLOCK) throw failed("lock", file, std::strerror(reason));
-    throw UserError(ExitCode::snapshot, "the run in '" + path.string() + "' is being written by " + holder(descriptor),
+    throw UserError(ExitCode::snapshot, "the run in '" + path_.string() + "' is being written by " + holder(descriptor),
                     "wait for it or stop it, or start another run with --run-dir DIR");
   }
   auto pid = std::to_string(getpid()) + "\n";
   if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0)
     throw failed("write", file, std::strerror(errno));
-  make_folders(folder.snapshots());
-  return folder;
+  held_->check();
+  make_run_folders(snapshots());
 }
 
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
-
-RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(lock_, other.lock_);
-  return *this;
-}
-
-void RunFolder::discard(const fs::path& path) noexcept {
-  std::error_code ignored;
-  for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
-    fs::remove(path / name, ignored);
-  for (const char* folder : {"logs", "flight"}) {
-    std::error_code over;
-    for (fs::directory_iterator each(path / folder, over), end; !over && each != end; each.increment(over))
-      if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
-    fs::remove(path / folder, ignored);
-  }
-  fs::remove(path, ignored);
-}
-
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) close(lock_);  // and with it goes the lock; the file stays, or two could hold "the" lock
+std::function<void()> RunFolder::discard() const {
+  return [path = path_, found = found_, is_new = is_new_, held = std::weak_ptr(held_)] {
+    const auto still = held.lock();
+    if (!still || still->is_lost()) return;
+    std::error_code ignored;
+    for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
+      if (!found.contains(name)) fs::remove(path / name, ignored);
+    for (const char* folder : {"logs", "flight"}) {
+      std::error_code over;
+      for (fs::directory_iterator each(path / folder, over), end; !over && each != end; each.increment(over))
+        if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
+      if (!found.contains(folder)) fs::remove(path / folder, ignored);
+    }
+    if (is_new) fs::remove(path, ignored);
+  };
 }
 
 bool holds_run(const fs::path& path) {

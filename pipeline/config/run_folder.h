@@ -2,45 +2,50 @@
 // The folder that holds one run: config.toml, logs, metrics and snapshots/. Who writes there, and which one is resumed.
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "sampling/core/error.h"
+#include "sampling/io/held_folder.h"
 
 namespace flowtrain {
 
 /// A run's folder, made and locked. The lock (run.lock, flock) lasts as long as this object and dies with the process,
-/// so that two trainers never write one run. Errors are UserError(snapshot) with the system's reason, unless said.
+/// so that two trainers never write one run. The folder is held meanwhile (HeldFolder): once it is removed, renamed or
+/// replaced, nothing is written at its path. Errors are UserError(snapshot) with the system's reason, unless said.
 class RunFolder {
  public:
   /// For a fresh start: `dir`/`name`, or `dir`/`name`-2, -3 … : one more than the greatest that is there. Folders in
   /// use or not, empty or not, are never touched; two starts at one time get two folders.
   static RunFolder create(const std::filesystem::path& dir, const std::string& name);
-  /// For a fresh start with --run-dir. UserError(usage) naming the choices where it already holds a run.
+  /// For a fresh start with --run-dir. UserError(usage) naming the choices where it already holds a run, or a file that
+  /// a run would write into.
   static RunFolder create_at(const std::filesystem::path& path);
   /// The same refusal, before there is anything to lose. Touches nothing.
   static void check_free(const std::filesystem::path& path);
   /// To go on in a run that is there. UserError(usage) where there is none.
   static RunFolder open(const std::filesystem::path& path);
 
-  RunFolder(RunFolder&& other) noexcept;
-  RunFolder& operator=(RunFolder&& other) noexcept;
-  ~RunFolder();
-
-  /// Removes what a start put into the folder at `path`, and the folder if nothing else is in it: for a start that
-  /// failed before it trained.
-  static void discard(const std::filesystem::path& path) noexcept;
+  /// Removes what a start made: files of a run that were not there when the folder was taken, and the folder if it was
+  /// not there, either, and nothing else is in it. For a start that failed before it trained; may be called after this
+  /// object has moved, and does nothing once the folder lies elsewhere.
+  std::function<void()> discard() const;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config_file() const { return path_ / "config.toml"; }
   std::filesystem::path snapshots() const { return path_ / "snapshots"; }
 
  private:
-  RunFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
-  static RunFolder lock(const std::filesystem::path& path);
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  void lock();
 
   std::filesystem::path path_;
-  int lock_ = -1;  ///< descriptor of run.lock
+  std::set<std::string> found_;             ///< names that were in the folder before
+  bool is_new_ = false;                     ///< the folder was not there before
+  std::shared_ptr<const HeldFolder> held_;  ///< has run.lock open
 };
 
 /// Whether a folder holds a run: a config.toml, or something in snapshots/.

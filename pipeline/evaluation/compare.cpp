@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "pipeline/evaluation/detection_errors.h"
 #include "pipeline/evaluation/sample_pictures.h"
@@ -16,6 +15,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/json_lines.h"
 #include "sampling/codecs/encode.h"
+#include "sampling/core/cpus.h"
 #include "stages/detection/draw.h"
 #include "stages/evaluation/coco_eval.h"
 
@@ -106,7 +106,7 @@ class Objects {
     for (std::size_t i = 0; i < drawn.size(); ++i)
       for (std::uint32_t copy = 0; copy < drawn[i]; ++copy)
         add((of_a ? a_ : b_)[i], static_cast<std::int64_t>(truth.images.size()), truth, found);
-    return coco_evaluate(truth, found, std::max(1U, std::thread::hardware_concurrency())).all.ap;
+    return coco_evaluate(truth, found, usable_cores()).all.ap;
   }
 
  private:
@@ -250,7 +250,7 @@ void add_differences(const Pairs& pairs, const Dataset& dataset, const CompareOp
     const std::string name =
         concat("only-", a_is_right ? "a" : "b", printed("-%02llu", static_cast<unsigned long long>(count)));
     if (count++ >= options.pictures) continue;
-    const Image picture = stored_picture(dataset, a.at("id"));
+    const Image picture = stored_picture(dataset, options.decoding, a.at("id"));
     if (picture.pixels.empty()) continue;
     if (!pairs.detects()) {
       write_picture(folder, name, picture);

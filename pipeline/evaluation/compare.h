@@ -9,6 +9,7 @@
 
 #include "pipeline/evaluation/significance.h"
 #include "pipeline/evaluation/test_part.h"
+#include "sampling/codecs/image.h"
 #include "sampling/dataset.h"
 
 namespace flowtrain {
@@ -35,6 +36,7 @@ struct CompareOptions {
   std::size_t resamples = 1000;    ///< of the bootstrap
   std::uint64_t seed = 1;          ///< of its draws
   std::size_t pictures = 16;       ///< of samples that only A gets right, and as many of B's
+  Decoding decoding = {};          ///< of those pictures
   Interrupt* interrupt = nullptr;  ///< deferred while what was found is published; may be null
 };
 

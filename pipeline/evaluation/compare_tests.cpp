@@ -3,10 +3,12 @@
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/evaluation/run_tests.h"
 #include "pipeline/evaluation/test_sets.h"
+#include "pipeline/evaluation/worst_samples.h"
 #include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
 #include "sampling/core/error.h"
+#include "sampling/samplers/keys.h"
 
 namespace flowtrain {
 
@@ -49,9 +51,11 @@ std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults
   in_leader(*options.group, "the comparison of two tests", [&] {
     check_single(a, "A");
     check_single(b, "B");
-    const Settings test = load_for_use(subject.start).table("test");
+    const Config config = load_for_use(subject.start);
+    const auto rules = worst_rules(config);
     const CompareOptions how{.resamples = options.resamples,
-                             .pictures = static_cast<std::size_t>(test.integer("worst")),
+                             .pictures = static_cast<std::size_t>(rules.front().integer("n")),
+                             .decoding = decoding_of(config.table("sampler")),
                              .interrupt = options.interrupt};
     for (auto& outcome : a.outcomes) {
       const PartOutcome& other = outcome_like(outcome.part, b);

@@ -14,6 +14,7 @@
 #include "pipeline/validation/packing.h"
 #include "pipeline/validation/patient_detector.h"
 #include "pipeline/validation/samples.h"
+#include "sampling/samplers/keys.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -111,7 +112,7 @@ BadSamples bad_samples(const ValidationData& set, bool finds_objects, const Grou
 }
 
 Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& group, Measurement& measured) {
-  DetectionMetrics metrics{dataset, detection_metric_names()};
+  DetectionMetrics metrics{dataset, detection_metric_names(), measured.decoding};
   PatientDetector patient(detector);
   metrics.on_image = [&](const DetectedImage& detected) {
     if (!detected.damage.empty())
@@ -158,7 +159,7 @@ void measure_samples(const Session& session, const ValidationData& set, Learner&
 Measurement measure(const Session& session, const ValidationData& set, Learner& learner) {
   Group& group = *session.options().group;
   const Dataset& dataset = *set.data.dataset;
-  Measurement measured{.size = dataset.size()};
+  Measurement measured{.size = dataset.size(), .decoding = decoding_of(set.config.table("sampler"))};
   learner.begin_validation();
   try {
     Detector* const detector = learner.detector();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/session/session.h"
+#include "sampling/codecs/image.h"
 #include "stages/compute.h"
 #include "stages/evaluation/class_table.h"
 #include "stages/evaluation/coco_eval.h"
@@ -40,6 +41,7 @@ struct DetectionOutcome {
 struct Measurement {
   std::string kind = "samples";                  ///< as RowResults::kind, or "detect"
   std::uint64_t size = 0;                        ///< samples of the set
+  Decoding decoding = {};                        ///< of its pictures
   Scalars scalars = {};                          ///< the loss first; of a detector COCO's twelve and VOC's last
   std::optional<ClassTable> confusion = {};      ///< where val.metrics asks for it
   std::vector<SampleOutcome> samples = {};       ///< rank 0's, by position

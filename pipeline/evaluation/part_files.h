@@ -20,7 +20,7 @@ namespace flowtrain {
 ///                     or with "score"
 ///   results.json      of a detector: as MS COCO has it
 ///   confusion.csv, confusion.png      where val.metrics asks for `confusion`
-///   pictures.json, 00.png …, worst-00.png …     the first `pictures` samples, and the worst ones by [test]
+///   pictures.json, 00.png …, worst-00.png …     the first `pictures` samples, and the worst ones by [[test.worst]]
 /// `inputs`: what part_inputs() gave. Throws UserError(snapshot).
 void write_part(const TestPart& part, const Measurement& measured, const ValidationData& set, std::size_t pictures,
                 const nlohmann::ordered_json& inputs);

@@ -29,7 +29,7 @@ std::string settings_text(const Config& config) {
   for (const char* table : {"sampler", "net", "loss", "step", "val", "ema", "detect"}) add(config.table(table));
   for (auto& metric : config.list("metric")) add(metric);
   for (const char* key : {"seed", "deterministic"}) text += to_toml(config.table("run").value(key)) + "\n";
-  for (const char* key : {"worst", "worst_by", "worst_mode"}) text += to_toml(config.table("test").value(key)) + "\n";
+  for (auto& rule : config.list("test.worst")) add(rule);
   for (const char* key : {"batch", "batch_per_rank"}) text += to_toml(config.table("loader").value(key)) + "\n";
   return text;
 }

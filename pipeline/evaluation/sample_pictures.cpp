@@ -6,11 +6,11 @@
 
 namespace flowtrain {
 
-Image stored_picture(const Dataset& dataset, std::uint64_t id) try {
+Image stored_picture(const Dataset& dataset, const Decoding& decoding, std::uint64_t id) try {
   ReadBuffer buffer;
   Image decoded, own;
   const Record record = dataset.read(id, buffer);
-  const Picture whole = picture_of(record, decoded);
+  const Picture whole = picture_of(record, decoded, decoding);
   const Picture part = crop(whole, window_of(whole.height, whole.width, record.region));
   check_channels(part.channels);
   own.reshape(part.height, part.width, part.channels);

@@ -9,6 +9,6 @@
 namespace flowtrain {
 
 /// The record's picture, its region alone where it has one; no pixels where it is none, or cannot be read.
-Image stored_picture(const Dataset& dataset, std::uint64_t id);
+Image stored_picture(const Dataset& dataset, const Decoding& decoding, std::uint64_t id);
 
 }  // namespace flowtrain

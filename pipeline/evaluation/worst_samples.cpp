@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/config/keys.h"
 #include "pipeline/evaluation/sample_pictures.h"
 #include "pipeline/telemetry/log.h"
 
@@ -27,8 +28,7 @@ Image in_three_channels(Image picture) {
 
 class Shown {
  public:
-  Shown(const Measurement& measured, const Dataset& dataset, const Settings& test)
-      : measured_(measured), dataset_(dataset), test_(test) {}
+  Shown(const Measurement& measured, const Dataset& dataset) : measured_(measured), dataset_(dataset) {}
 
   std::size_t size() const { return objects() ? objects()->image_results.size() : measured_.samples.size(); }
 
@@ -36,27 +36,28 @@ class Shown {
     if (objects()) {
       const ImageResult& result = objects()->image_results[index];
       return {.id = result.record,
-              .picture = in_three_channels(stored_picture(dataset_, result.record)),
+              .picture = in_three_channels(stored_picture(dataset_, measured_.decoding, result.record)),
               .boxes = result.boxes,
               .found = result.found};
     }
     const SampleOutcome& outcome = measured_.samples[index];
     RowResult result;
     result.loss = outcome.loss, result.prediction = outcome.prediction, result.confidence = outcome.score;
-    return {
-        .id = outcome.id, .label = outcome.label, .result = result, .picture = stored_picture(dataset_, outcome.id)};
+    return {.id = outcome.id,
+            .label = outcome.label,
+            .result = result,
+            .picture = stored_picture(dataset_, measured_.decoding, outcome.id)};
   }
 
-  std::vector<Index> worst() const {
-    const auto most = static_cast<std::size_t>(test_.integer("worst"));
+  std::vector<Index> worst(const Settings& rule) const {
+    const auto most = static_cast<std::size_t>(rule.integer("n"));
     if (most == 0) return {};
-    auto ranked = values();
-    if (ranked.empty() && size() > 0 && test_.text("worst_by") != "auto")
-      log_warn(test_
-                   .error("worst_by", "this net and set give no such value of single samples: none is shown",
+    auto ranked = values(rule.text("metric"));
+    if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
+      log_warn(rule.error("metric", "this net and set give no such value of single samples: none is shown",
                           ExitCode::usage, "errors are those of detectors, scores and losses of nets that classify")
                    .what());
-    const bool greatest = test_.text("worst_mode") == "max";
+    const bool greatest = rule.text("mode") == "max";
     std::ranges::stable_sort(ranked,
                              [&](auto& a, auto& b) { return greatest ? a.value > b.value : a.value < b.value; });
     std::vector<Index> worst;
@@ -68,10 +69,10 @@ class Shown {
  private:
   const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
 
-  std::vector<Ranked> values() const {
-    const std::string& by = test_.text("worst_by");
-    if (!objects()) return by == "errors" ? std::vector<Ranked>() : values_of_rows(by == "score");
-    return by == "auto" || by == "errors" ? errors() : std::vector<Ranked>();
+  std::vector<Ranked> values(const std::string& by) const {
+    const bool of_boxes = by == "errors" || by == "missed" || by == "wrong";
+    if (by != "auto" && of_boxes != (objects() != nullptr)) return {};
+    return objects() ? errors(by != "wrong", by != "missed") : values_of_rows(by == "score");
   }
 
   std::vector<Ranked> values_of_rows(bool by_score) const {
@@ -84,34 +85,44 @@ class Shown {
     return all;
   }
 
-  std::vector<Ranked> errors() const {
+  std::vector<Ranked> errors(bool missed, bool wrong) const {
     const auto pictures = by_picture(objects()->truth, objects()->found);
     std::vector<Ranked> all;
     for (Index i = 0; i < objects()->image_results.size(); ++i) {
       const auto picture = pictures.find(objects()->truth.images[i]);
       const DetectionErrors errors = picture == pictures.end() ? DetectionErrors() : errors_in(picture->second);
-      all.push_back({static_cast<double>(errors.missed + errors.wrong), i});
+      all.push_back({static_cast<double>((missed ? errors.missed : 0) + (wrong ? errors.wrong : 0)), i});
     }
     return all;
   }
 
   const Measurement& measured_;
   const Dataset& dataset_;
-  const Settings& test_;
 };
 
 }  // namespace
 
-ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const Settings& test,
+std::vector<Settings> worst_rules(const Config& config) {
+  const auto& rules = config.list("test.worst");
+  return rules.empty() ? std::vector{Settings("test.worst", core_keys("test.worst"))} : rules;
+}
+
+// As with [[best]], the first rule's list is `worst`, and the others' have names of their own.
+ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
-  const Shown shown(measured, dataset, test);
+  const Shown shown(measured, dataset);
   ShownSamples samples{.set = set, .kind = measured.kind, .classes = dataset.classes()};
-  const auto add = [&](std::vector<SampleResult>& to, Index index) {
-    SampleResult sample = shown.sample(index);
-    if (!sample.picture.pixels.empty()) to.push_back(std::move(sample));
-  };
-  for (Index i = 0; i < std::min(pictures, shown.size()); ++i) add(samples.samples, i);
-  for (const Index i : shown.worst()) add(samples.worst, i);
+  for (Index i = 0; i < std::min(pictures, shown.size()); ++i)
+    if (SampleResult sample = shown.sample(i); !sample.picture.pixels.empty())
+      samples.samples.push_back(std::move(sample));
+  for (auto& rule : rules) {
+    std::vector<SampleResult> worst;
+    for (const Index i : shown.worst(rule)) worst.push_back(shown.sample(i));
+    if (&rule == &rules.front())
+      samples.worst = std::move(worst);
+    else
+      samples.worst_by.emplace_back(rule.text("metric") + (rule.text("mode") == "min" ? "-min" : ""), std::move(worst));
+  }
   return samples;
 }
 

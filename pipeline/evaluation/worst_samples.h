@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "pipeline/config/config.h"
 #include "pipeline/evaluation/detection_errors.h"
 #include "pipeline/evaluation/measurement.h"
 #include "pipeline/validation/samples.h"
@@ -11,11 +13,14 @@
 
 namespace flowtrain {
 
-/// The first `pictures` samples of the set, and the worst ones by [test] worst, worst_by and worst_mode, the worst
-/// first; of equal ones the earlier record. Their pictures are as they are stored. Samples without that value are never
-/// among the worst, nor are rows that stand for bad samples. Throws UserError(usage) where no sample has it, as the net
-/// or the set gives none.
-ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const Settings& test,
+/// All [[test.worst]], or the one with the defaults where there is none.
+std::vector<Settings> worst_rules(const Config& config);
+
+/// The first `pictures` samples of the set, and a list of the worst ones by each of the `rules`, the worst first; of
+/// equal ones the earlier record. Their pictures are as they are stored. Samples without the rule's value are never
+/// among the worst, nor are rows that stand for bad samples. Warns where no sample has it, as the net or the set gives
+/// none.
+ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set);
 
 }  // namespace flowtrain

@@ -5,6 +5,7 @@ SAMPLES holds pictures as the net gets them, SAMPLES.outputs what it gives for t
 OUT is the file to write; of the format "torchscript" SCRIPT itself is checked and moved there. The greatest difference
 to the net's outputs is printed; above 1e-4, or that share of the greatest output, nothing is written.
 """
+import importlib.util
 import json
 import math
 import os
@@ -64,8 +65,13 @@ def greatest_difference(outputs, expected):
 def main(format, script, samples, out):
     try:
         import torch
-    except ImportError:
-        sys.exit(f"{sys.executable} has no torch: name a Python that has it with --python")
+    except Exception as error:  # a library that is missing is an ImportError, an OSError or a ValueError
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            sys.exit(f"{sys.executable} has no torch: name a Python that has it with --python")
+        found = importlib.util.find_spec("torch")
+        sys.exit(f"{sys.executable} cannot import {found.origin if found else 'torch'}: {error}. The LibTorch that "
+                 "cmake/go installs is for C++ alone: pip install torch in a folder of its own for PYTHONPATH, or name "
+                 "another Python with --python")
     warnings.simplefilter("ignore")
     with open(samples + ".json") as file:
         notes = json.load(file)
@@ -83,8 +89,8 @@ def main(format, script, samples, out):
             made = os.path.join(os.path.dirname(samples), {"onnx": "net.onnx", "aoti": "net.pt2"}[format])
             try:
                 run = {"onnx": to_onnx, "aoti": to_aoti}[format](torch, module, image, names, made)
-            except ImportError as missing:
-                sys.exit(f"{sys.executable} has no {missing.name}: pip install onnx onnxruntime")
+            except ImportError as error:
+                sys.exit(f"{sys.executable}: {error}: pip install onnx onnxruntime")
         difference = greatest_difference(run(image), expected)
         if format == "onnx":  # takes other numbers of rows, too
             difference = max(difference, greatest_difference(run(image[:1]), one))

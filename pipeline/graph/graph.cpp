@@ -13,6 +13,7 @@
 #include "pipeline/graph/loader_forward.h"
 #include "pipeline/graph/loader_nodes.h"
 #include "pipeline/graph/wiring.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 
@@ -25,7 +26,7 @@ struct Scheduler::Impl {
 
 Scheduler::Scheduler(unsigned workers)
     : impl_(new Impl{{oneapi::tbb::global_control::max_allowed_parallelism,
-                      std::max<std::size_t>(std::thread::hardware_concurrency(), workers + 1)}}) {}
+                      std::max<std::size_t>(usable_cores(), workers + 1)}}) {}
 
 Scheduler::~Scheduler() { oneapi::tbb::finalize(impl_->handle, std::nothrow); }
 

@@ -16,6 +16,7 @@
 #include "sampling/sampler.h"
 #include "stages/clock.h"
 #include "stages/device/device.h"
+#include "stages/every.h"
 #include "stages/issue.h"
 #include "stages/slab.h"
 #include "stages/ticket.h"
@@ -61,9 +62,8 @@ struct LoaderParts {
   Slice slice = {};              ///< of each batch, that this process takes
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that are hinted to a remote data set
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
-  /// The rows of iterations that this divides are hashed (Loader::row_hashes); 0: none are.
-  std::uint64_t hash_every = 0;
-  bool tries_threads = false;  ///< threads pause now and then, to measure what one of them is worth: ThreadTrial
+  Every hash_every = {};         ///< iterations whose rows are hashed (Loader::row_hashes)
+  bool tries_threads = false;    ///< threads pause now and then, to measure what one of them is worth: ThreadTrial
 };
 
 /// What of a loader may change while it runs, as nothing that it delivers depends on it.
@@ -108,7 +108,7 @@ class Loader {
   LoaderForward forward(const Ticket& ticket) const;
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
-  /// Hashes of the rows of this process, of a batch whose iteration LoaderParts::hash_every divides; row by row, one
+  /// Hashes of the rows of this process, of a batch whose iteration is due by LoaderParts::hash_every; row by row, one
   /// for each field (XXH3). Until the slab is released.
   std::span<const std::uint64_t> row_hashes(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.

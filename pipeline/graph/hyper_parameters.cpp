@@ -74,17 +74,70 @@ ScheduleInput input_of(const Settings& settings, const Config& config) {
 
 }  // namespace
 
-std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last) {
+std::vector<std::string> schedule_notes(const Config& config, const Every& epoch, std::uint64_t last) {
   std::vector<std::string> notes;
   for (auto& settings : schedule_settings(config))
-    if (TimedSchedule(settings, per_epoch, last, input_of(settings, config)).is_cut_short())
+    if (TimedSchedule(settings, epoch, last, input_of(settings, config)).is_cut_short())
       notes.push_back(concat(settings.table(), " (", settings.text("name"), ", ", settings.origin("name").text(),
                              "): some of it is not reached within the run's ", last, " iterations"));
   return notes;
 }
 
+namespace {
+
+std::uint64_t run_end(const Config& config, const Every& epoch) {
+  const Settings& run = config.table("run");
+  if (const auto iterations = run.integer("max_iter"); iterations > 0) return static_cast<std::uint64_t>(iterations);
+  return epoch.iterations(static_cast<std::uint64_t>(run.integer("max_epochs")));
+}
+
+std::string describe_end(const Settings& schedule, const Config& config) {
+  if (const auto own = schedule.integer("end"); own > 0)
+    return concat(own, schedule.text("by") == "epoch" ? " epochs" : "", ", its own");
+  const Settings& run = config.table("run");
+  const auto iterations = run.integer("max_iter");
+  return iterations > 0 ? concat(iterations, ", the run's") : concat(run.integer("max_epochs"), " epochs, the run's");
+}
+
+/// Whether two schedules move a value alike in the first `last` iterations, as far as some hundred of them tell.
+bool move_alike(const TimedSchedule& one, const TimedSchedule& other, std::uint64_t last) {
+  constexpr std::uint64_t looks = 256;
+  for (std::uint64_t at = 1; at <= last; at += std::max<std::uint64_t>(1, std::min(at / 16, last / looks)))
+    if (one.apply(1, at) != other.apply(1, at)) return false;
+  return one.apply(1, std::max<std::uint64_t>(last, 1)) == other.apply(1, std::max<std::uint64_t>(last, 1));
+}
+
+/// `was` and `is` are one schedule with the end that it had and the one that it has.
+bool depends_on_end(const Settings& was, const Settings& is, const Config& before, const Config& now) {
+  // Short and long epochs: with the one, schedules by epoch are on their way early; with the other, those by iteration.
+  for (const std::uint64_t epoch : {1, 1'000'000}) try {
+      const std::uint64_t last_before = run_end(before, epoch), last = run_end(now, epoch);
+      const ScheduleInput input = input_of(is, now);
+      if (!move_alike(TimedSchedule(was, epoch, last_before, input), TimedSchedule(is, epoch, last, input),
+                      std::min(last_before, last)))
+        return true;
+    } catch (const UserError&) {  // there is no such schedule in a run of this length
+    }
+  return false;
+}
+
+}  // namespace
+
+std::vector<ChangedEnd> changed_ends(const Config& before, const Config& now) {
+  const auto earlier = schedule_settings(before), all = schedule_settings(now);
+  std::vector<ChangedEnd> changed;
+  for (std::size_t i = 0; i < std::min(earlier.size(), all.size()); ++i) {
+    Settings was = all[i];
+    was.set("end", earlier[i].value("end"), earlier[i].origin("end"));
+    const std::string old_end = describe_end(earlier[i], before), end = describe_end(all[i], now);
+    if (old_end != end && depends_on_end(was, all[i], before, now))
+      changed.push_back({all[i].table() + ".end", all[i].text("name"), old_end, end});
+  }
+  return changed;
+}
+
 std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std::uint64_t step_samples,
-                                                      std::uint64_t per_epoch, std::uint64_t last) {
+                                                      const Every& epoch, std::uint64_t last) {
   std::vector<HyperParameterPlan> plans;
   for (auto& optim : config.list("optim")) {
     HyperParameterPlan& plan = plans.emplace_back();
@@ -93,7 +146,7 @@ std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std:
   }
   for (auto& settings : schedule_settings(config)) {
     if (schedules().at(settings.text("name")).traits.has_state) continue;
-    const auto schedule = std::make_shared<const TimedSchedule>(settings, per_epoch, last);
+    const auto schedule = std::make_shared<const TimedSchedule>(settings, epoch, last);
     for (auto& plan : plans) {
       if (auto& wanted = settings.text("optim"); !wanted.empty() && wanted != plan.label) continue;
       of_target(plan, settings.text("target")).push_back(schedule);
@@ -111,7 +164,7 @@ void StatefulSchedule::apply(const std::string& label, std::uint64_t iteration, 
   moved = schedule->apply(moved, iteration);
 }
 
-std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint64_t per_epoch, std::uint64_t last,
+std::vector<StatefulSchedule> stateful_schedules(const Config& config, const Every& epoch, std::uint64_t last,
                                                  const std::function<bool(const std::string&)>& measures) {
   std::vector<StatefulSchedule> all;
   for (auto& settings : schedule_settings(config)) {
@@ -122,7 +175,7 @@ std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint
     const auto same = std::ranges::count_if(all, [&](auto& each) { return each.key.starts_with(key); });
     if (same > 0) key += concat(" ", same + 1);
     all.push_back({key, settings.text("optim"), settings.text("target"),
-                   std::make_shared<TimedSchedule>(settings, per_epoch, last, input)});
+                   std::make_shared<TimedSchedule>(settings, epoch, last, input)});
   }
   return all;
 }

@@ -27,13 +27,23 @@ struct HyperParameterPlan {
 /// Those of all optimizers, in their order. `step_samples`: of all processes, in an iteration. `last`: the run's last
 /// iteration.
 std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std::uint64_t step_samples,
-                                                      std::uint64_t per_epoch, std::uint64_t last);
+                                                      const Every& epoch, std::uint64_t last);
 
 /// A sentence for each schedule that the run's end cuts short.
-std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last);
+std::vector<std::string> schedule_notes(const Config& config, const Every& epoch, std::uint64_t last);
 
 /// All of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.
 std::vector<Settings> schedule_settings(const Config& config);
+
+/// A schedule that moves its value otherwise because the run, or the schedule, ends elsewhere than before.
+struct ChangedEnd {
+  std::string key;      ///< of its end: "schedule.1.end"
+  std::string name;     ///< the schedule's kind
+  std::string was, is;  ///< the ends, and whose they are
+};
+/// All of them. A schedule counts only where its values up to the earlier end of the run differ, which covers kinds of
+/// plugins, too. The data is not open: an end in epochs and one in iterations count as different ones.
+std::vector<ChangedEnd> changed_ends(const Config& before, const Config& now);
 
 /// A schedule with state: what it moves.
 struct StatefulSchedule {
@@ -46,7 +56,7 @@ struct StatefulSchedule {
 };
 
 /// Those with state, in their order. `measures`: whether a validation has this value.
-std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint64_t per_epoch, std::uint64_t last,
+std::vector<StatefulSchedule> stateful_schedules(const Config& config, const Every& epoch, std::uint64_t last,
                                                  const std::function<bool(const std::string&)>& measures);
 
 }  // namespace flowtrain

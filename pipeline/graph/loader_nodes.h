@@ -76,7 +76,7 @@ struct LoaderState {
 
 /// One for each slab, where the loader is to hash rows; else none.
 inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& basis) {
-  std::vector<std::unique_ptr<RowHashes>> all(basis.parts.hash_every > 0 ? Loader::slabs(basis.parts.prefetch) : 0);
+  std::vector<std::unique_ptr<RowHashes>> all(!basis.parts.hash_every.off() ? Loader::slabs(basis.parts.prefetch) : 0);
   for (auto& each : all) each = std::make_unique<RowHashes>(basis.layout);
   return all;
 }
@@ -120,9 +120,7 @@ struct LoaderContext {
   const TraceNames names{parts.name};
 
   Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
-  bool hashes_rows(const Ticket& ticket) const {
-    return parts.hash_every > 0 && ticket.iteration % parts.hash_every == 0;
-  }
+  bool hashes_rows(const Ticket& ticket) const { return parts.hash_every.ends(ticket.iteration); }
   std::span<RowWork> take_chunk(const Ticket& ticket) const {
     taken_over(&slab(ticket));  // from plan, which says what rows the chunk has
     const auto rows = slab(ticket).chunk(ticket.chunk);

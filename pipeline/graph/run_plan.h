@@ -5,20 +5,21 @@
 #include <vector>
 
 #include "pipeline/graph/hyper_parameters.h"
+#include "stages/every.h"
 #include "stages/plan.h"
 
 namespace flowtrain {
 
 /// Iterations count from 1. A period of 0 means never.
 struct RunPlan {
-  std::uint64_t first = 1;           ///< iteration to begin with; later than 1 after a resume
-  std::uint64_t last = 0;            ///< iteration to end with
-  std::uint32_t accum = 1;           ///< micro-batches per iteration
-  std::uint64_t validate_every = 0;  ///< also after the last iteration
-  std::uint64_t snapshot_every = 0;
-  std::uint64_t hash_every = 0;  ///< iterations between lines of verify.jsonl
-  bool final_snapshot = true;    ///< after the last iteration, whatever the period
-  bool validate_first = false;   ///< finish a validation that the resumed run was interrupted in
+  std::uint64_t first = 1;  ///< iteration to begin with; later than 1 after a resume
+  std::uint64_t last = 0;   ///< iteration to end with
+  std::uint32_t accum = 1;  ///< micro-batches per iteration
+  Every validate_every;     ///< also after the last iteration
+  Every snapshot_every;
+  Every hash_every;             ///< from one line of verify.jsonl to the next
+  bool final_snapshot = true;   ///< after the last iteration, whatever the period
+  bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
   std::vector<HyperParameterPlan> optimizers = std::vector<HyperParameterPlan>(1);
 
   std::vector<HyperParameters> hyper(std::uint64_t iteration) const {
@@ -27,16 +28,16 @@ struct RunPlan {
     return all;
   }
   bool validates_after(std::uint64_t iteration) const {
-    return validate_every > 0 && (iteration % validate_every == 0 || iteration == last);
+    return !validate_every.off() && (validate_every.ends(iteration) || iteration == last);
   }
   /// By the period: so does each run of this configuration, wherever it ends.
-  bool snapshot_is_due(std::uint64_t iteration) const { return snapshot_every > 0 && iteration % snapshot_every == 0; }
+  bool snapshot_is_due(std::uint64_t iteration) const { return snapshot_every.ends(iteration); }
   /// By the period, or because it is the last iteration.
   bool snapshots_after(std::uint64_t iteration) const {
     return snapshot_is_due(iteration) || (final_snapshot && iteration == last);
   }
   /// Whether its samples, loss and weights are hashed, for verify.jsonl.
-  bool hashes(std::uint64_t iteration) const { return hash_every > 0 && iteration % hash_every == 0; }
+  bool hashes(std::uint64_t iteration) const { return hash_every.ends(iteration); }
   /// All of this but the hyper-parameters.
   Plan plan(std::uint64_t iteration) const {
     return {.iteration = iteration,

@@ -17,6 +17,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/registry.h"
+#include "stages/system/signals.h"
 
 namespace flowtrain {
 namespace {
@@ -153,7 +154,9 @@ class SamplerRunner {
 
 int run_sampler_process() {
   // The program that started this process decides when it ends, not who signals all processes of a job.
-  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(each, SIG_IGN);
+  // Its own processor time is its own matter: it is started again.
+  for (auto& rule : signal_rules)
+    if (rule.signal != SIGXCPU) ::signal(rule.signal, SIG_IGN);
   std::thread([] {
     pollfd lifeline{lifeline_descriptor, 0, 0};
     while (::poll(&lifeline, 1, -1) <= 0) {

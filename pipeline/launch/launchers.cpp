@@ -41,13 +41,22 @@ RankInfo checked(RankInfo place) {
 // A port of a job's own, the same on all of its ranks, so that jobs that share a machine seldom meet.
 int job_port(std::uint64_t job) { return 10'000 + static_cast<int>(job % 10'000); }
 
+// Each pod of Kubernetes is a machine of its own, also where the first one calls itself localhost.
+bool meets_on_this_machine(const Variables& variables) {
+  const std::string host = variables.find("MASTER_ADDR").value_or("");
+  return (host == "localhost" || host == "::1" || host.starts_with("127.")) &&
+         !variables.has("KUBERNETES_SERVICE_HOST");
+}
+
 RankInfo torchrun_place(const Environment& environment, const std::string& url) {
   const auto variables = torchrun_variables(environment);
-  RankInfo place{.rank = variables.number({"RANK"}),
-                 .world = variables.number({"WORLD_SIZE"}, 1),
-                 .local_rank = variables.number({"LOCAL_RANK"})};
-  // Scripts that imitate torchrun leave these two out; then they are on one machine.
-  place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, place.world);
+  RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
+  // Scripts that imitate torchrun leave out the size of the node; then they are on one machine. Those of clusters leave
+  // out both; then each rank has a node, unless all meet on this one.
+  const bool has_local_rank = variables.has("LOCAL_RANK") || variables.has("TORCHELASTIC_RUN_ID");
+  const bool one_node = has_local_rank || meets_on_this_machine(variables);
+  place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, one_node ? place.world : 1);
+  place.local_rank = has_local_rank ? variables.number({"LOCAL_RANK"}) : place.rank % std::max(1, place.local_world);
   place.node = variables.number_or({"GROUP_RANK"}, place.rank / std::max(1, place.local_world));
   place.url = url.empty() ? master_url(environment) : url;
   const bool agent = variables.find("TORCHELASTIC_USE_AGENT_STORE") == "True";
@@ -96,11 +105,21 @@ RankInfo slurm_place(const Environment& environment, const std::string& url) {
   return place;
 }
 
+// Open MPI's, MVAPICH's, and those of MPICH and Intel MPI. srun has PMI_RANK, too, but no MPI_LOCALRANKID.
+constexpr std::initializer_list<const char*> mpi_rank = {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK"};
+constexpr std::initializer_list<const char*> mpi_size = {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"};
+
+bool is_under_mpi(const Variables& variables) {
+  return variables.has("OMPI_COMM_WORLD_RANK") || variables.has("MV2_COMM_WORLD_RANK") ||
+         (variables.has("PMI_RANK") && variables.has("MPI_LOCALRANKID"));
+}
+
 std::string mpi_url(const Environment& environment, const RankInfo& place) {
   const auto variables = mpi_variables(environment);
   const bool has_master = variables.has("MASTER_ADDR") || variables.has("MASTER_PORT");
   if (has_master || place.local_world < place.world) return master_url(environment);
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in every rank, unlike std::hash on paper
+  if (!variables.has("OMPI_COMM_WORLD_RANK")) return master_url(environment);
   for (unsigned char c : variables.text({"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}))
     hash = (hash ^ c) * 1099511628211u;
   return tcp_url("127.0.0.1", job_port(hash));
@@ -108,10 +127,12 @@ std::string mpi_url(const Environment& environment, const RankInfo& place) {
 
 RankInfo mpi_place(const Environment& environment, const std::string& url) {
   const auto variables = mpi_variables(environment);
-  RankInfo place{.rank = variables.number({"OMPI_COMM_WORLD_RANK"}),
-                 .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1),
-                 .local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK"}),
-                 .local_world = variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1)};
+  RankInfo place{
+      .rank = variables.number(mpi_rank),
+      .world = variables.number(mpi_size, 1),
+      .local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}),
+      .local_world =
+          variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1)};
   place.node = place.rank / place.local_world;
   place.url = url.empty() ? mpi_url(environment, place) : url;
   return place;
@@ -167,10 +188,77 @@ std::optional<Launcher> detect_launcher(const Environment& environment, bool eve
   if (all || torchrun.has("TORCHELASTIC_RUN_ID")) return Launcher::torchrun;
   // Before Slurm, as mpirun inherits the variables of the srun that it starts its daemons with.
   const auto mpi = mpi_variables(environment);
-  if (mpi.has("OMPI_COMM_WORLD_RANK") && (even_one || mpi.number({"OMPI_COMM_WORLD_SIZE"}) > 1)) return Launcher::mpi;
+  if (is_under_mpi(mpi) && (even_one || mpi.number(mpi_size) > 1)) return Launcher::mpi;
   const auto slurm = slurm_variables(environment);
   if (!slurm.has("SLURM_PROCID") || in_batch_script(slurm)) return std::nullopt;
   return even_one || slurm_tasks(slurm) > 1 ? std::optional(Launcher::slurm) : std::nullopt;
+}
+
+namespace {
+
+Variables cluster_variables(const Environment& environment) {
+  return {environment, "a job of several nodes", "Set it on every node, or give --launcher none to ignore the others."};
+}
+
+int processes_per_node(const Variables& variables, int nodes, int gpus) {
+  const std::string text = variables.find("PET_NPROC_PER_NODE").value_or("1");
+  if (text != "auto" && text != "gpu" && text != "cpu") return variables.number_or({"PET_NPROC_PER_NODE"}, 1);
+  return variables.has("WORLD_SIZE") ? std::max(1, variables.number({"WORLD_SIZE"}) / nodes) : std::max(1, gpus);
+}
+
+std::string node_url(const Variables& variables) {
+  if (const auto endpoint = variables.find("PET_RDZV_ENDPOINT"); endpoint && !variables.has("PET_MASTER_ADDR"))
+    return "tcp://" + *endpoint;
+  return tcp_url(variables.text({"PET_MASTER_ADDR", "MASTER_ADDR"}),
+                 variables.number({"PET_MASTER_PORT", "MASTER_PORT"}, 1, 65'535));
+}
+
+// By the variables that torchrun takes for its options.
+std::optional<SpawnPlan> node_plan(const LaunchOptions& options, const Variables& variables, int gpus) {
+  const auto nodes_text = variables.find("PET_NNODES");
+  if (!nodes_text) return std::nullopt;
+  if (nodes_text->find(':') != nodes_text->npos)
+    throw UserError(ExitCode::distributed,
+                    concat("PET_NNODES is ", *nodes_text, ": only torchrun starts a job whose number of nodes varies"),
+                    "Start it with torchrun --no-python flowtrain …, or give --launcher none to ignore it.");
+  const int nodes = variables.number({"PET_NNODES"}, 1, 1'000'000);
+  SpawnPlan plan{.processes = processes_per_node(variables, nodes, gpus), .max_restarts = options.max_restarts};
+  plan.world = nodes * plan.processes;
+  if (const int world = variables.number_or({"WORLD_SIZE"}, plan.world); world != plan.world)
+    throw UserError(ExitCode::distributed,
+                    concat("WORLD_SIZE is ", world, ", but PET_NNODES = ", nodes, " with ", plan.processes,
+                           " processes each (PET_NPROC_PER_NODE) make ", plan.world),
+                    "Correct one of them, or give --launcher none to ignore all.");
+  // A rank of torch's env:// needs nobody to start it.
+  if (plan.world == 1 || (plan.processes == 1 && variables.has("RANK"))) return std::nullopt;
+  plan.node = nodes > 1 ? variables.number({"PET_NODE_RANK", "RANK"}, 0, nodes - 1) : 0;
+  plan.first_rank = plan.node * plan.processes;
+  if (nodes > 1) plan.url = options.dist_url.empty() ? node_url(variables) : options.dist_url;
+  return plan;
+}
+
+}  // namespace
+
+std::optional<Launch> cluster_place(const LaunchOptions& options, const Environment& environment, int gpus) {
+  const auto variables = cluster_variables(environment);
+  if (in_batch_script(slurm_variables(environment))) return std::nullopt;  // it sets them for the tasks to come
+  if (auto plan = node_plan(options, variables, gpus)) return *plan;
+  std::vector<std::string> there, missing;
+  for (auto name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    const bool needed = options.dist_url.empty() || !std::string_view(name).starts_with("MASTER");
+    if (variables.has(name))
+      there.push_back(name);
+    else if (needed)
+      missing.push_back(name);
+  }
+  if (!variables.has("RANK") && !variables.has("WORLD_SIZE")) return std::nullopt;
+  if (variables.has("RANK") && variables.number_or({"WORLD_SIZE"}, 2) == 1 && !options.distributed) return std::nullopt;
+  if (!missing.empty())
+    throw UserError(ExitCode::distributed,
+                    concat("the environment has ", join(there), ", but not ", join(missing),
+                           ": together they make one job of several processes"),
+                    "Set all of them on every node, or give --launcher none to ignore them.");
+  return place_under(Launcher::torchrun, environment, options.dist_url == "env://" ? "" : options.dist_url);
 }
 
 RankInfo place_under(Launcher launcher, const Environment& environment, const std::string& url) {

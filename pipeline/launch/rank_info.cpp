@@ -98,6 +98,9 @@ Launch find_place(const LaunchOptions& options, const Environment& environment, 
   if (auto place = spawned_place(environment)) return *place;
   if (auto launcher = choose_launcher(options, environment))
     return place_under(*launcher, environment, given_url(options.dist_url, environment));
+  const bool flags_decide = options.distributed && options.world_size >= 0;
+  if (options.launcher == "auto" && !flags_decide)
+    if (auto place = cluster_place(options, environment, gpus)) return *place;
   if (options.distributed) return spawn_plan(options, environment, gpus);
   refuse_without_distributed(options);
   return SingleProcess{};

@@ -53,9 +53,10 @@ struct SpawnPlan {
 using Launch = std::variant<SingleProcess, RankInfo, SpawnPlan>;
 
 /// Where this process stands. `gpus`: of this machine, what --nproc defaults to. In this order: a rank that our own
-/// launcher started; the launcher named by --launcher, or with `auto` torchrun, then Open MPI, then Slurm;
-/// --distributed. torchrun always counts. Open MPI and Slurm count where they started more than one process, or where
-/// --distributed comes without --world-size; `none` and `spawn` ignore all three. Under a launcher its environment
+/// launcher started; the launcher named by --launcher, or with `auto` torchrun, then MPI, then Slurm, then,
+/// without --world-size, what Kubernetes' operators set (cluster_place); --distributed. torchrun always counts. MPI and
+/// Slurm count where they started more than one process, or where --distributed comes without --world-size; `none` and
+/// `spawn` ignore all of them. Under a launcher its environment
 /// decides, and of the flags only --dist-url counts. Without --rank and --dist-url the ranks of all nodes start on this
 /// machine and share its GPUs.
 /// Throws UserError: usage for flags, distributed for the environment.

@@ -9,18 +9,20 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 
 #include "sampling/core/error.h"
+#include "stages/system/signals.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 constexpr unsigned char sent_by_terminal = 0x80;  // above all signal numbers
 
 std::atomic<bool> installed = false;
-std::array<struct sigaction, signals.size()> old_actions;
+std::array<struct sigaction, std::size(signal_rules)> old_actions;
+struct sigaction old_child_action {};
 std::array<int, 2> pipe_ends = {-1, -1};
 
 // Calls only what signal-safety(7) allows. A full pipe loses a signal of which there are thousands already.
@@ -41,14 +43,16 @@ SignalPipe::SignalPipe() {
     throw UserError(ExitCode::distributed, "cannot make a pipe: " + std::generic_category().message(error),
                     "Raise the limit on open files (ulimit -n).");
   }
-  for (std::size_t i = 0; i < signals.size(); ++i) {
-    ::sigaction(signals[i], nullptr, &old_actions[i]);
-    if (signals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN) continue;  // nohup(1)
-    struct sigaction action {};
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
-    ::sigaction(signals[i], &action, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
+  for (std::size_t i = 0; i < old_actions.size(); ++i) {
+    const SignalRule& rule = signal_rules[i];
+    ::sigaction(rule.signal, nullptr, &old_actions[i]);
+    if (rule.action != OnSignal::ignore && old_actions[i].sa_handler != SIG_IGN)
+      ::sigaction(rule.signal, &action, nullptr);
   }
+  ::sigaction(SIGCHLD, &action, &old_child_action);
 }
 
 SignalPipe::~SignalPipe() {
@@ -78,7 +82,8 @@ void SignalPipe::wait(std::optional<std::chrono::steady_clock::time_point> deadl
 }
 
 void SignalPipe::restore_handlers() {
-  for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &old_actions[i], nullptr);
+  for (std::size_t i = 0; i < old_actions.size(); ++i) ::sigaction(signal_rules[i].signal, &old_actions[i], nullptr);
+  ::sigaction(SIGCHLD, &old_child_action, nullptr);
 }
 
 }  // namespace flowtrain

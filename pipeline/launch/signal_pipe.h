@@ -6,7 +6,8 @@
 
 namespace flowtrain {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP (unless it was ignored), SIGUSR1, SIGUSR2 and SIGCHLD are only remembered.
+/// While it lives, signals that ask for an end or a snapshot (signal_rules), unless they were ignored, and SIGCHLD are
+/// only remembered.
 /// Handlers and not a signalfd, since that takes a signal only if every thread of the process has it blocked. One
 /// object at a time; more are a bug (InternalError).
 class SignalPipe {

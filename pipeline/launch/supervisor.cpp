@@ -13,6 +13,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "stages/system/signals.h"
 
 namespace flowtrain {
 namespace {
@@ -28,7 +29,7 @@ struct End {
   int code = 0;    ///< exit code
   int signal = 0;  ///< what killed it; 0: it ended by itself
 
-  bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
+  bool by_request() const { return asks_to_end(signal); }
   bool is_hearsay() const { return signal == 0 && code == peer_lost; }
   /// The exit codes of the program's own (sampling/core/error.h): the rank has shown its error itself.
   bool has_said_why() const {

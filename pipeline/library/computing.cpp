@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include "pipeline/commands/computing/api.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -11,7 +13,15 @@ namespace flowtrain::commands {
 
 namespace {
 
+// LibTorch's OpenMP reads the environment when it is loaded. By default, its threads wait for one another in long
+// loops, which take the cores from the loader, and from other processes; where a container has a quota, they use that
+// up. A thousand looks are some microseconds, the time between two parts of a step.
+void shorten_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
+}
+
 const ComputingParts& open_library() {
+  shorten_spinning();
   const auto path = find_part(computing_library);
   if (path.empty())
     throw UserError(ExitCode::usage, concat(computing_library, " is neither beside the program nor in ../lib"),

@@ -1,18 +1,58 @@
 #include "pipeline/library/process.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
 #include <string>
+#include <utility>
 
 #include "pipeline/commands/computing/api.h"
 #include "pipeline/config/plugins.h"
+#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "stages/system/file_limit.h"
 
 namespace flowtrain {
+namespace {
+
+// Neither this user's, nor the system's.
+bool is_anothers(const std::filesystem::path& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;
+}
+
+// A plugin is code: a damaged snapshot does not get so far, and code of another user is named before it runs.
+void guard_plugins(const std::filesystem::path& config, const std::filesystem::path& plugin) {
+  static Mutex& mutex = *new Mutex;
+  static auto& known = *new std::set<std::pair<std::filesystem::path, std::filesystem::path>>;
+  const MutexLock lock(mutex);
+  if (known.contains({config, plugin})) return;
+  std::error_code error;
+  if (const auto folder = folder_of(config); std::filesystem::exists(folder / manifest_name, error))
+    if (const auto problems = verify_snapshot(folder); !problems.empty())
+      throw UserError(
+          ExitCode::snapshot,
+          concat(folder.string(), ": ", problems.front(), "; its plugin ", plugin.string(), " is not opened"),
+          "use another snapshot: --iter N");
+  if (is_anothers(config) || is_anothers(plugin))
+    log_warn(concat("opening the plugin ", plugin.string(), ", which ", config.string(),
+                    " names: it is code, and one of these files is another user's"));
+  known.insert({config, plugin});
+}
+
+}  // namespace
 
 void prepare_process() {
   raise_file_limit();
   if (!warning_sink) set_warning_sink([](const std::string& text) { log_warn(text); });
+  set_plugin_guard(guard_plugins);
   set_torch_loader([] { commands::computing_parts(); });
 }
 

@@ -3,8 +3,8 @@
 
 namespace flowtrain {
 
-/// Raises the limit of open files, sends warnings to the log unless they go elsewhere already, and lets plugins that
-/// compute open LibTorch.
+/// Raises the limit of open files, sends warnings to the log unless they go elsewhere already, lets plugins that
+/// compute open LibTorch, and opens plugins that a snapshot's configuration names only where the snapshot is whole.
 void prepare_process();
 
 }  // namespace flowtrain

@@ -26,6 +26,7 @@ std::shared_ptr<std::byte> BatchMemory::hold(std::byte* block) {
 }
 
 void BatchMemory::give_back(std::byte* block) noexcept {
+  if (getpid() != made_in_) return;  // in a forked process a lock may be held by a thread that does not exist there
   if (!reuse_) return device_->free_host(block);
   const MutexLock lock(mutex_);
   if (free_.size() == free_.capacity()) return device_->free_host(block);  // a slab's own, beyond those made here

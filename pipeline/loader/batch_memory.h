@@ -1,6 +1,8 @@
 #pragma once
 // The memory of batches that have left the loader: each comes back once nobody holds it, and is used again.
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -33,6 +35,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   const std::shared_ptr<Device> device_;
   const std::size_t bytes_;
   const bool reuse_;
+  const pid_t made_in_ = getpid();
   mutable Mutex mutex_;
   std::vector<std::byte*> free_ FT_GUARDED_BY(mutex_);
   std::size_t made_ FT_GUARDED_BY(mutex_) = 0;

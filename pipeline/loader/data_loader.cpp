@@ -22,7 +22,7 @@ DataParts open_parts(const Config& config, const DataLoaderOptions& options, std
                                  /*needs_targets=*/options.training);
   check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
-  if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
+  parts.sampler = with_finished_images(std::move(parts.sampler), options.floats);
   return parts;
 }
 
@@ -44,13 +44,28 @@ std::shared_ptr<Scheduler> common_scheduler() {
 
 }  // namespace
 
-struct DataLoader::Impl {
-  Impl(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset)
+/// The data and the memory of batches, which all streams of them share.
+struct DataLoader::Opened {
+  Opened(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset)
       : data(open_parts(config, options, std::move(dataset))),
+        classes(data.dataset->classes()),
         layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
-        bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
         scheduler(common_scheduler()) {}
+  Opened(const Opened&) = delete;
+
+  DataParts data;
+  const std::vector<std::string> classes;
+  const SlabLayout layout;
+  std::shared_ptr<BatchMemory> memory;
+  std::shared_ptr<Scheduler> scheduler;
+};
+
+/// One stream.
+struct DataLoader::Impl {
+  Impl(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> from)
+      : opened(std::move(from)),
+        bad(make_bad_sample_log(config, options.training, *opened->data.dataset, nullptr, options.slice.rank == 0)) {}
   Impl(const Impl&) = delete;
 
   Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
@@ -62,11 +77,11 @@ struct DataLoader::Impl {
     loader.swap(next);
   }
 
-  DataParts data;
-  const SlabLayout layout;
-  std::shared_ptr<BatchMemory> memory;
+  const std::shared_ptr<const Opened> opened;
+  const DataParts& data = opened->data;
+  const SlabLayout& layout = opened->layout;
+  BatchMemory& memory = *opened->memory;
   BadSamples bad;
-  std::shared_ptr<Scheduler> scheduler;
   mutable Mutex mutex = {};
   std::unique_ptr<Loader> loader = {};  // changed by replace()
   std::uint64_t left = 0;               // batches of the epoch that were not asked for yet
@@ -76,8 +91,14 @@ struct DataLoader::Impl {
 DataLoader::DataLoader(Config config, DataLoaderOptions options, std::unique_ptr<Dataset> dataset)
     : config_(std::move(config)),
       options_(options),
-      impl_(std::make_unique<Impl>(config_, options_, std::move(dataset))) {
-  classes_ = impl_->data.dataset->classes();
+      impl_(std::make_unique<Impl>(config_, options_,
+                                   std::make_shared<const Opened>(config_, options_, std::move(dataset)))) {}
+
+DataLoader::DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened)
+    : config_(config), options_(options), impl_(std::make_unique<Impl>(config_, options_, std::move(opened))) {}
+
+std::unique_ptr<DataLoader> DataLoader::another() const {
+  return std::unique_ptr<DataLoader>(new DataLoader(config_, options_, impl_->opened));
 }
 
 DataLoader::~DataLoader() = default;
@@ -88,6 +109,7 @@ std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
 std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
 const SlabLayout& DataLoader::layout() const { return impl_->layout; }
+const std::vector<std::string>& DataLoader::classes() const { return impl_->opened->classes; }
 std::string DataLoader::describe(std::uint64_t id) const {
   const std::uint64_t records = impl_->data.dataset->size();
   if (id >= records) throw std::out_of_range(concat("no sample ", id, ": there are ", records));
@@ -97,7 +119,7 @@ std::int64_t DataLoader::label(std::uint64_t id) const { return impl_->data.data
 StoredForm DataLoader::stored_form() const { return flowtrain::stored_form(*impl_->data.dataset); }
 std::shared_ptr<const BoxAnnotations> DataLoader::annotations() const { return impl_->data.dataset->annotations(); }
 bool DataLoader::resident() const { return impl_->data.dataset->resident(); }
-std::size_t DataLoader::memory_blocks() const { return impl_->memory->made(); }
+std::size_t DataLoader::memory_blocks() const { return impl_->memory.made(); }
 LoaderTimes DataLoader::times() const {
   const MutexLock lock(impl_->mutex);
   return impl_->loader ? impl_->loader->times() : LoaderTimes{};
@@ -152,7 +174,7 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   batch->ids.reserve(batch->rows);
   for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
   batch->layout = &impl_->layout;
-  batch->memory = impl_->memory->hold(slab.exchange_memory(impl_->memory->take()));
+  batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
   loader.release(ticket);
   // What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
   position_.samples = --impl_->left == 0 ? samples() : position_.samples + impl_->data.batch;

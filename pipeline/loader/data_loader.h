@@ -28,7 +28,7 @@ struct StreamPosition {
 struct DataLoaderOptions {
   bool training = true;   ///< [data.train], in its order and augmented; false: [data.val], in stored order
   bool drop_last = true;  ///< leaves out the rest of an epoch that fills no batch; false: the last batch is shorter
-  bool floats = true;     ///< images as (channels, height, width) f32, normalised; false: (height, width, channels) u8
+  bool floats = true;     ///< u8 images as (channels, height, width) f32, normalised; false: as they are
   Slice slice = {};       ///< of each batch, that this process takes
   /// Host memory of batches: a block for each slab, and for each batch that is handed out, which goes back to it once
   /// nobody holds it. Null: plain memory, which is used again.
@@ -57,6 +57,9 @@ class DataLoader {
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
 
+  /// A second stream of the same opened data, with a position and threads of its own. Any thread may call this.
+  std::unique_ptr<DataLoader> another() const;
+
   /// Of an epoch, on every rank.
   std::uint64_t batches() const;
   /// Of the epoch in which position() is, after it.
@@ -69,7 +72,7 @@ class DataLoader {
   const std::vector<Field>& fields() const;
   /// Where they lie in a batch's memory.
   const SlabLayout& layout() const;
-  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<std::string>& classes() const;
   const Config& config() const { return config_; }
   /// What a record is in messages: a file's path, say. Throws std::out_of_range.
   std::string describe(std::uint64_t id) const;
@@ -110,13 +113,14 @@ class DataLoader {
   void close();
 
  private:
+  struct Opened;
   struct Impl;
+  DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened);
   std::uint64_t left_after(std::uint64_t samples) const;
   void restart();
 
   const Config config_;
   const DataLoaderOptions options_;
-  std::vector<std::string> classes_;
   StreamPosition position_;
   bool fresh_ = true;  // the next begin_epoch() goes on from position_
   std::unique_ptr<Impl> impl_;

@@ -1,13 +1,13 @@
 #include "pipeline/loader/sample_stream.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "pipeline/config/periods.h"
 #include "pipeline/loader/stream_rules.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/sources.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/random.h"
 #include "sampling/core/text.h"
 
@@ -32,7 +32,7 @@ class NumberedRecords final : public Dataset {
 std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOptions& options,
                                       std::optional<std::uint64_t> records) {
   if (records) return std::make_unique<NumberedRecords>(*records);
-  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, options.slice.rank == 0);
+  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, /*is_leader=*/false);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std:
     order_ = make_training_order(config_, *dataset_, batch_, seed_of(config_)).order;
     const Settings& loader = config_.table("loader");
     const auto workers = number(loader, "workers");
-    workers_ = workers ? static_cast<unsigned>(*workers) : std::max(1u, std::thread::hardware_concurrency());
+    workers_ = workers ? static_cast<unsigned>(*workers) : usable_cores();
     prefetch_ = static_cast<std::uint32_t>(loader.integer("prefetch"));
   } else {
     order_ = make_validation_order(config_, *dataset_);

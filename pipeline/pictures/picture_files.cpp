@@ -36,13 +36,17 @@ class SetFiles {
   explicit SetFiles(const ShownSamples& shown) : shown_(shown) {}
 
   std::vector<NamedBytes> make(std::uint64_t iteration) {
-    ordered_json samples = ordered_json::array(), worst = samples;
-    for (auto& sample : shown_.samples) samples.push_back(add(sample, "", samples.size()));
-    for (auto& sample : shown_.worst) worst.push_back(add(sample, "worst-", worst.size()));
-    const std::string text =
-        concat("{\"iter\": ", iteration, ", \"set\": ", to_text(shown_.set.empty() ? "val" : shown_.set),
-               ", \"kind\": ", to_text(shown_.kind), ",\n\"samples\": ", line_by_line(samples),
-               ",\n\"worst\": ", line_by_line(worst), "}\n");
+    std::string text = concat("{\"iter\": ", iteration, ", \"set\": ", to_text(shown_.set.empty() ? "val" : shown_.set),
+                              ", \"kind\": ", to_text(shown_.kind));
+    const auto add_list = [&](const std::string& name, const std::vector<SampleResult>& list) {
+      ordered_json entries = ordered_json::array();
+      for (auto& sample : list) entries.push_back(add(sample, name == "samples" ? "" : name + "-", entries.size()));
+      text += concat(",\n", to_text(name), ": ", line_by_line(entries));
+    };
+    add_list("samples", shown_.samples);
+    add_list("worst", shown_.worst);
+    for (auto& [name, list] : shown_.worst_by) add_list("worst-" + name, list);
+    text += "}\n";
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     files_.emplace_back("pictures.json", std::vector<std::byte>(bytes, bytes + text.size()));
     return std::move(files_);

@@ -64,12 +64,11 @@ void write_pictures(const fs::path& folder, std::uint64_t iteration, std::span<c
   }
 }
 
-void prune_pictures(const fs::path& folder, std::size_t keep_last, std::uint64_t keep_every,
+void prune_pictures(const fs::path& folder, std::size_t keep_last, const Every& keep_every,
                     std::span<const std::uint64_t> best) {
   std::size_t newer = 0;
   for (auto& [iteration, path] : pictures_in(folder)) {
-    const bool stays = newer++ < keep_last || std::ranges::count(best, iteration) > 0 ||
-                       (keep_every > 0 && iteration % keep_every == 0);
+    const bool stays = newer++ < keep_last || std::ranges::count(best, iteration) > 0 || keep_every.ends(iteration);
     if (!stays) trash(path);
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/validation/samples.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -17,9 +18,9 @@ namespace flowtrain {
 void write_pictures(const std::filesystem::path& folder, std::uint64_t iteration,
                     std::span<const ShownSamples> samples);
 
-/// Removes those older than the `keep_last` newest, but for iterations among `best` and those that `keep_every` divides
-/// (0: none): what prune() does with snapshots. Throws UserError(snapshot) where they cannot be removed.
-void prune_pictures(const std::filesystem::path& folder, std::size_t keep_last, std::uint64_t keep_every,
+/// Removes those older than the `keep_last` newest, but for iterations among `best` and those that are due by
+/// `keep_every`: what prune() does with snapshots. Throws UserError(snapshot) where they cannot be removed.
+void prune_pictures(const std::filesystem::path& folder, std::size_t keep_last, const Every& keep_every,
                     std::span<const std::uint64_t> best);
 
 /// For a run that goes on after `iteration`: removes those of later iterations, and what a kill left half written. A

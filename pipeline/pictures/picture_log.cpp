@@ -6,6 +6,7 @@
 #include "pipeline/pictures/picture_folder.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -32,6 +33,7 @@ void PictureLog::loop() {
 void PictureLog::write(const ValidationEvent& event) try {
   write_pictures(policy_.folder, event.iteration, *event.samples);
   prune_pictures(policy_.folder, policy_.keep_last, policy_.keep_every, event.best);
+} catch (const FolderLost&) {            // the trainer ends the run
 } catch (const std::exception& error) {  // no memory, say
   if (!std::exchange(warned_, true))
     log_warn(concat("no pictures of the validation of iteration ", event.iteration, ": ", error.what(),

@@ -11,6 +11,7 @@
 
 #include "pipeline/train/logger.h"
 #include "stages/bounded_queue.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -18,7 +19,7 @@ namespace flowtrain {
 struct PicturePolicy {
   std::filesystem::path folder = {};  ///< runs/x/pictures; empty: nothing is written
   std::size_t keep_last = 3;          ///< newest validations whose pictures stay; at least 1
-  std::uint64_t keep_every = 0;       ///< iterations that this divides stay for good; 0: none
+  Every keep_every = {};              ///< iterations that are due by this stay for good
 };
 
 /// Writes pictures, then removes old ones by the policy. What cannot be written is one warning, and the run goes on.

@@ -12,6 +12,7 @@
 #include "pipeline/plugin_kit/child_run.h"
 #include "pipeline/plugin_kit/trial_data.h"
 #include "sampling/core/registry.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/temporary_folder.h"
 #include "sampling/core/text.h"
 
@@ -128,7 +129,7 @@ class CheckRun {
       const Check& check = checks[i];
       const Verdict verdict = run_in_children({subject, check.name}, check.runs, options_.timeout_s);
       if (!verdict.refusal.empty()) {
-        std::printf("  -     %-10s %s\n", check.name, verdict.refusal.c_str());
+        std::printf("  -     %-10s %s\n", check.name, without_secrets(verdict.refusal).c_str());
         return {check.name, verdict.refusal};
       }
       tell(check.name, check.what, verdict);
@@ -156,7 +157,7 @@ class CheckRun {
     } else {
       ++failures_;
       if (std::ranges::find(failed_, name) == failed_.end()) failed_.emplace_back(name);
-      std::printf("  FAIL  %-10s %s\n", name, verdict.failure.what.c_str());
+      std::printf("  FAIL  %-10s %s\n", name, without_secrets(verdict.failure.what).c_str());
       if (!verdict.failure.hint.empty()) std::printf("%18s %s\n", "hint:", verdict.failure.hint.c_str());
     }
     std::fflush(stdout);

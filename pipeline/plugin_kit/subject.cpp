@@ -68,7 +68,7 @@ std::unique_ptr<Sampler> Subject::make_sampler(bool training) const {
     return make_named(samplers(), settings, input);
   } catch (const UserError&) {
     const Key* key = is_trial_data_ ? find_key(settings.keys(), "size") : nullptr;
-    if (!key || key->kind != Kind::integer || settings.given("size")) throw;
+    if (!key || !std::holds_alternative<std::int64_t>(key->fallback) || settings.given("size")) throw;
     return make_named(samplers(), config_->with("sampler", "size", size).table("sampler"), input);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "pipeline/postmortem/diagnosis.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -155,12 +156,14 @@ Json json_of(const FlightLog& log, FlightTime end, double seconds_s) {
 
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s) {
   std::string text = diagnose(logs).sentence + "\n\n" + ranks_table(logs);
+  const auto ended = [](const FlightLog& log) { return log.state == FlightLog::State::ended; };
+  if (std::ranges::all_of(logs, ended)) return text;  // nobody looks for a place where nothing went wrong
   for (const auto& part : {threads_table(logs), queues_table(logs), places_table(logs, seconds_s)})
     if (!part.empty()) text += "\n" + part;
   for (auto& log : logs)
     if (log.threads_without_place > 0)
       text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads found no room in the record\n");
-  return text;
+  return without_secrets(text);
 }
 
 std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s) {
@@ -170,6 +173,7 @@ std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s
   if (found.rank) json["rank"] = *found.rank;
   json["ranks"] = Json::array();
   for (auto& log : logs) json["ranks"].push_back(json_of(log, newest(logs), seconds_s));
+  mask_secrets(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

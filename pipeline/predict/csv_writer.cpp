@@ -1,6 +1,7 @@
 #include "pipeline/predict/prediction_writer.h"
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/csv.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -9,7 +10,7 @@ namespace {
 
 std::string cell(const std::string& text) {
   std::string quoted;
-  append_csv_cell(quoted, text);
+  append_csv_cell(quoted, without_secrets(text));
   return quoted;
 }
 

@@ -22,10 +22,10 @@ FolderWatch::Versions FolderWatch::list() const {
   Versions versions;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!is_picture(files.name(i))) continue;
-    const std::string path = files.describe(i);
+    const std::string path = files.path(i);
     try {
       const auto file = Descriptor::file(path.c_str());
-      versions[path] = {file.size_bytes(), file.modified_ns()};
+      versions[path] = {file.size_bytes(), file.changed_ns()};
     } catch (const std::system_error&) {
       // It is gone already, or is no file that can be read.
     }

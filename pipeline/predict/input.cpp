@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/io/files.h"
@@ -22,8 +23,6 @@ Input without_bytes(const std::string& name, const std::string& problem) { retur
 
 std::string no_pictures() { return concat("there are no pictures in it (", picture_endings, ")"); }
 
-bool is_hidden_entry(std::string_view name) { return name.starts_with('.') || name.find("/.") != name.npos; }
-
 /// An address has its ending before the query.
 bool is_archive(const std::string& word) {
   return ending_of(is_remote(word) ? word.substr(0, word.find_first_of("?#")) : word) == "tar";
@@ -33,7 +32,7 @@ std::vector<Input> find_in_folder(const std::string& word) try {
   const Files files(word);
   std::vector<Input> inputs;
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (is_picture(files.name(i))) inputs.push_back({.name = files.describe(i)});
+    if (is_picture(files.name(i))) inputs.push_back({.name = files.path(i)});
   if (inputs.empty()) inputs.push_back(without_bytes(word, no_pictures()));
   return inputs;
 } catch (const UserError& error) {
@@ -71,8 +70,8 @@ std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
     else
       archive = std::make_shared<const Descriptor>(Descriptor::file(word.c_str()));
     scan_tar(ScanWindow(*archive), word, [&](const TarEntry& entry) {
-      if (!is_hidden_entry(entry.name) && is_picture(entry.name))
-        inputs.push_back({.name = concat(word, ":", entry.name),
+      if (!is_hidden(entry.name) && is_picture(entry.name))
+        inputs.push_back({.name = concat(without_secrets(word), ":", entry.name),
                           .archive = archive,
                           .offset = entry.offset,
                           .size_bytes = entry.size_bytes});

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "pipeline/config/periods.h"
@@ -12,7 +11,10 @@
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/detection.h"
 #include "pipeline/validation/patient_detector.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
+#include "sampling/core/utf8.h"
+#include "sampling/samplers/keys.h"
 #include "stages/clock.h"
 
 namespace flowtrain {
@@ -33,7 +35,7 @@ Config without_metrics(const Config& config) {
 
 unsigned workers_of(const Config& config) {
   const auto workers = number(config.table("loader"), "workers");
-  return workers ? static_cast<unsigned>(*workers) : std::max(1u, std::thread::hardware_concurrency());
+  return workers ? static_cast<unsigned>(*workers) : usable_cores();
 }
 
 unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
@@ -96,9 +98,9 @@ void Predictor::run(const std::vector<Input>& inputs, const std::function<void(P
 
 Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const {
   const RowWork& work = slab.rows()[row];
-  if (work.replaced > 0) return {.name = input.name, .damage = damage_of(slab, work)};
+  if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  return {.name = input.name, .top = most_probable(own, limits_.top), .logits = own};
+  return {.name = as_utf8(input.name), .top = most_probable(own, limits_.top), .logits = own};
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
@@ -138,20 +140,22 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
   std::iota(ids.begin(), ids.end(), 1);
   PatientDetector detector(*detector_);
   auto since = Clock::now();
-  detect_in(dataset, ids, workers_, detector, [&](const DetectedImage& detected) {
-    Prediction prediction{.name = inputs[detected.image_result.record - 1].name, .damage = detected.damage};
-    if (prediction.damage.empty()) {
-      prediction.found = detected.image_result.found;
-      std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
-      std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
-      prediction.bgr = &detected.bgr;
-    }
-    take(prediction);
-    const auto now = Clock::now();
-    count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
-    since = now;
-    return true;
-  });
+  detect_in(dataset, decoding_of(config_.table("sampler")), ids, workers_, detector,
+            [&](const DetectedImage& detected) {
+              Prediction prediction{.name = as_utf8(inputs[detected.image_result.record - 1].name),
+                                    .damage = detected.damage};
+              if (prediction.damage.empty()) {
+                prediction.found = detected.image_result.found;
+                std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
+                std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
+                prediction.bgr = &detected.bgr;
+              }
+              take(prediction);
+              const auto now = Clock::now();
+              count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
+              since = now;
+              return true;
+            });
 }
 
 }  // namespace flowtrain

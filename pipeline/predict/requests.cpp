@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
+#include "sampling/io/text_lines.h"
 
 namespace flowtrain {
 
@@ -47,6 +48,7 @@ std::vector<std::string> LineReader::next(std::size_t most) {
     lines.push_back(text_.substr(begin, end - begin));
   text_.erase(0, begin);
   if (lines.empty() && !text_.empty()) lines.push_back(std::exchange(text_, {}));
+  for (auto& line : lines) line = clean_line(line, ++number_, "standard input");
   return lines;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // `flowtrain predict --jsonl` without inputs: a service for scripts, on standard input and output.
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,14 +17,15 @@ class LineReader {
  public:
   explicit LineReader(int descriptor) : descriptor_(descriptor) {}
   /// Waits for a line, and returns it with those that have arrived behind it, `most` at most; none at the end. The last
-  /// one may lack its newline. Throws UserError(data) where reading fails.
+  /// one may lack its newline. Lines are clean (see clean_line). Throws UserError(data) where reading fails.
   std::vector<std::string> next(std::size_t most);
 
  private:
   bool read(bool waits);
 
   const int descriptor_;
-  std::string text_;  // read, and not yet returned
+  std::string text_;          // read, and not yet returned
+  std::uint64_t number_ = 0;  // of the last line returned
   bool over_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include "pipeline/predict/prediction_writer.h"
 #include "pipeline/telemetry/format.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -33,7 +34,7 @@ class TableWriter final : public PredictionWriter {
   void write(const Prediction& prediction) override {
     if (!prediction.damage.empty()) return;
     const std::string cells = format_.detects ? counts(prediction) : probabilities(prediction);
-    out_.write(concat(padded(printable(prediction.name), name_width_), "  ", cells, "\n"));
+    out_.write(concat(padded(printable(without_secrets(prediction.name)), name_width_), "  ", cells, "\n"));
   }
 
  private:

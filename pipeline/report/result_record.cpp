@@ -5,14 +5,13 @@
 namespace flowtrain {
 
 std::string result_record(const RunResult& run) {
-  nlohmann::ordered_json record{
-      {"iteration", run.result.iteration},
-      {"epoch", static_cast<double>(run.result.iteration) / static_cast<double>(run.iterations_per_epoch)},
-      {"seconds", run.state.elapsed_s},
-      {"batch", run.batch},
-      {"ended", run.result.signal            ? "interrupted"
-                : run.result.stopped.empty() ? "done"
-                                             : "stopped"}};
+  nlohmann::ordered_json record{{"iteration", run.result.iteration},
+                                {"epoch", run.epoch.periods(run.result.iteration)},
+                                {"seconds", run.state.elapsed_s},
+                                {"batch", run.batch},
+                                {"ended", run.result.signal            ? "interrupted"
+                                          : run.result.stopped.empty() ? "done"
+                                                                       : "stopped"}};
   if (!run.result.stopped.empty()) record["why"] = run.result.stopped;
   if (!run.params_xxh64.empty()) record["params_xxh64"] = run.params_xxh64;
   if (run.weights_of != run.result.iteration) record["weights_of"] = run.weights_of;

@@ -14,7 +14,7 @@ struct RunResult {
   const TrainerResult& result;
   const RunState& state;
   const std::vector<BestRule>& rules;
-  std::uint64_t iterations_per_epoch;
+  Every epoch;
   std::string params_xxh64;  ///< empty where the run was interrupted
   std::uint64_t weights_of;  ///< the iteration whose weights these are
   std::uint32_t batch;       ///< samples, of all processes

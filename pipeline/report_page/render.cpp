@@ -7,6 +7,7 @@
 #include "pipeline/report_page/page_files.h"
 #include "pipeline/report_page/report_page.h"
 #include "pipeline/run_reader/stored_config.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -68,7 +69,7 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
   ordered_json differences = ordered_json::array();
   for (auto& [key, values] : differing_keys(documents)) {
     ordered_json texts = ordered_json::array();
-    for (auto& value : values) texts.push_back(value ? ordered_json(*value) : ordered_json());
+    for (auto& value : values) texts.push_back(value ? ordered_json(shown_value(key, *value)) : ordered_json());
     differences.push_back({{"key", key}, {"values", std::move(texts)}});
   }
   return data + differences.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";

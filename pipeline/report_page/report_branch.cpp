@@ -6,6 +6,7 @@
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/io/held_folder.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -66,6 +67,7 @@ void ReportBranch::loop() {
 
 void ReportBranch::write() noexcept try {
   write_file_atomically(run_.folder / "report.html", render_report({run_}, {.page_folder = run_.folder}));
+} catch (const FolderLost&) {  // the trainer ends the run
 } catch (const std::exception& error) {
   if (!std::exchange(warned_, true)) log_warn(concat("no report.html: ", error.what(), "; the run goes on"));
 }

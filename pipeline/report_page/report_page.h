@@ -11,6 +11,7 @@
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/graph/drawing.h"
 #include "pipeline/report_page/log_warnings.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -48,7 +49,7 @@ std::string render_report(const std::vector<ReportedRun>& runs, const ReportOpti
 
 /// What graph.json says beside the drawing.
 struct RunShape {
-  std::uint64_t iterations_per_epoch = 0;
+  Every epoch = {};
   std::uint64_t last_iteration = 0;                            ///< that the run goes to
   std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
   std::vector<RuledMetric> metrics = {};                       ///< of validations

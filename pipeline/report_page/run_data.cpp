@@ -14,6 +14,7 @@
 #include "pipeline/run_reader/run_status.h"
 #include "pipeline/run_reader/stored_config.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 #include "stages/system/wall_time.h"
 
@@ -150,8 +151,9 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
                     {"environment", environment_of(folder / "env.json")},
                     {"config", text_of_file(folder / "config.toml")},
                     {"files", files_of(folder)}};
-  if (const auto length = number_in<std::uint64_t>(graph, "iterations_per_epoch"))
-    data["iterations_per_epoch"] = *length;
+  if (graph.is_object() && graph.contains("iterations_per_epoch") && graph["iterations_per_epoch"].is_number())
+    data["iterations_per_epoch"] = graph["iterations_per_epoch"];
+  mask_secrets(data);
   return data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -164,13 +166,14 @@ std::string graph_json(const Drawing& drawing, const RunShape& shape) {
   const auto mode_of = [](const RuledMetric& metric) { return metric.lower_wins ? "min" : "max"; };
   for (auto& metric : shape.metrics) metrics[metric.name] = mode_of(metric);
   for (auto& [link, metric] : shape.best) best[link] = {{"metric", metric.name}, {"mode", mode_of(metric)}};
-  const ordered_json graph{{"iterations_per_epoch", shape.iterations_per_epoch},
-                           {"last_iteration", shape.last_iteration},
-                           {"batch", shape.batch},
-                           {"metrics", std::move(metrics)},
-                           {"best", std::move(best)},
-                           {"nodes", std::move(nodes)},
-                           {"edges", std::move(edges)}};
+  const bool whole = !shape.epoch.off() && shape.epoch.length % shape.epoch.parts == 0;
+  const ordered_json length =
+      whole ? ordered_json(shape.epoch.length / shape.epoch.parts) : ordered_json(shape.epoch.mean_length());
+  ordered_json graph{{"iterations_per_epoch", length}, {"last_iteration", shape.last_iteration},
+                     {"batch", shape.batch},           {"metrics", std::move(metrics)},
+                     {"best", std::move(best)},        {"nodes", std::move(nodes)},
+                     {"edges", std::move(edges)}};
+  mask_secrets(graph);
   return graph.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

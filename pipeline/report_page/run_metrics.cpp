@@ -101,7 +101,7 @@ void RunMetrics::add(std::string_view line) {
   if (kind->text == "val") return add_val(iteration);
   if (kind->text == "epoch") {
     const double epoch = number("epoch");
-    if (epoch >= 1) per_epoch = static_cast<std::uint64_t>(iteration / epoch);
+    if (epoch >= 1) per_epoch = iteration / epoch;
     return epochs.add(iteration, fields_.data(), field_count_);
   }
   constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped"};
@@ -115,7 +115,22 @@ void RunMetrics::add(std::string_view line) {
     events[kind->text].add(std::move(whole));
 }
 
+// The page smooths by itself, so that a line's means over the last iterations would only make it longer.
+void RunMetrics::drop_means() {
+  constexpr std::string_view end = "_avg";
+  const auto is_mean = [&](const LineField& field) {
+    const std::string_view name = field.name;
+    return name.ends_with(end) && std::isfinite(number(name.substr(0, name.size() - end.size())));
+  };
+  std::vector<bool> means;
+  for (std::size_t i = 0; i < field_count_; ++i) means.push_back(is_mean(fields_[i]));
+  field_count_ = 0;
+  for (std::size_t i = 0; i < means.size(); ++i)
+    if (!means[i]) std::swap(fields_[field_count_++], fields_[i]);
+}
+
 void RunMetrics::add_train(double iteration) {
+  drop_means();
   train.add(iteration, fields_.data(), field_count_);
   for (std::size_t i = 0; i < field_count_; ++i) {
     if (!fields_[i].is_text || fields_[i].name == "kind") continue;

@@ -34,12 +34,13 @@ class RunMetrics {
   std::map<std::string, Thinned> events;
   nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null where there is none
   std::uint64_t last_iteration = 0;     ///< the greatest of any line
-  std::uint64_t per_epoch = 0;          ///< iterations of an epoch; 0 before the first one is over
+  double per_epoch = 0;                 ///< iterations of an epoch; 0 before the first one is over
 
   /// Takes the next line. One that is no JSON object (the end of a file that is being written) is left out.
   void add(std::string_view line);
 
  private:
+  void drop_means();
   void add_train(double iteration);
   void add_val(double iteration);
   double number(std::string_view name) const;

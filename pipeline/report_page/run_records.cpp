@@ -10,6 +10,7 @@
 
 #include "pipeline/run_reader/appended_lines.h"
 #include "pipeline/run_reader/json_file.h"
+#include "sampling/core/csv.h"
 
 namespace flowtrain {
 
@@ -76,7 +77,7 @@ ordered_json confusion_of(const std::filesystem::path& file) {
   if (lines.size() < 2 || lines[0].size() != lines.size() || lines.size() > most_classes) return nullptr;
   ordered_json classes = ordered_json::array(), rows = classes;
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    classes.push_back(lines[0][i]);
+    classes.push_back(csv_text(lines[0][i]));
     if (lines[i].size() != lines.size()) return nullptr;
     ordered_json& row = rows.emplace_back(ordered_json::array());
     for (std::size_t j = 1; j < lines.size(); ++j) {

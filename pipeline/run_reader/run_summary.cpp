@@ -66,7 +66,8 @@ void RunWatcher::read_metrics() {
     if (appended.restarted) {
       train_line_.clear();
       extremes_.clear();
-      iteration_ = epoch_length_ = 0;
+      iteration_ = 0;
+      epochs_ = {};
       end_.reset();
     }
     if (appended.text.empty()) return;
@@ -92,15 +93,15 @@ void RunWatcher::read_line(std::string_view text) {
       if (value.is_number()) enter_value(extremes_, name, *iteration, value.get<double>());
   if (kind == "end") end_ = *iteration;
   if (const auto epoch = number_in<std::uint64_t>(line, "epoch"); kind == "epoch" && epoch && *epoch > 0)
-    epoch_length_ = *iteration / *epoch;
+    epochs_ = {*iteration, *epoch};
 }
 
 // The run states it. That of a run without graph.json follows from its configuration.
 std::optional<std::uint64_t> RunWatcher::last_iteration(const ordered_json& graph) const {
   if (const auto last = number_in<std::uint64_t>(graph, "last_iteration"); last && *last > 0) return last;
   auto last = max_iter_ > 0 ? max_iter_ : std::numeric_limits<std::uint64_t>::max();
-  if (max_epochs_ > 0 && epoch_length_ > 0) last = std::min(last, max_epochs_ * epoch_length_);
-  if (max_iter_ == 0 && (max_epochs_ == 0 || epoch_length_ == 0)) return {};
+  if (max_epochs_ > 0 && !epochs_.off()) last = std::min(last, epochs_.iterations(max_epochs_));
+  if (max_iter_ == 0 && (max_epochs_ == 0 || epochs_.off())) return {};
   return last;
 }
 

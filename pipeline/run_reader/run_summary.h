@@ -12,6 +12,7 @@
 #include "pipeline/run_reader/appended_lines.h"
 #include "pipeline/run_reader/best_values.h"
 #include "pipeline/run_reader/run_status.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -45,7 +46,8 @@ class RunWatcher {
   ReadMark mark_;
   std::string train_line_;  // the newest one
   MetricExtremes extremes_;
-  std::uint64_t iteration_ = 0, epoch_length_ = 0;
+  std::uint64_t iteration_ = 0;
+  Every epochs_;                      // so many are over after so many iterations
   std::optional<std::uint64_t> end_;  // iteration of the line of kind end
   std::filesystem::file_time_type config_time_ = std::filesystem::file_time_type::min();
   std::uint64_t max_iter_ = 0, max_epochs_ = 0;

@@ -8,6 +8,7 @@
 
 #include "sampling/core/registry.h"
 #include "stages/compute.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -41,7 +42,8 @@ struct TraitsOf<Schedule> {
 
 struct ScheduleInput {
   double length = 0;  ///< of the schedule, from `begin` to `end`, in its unit: iterations or epochs
-  std::uint64_t iterations_per_unit = 1, iterations_per_epoch = 1;
+  double iterations_per_unit = 1;
+  Every epoch = 1;  ///< in iterations
   // With state only:
   std::string metric = {};  ///< of validation, that its keys `metric` and `mode` name
   bool lower_wins = false;  ///< the lower value is the better one

@@ -6,18 +6,19 @@ namespace {
 
 std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInput& input) {
   const Period every = period(settings, "stepsize");
-  double size = static_cast<double>(every.count);
+  Every size = every.count;
   if (every.unit != Period::Unit::iterations) {
     if (settings.text("by") == "epoch" && every.unit == Period::Unit::per_epoch)
       throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", ExitCode::usage,
                            "by = \"iter\"");
-    if (settings.text("by") == "iter") size = static_cast<double>(every.to_iterations(input.iterations_per_epoch));
+    if (settings.text("by") == "iter") size = every.to_iterations(input.epoch);
   }
   return std::make_unique<Formula>(
-      [size, by = settings.real("decay_rate")](double value, double at) {
-        return size > 0 ? value / std::pow(by, std::floor(at / size)) : value;
+      [length = static_cast<double>(size.length), parts = static_cast<double>(size.parts),
+       by = settings.real("decay_rate")](double value, double at) {
+        return length > 0 ? value / std::pow(by, std::floor(at * parts / length)) : value;
       },
-      size);
+      size.mean_length());
 }
 
 }  // namespace

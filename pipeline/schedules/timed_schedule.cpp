@@ -8,30 +8,26 @@
 
 namespace flowtrain {
 
-TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_per_epoch, std::uint64_t last,
-                             ScheduleInput input)
-    : per_unit_(settings.text("by") == "epoch" ? iterations_per_epoch : 1),
+TimedSchedule::TimedSchedule(const Settings& settings, const Every& epoch, std::uint64_t last, ScheduleInput input)
+    : unit_(settings.text("by") == "epoch" ? epoch : Every(1)),
       begin_(static_cast<double>(settings.integer("begin"))),
-      smooth_(per_unit_ == 1 || settings.boolean("smooth")),
+      smooth_(unit_ == Every(1) || settings.boolean("smooth")),
       traits_(schedules().at(settings.text("name")).traits) {
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
     throw settings.error("end", concat(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
-  const auto units = [this](std::uint64_t iterations) {
-    return static_cast<double>(iterations) / static_cast<double>(per_unit_);
-  };
-  const double run_end = units(last), last_place = units(std::max<std::uint64_t>(last, 1) - 1);
+  const double run_end = unit_.periods(last), last_place = unit_.periods(std::max<std::uint64_t>(last, 1) - 1);
   length_ = std::max(1.0, (end > 0 ? end : run_end) - begin_);
   input.length = length_;
-  input.iterations_per_unit = per_unit_;
-  input.iterations_per_epoch = iterations_per_epoch;
+  input.iterations_per_unit = unit_.mean_length();
+  input.epoch = epoch;
   schedule_ = make_named(schedules(), settings, input);
   cut_short_ =
       begin_ >= run_end || begin_ + length_ > run_end || schedule_->reach() > std::min(length_, last_place - begin_);
 }
 
 double TimedSchedule::place_of(std::uint64_t iteration) const {
-  const double at = static_cast<double>(iteration - 1) / static_cast<double>(per_unit_);
+  const double at = unit_.periods(iteration - 1);
   return smooth_ ? at : std::floor(at);
 }
 

@@ -14,8 +14,7 @@ class TimedSchedule {
   /// `settings`: keys of [[schedule]] and of its kind. `last`: the run's last iteration, which is the end unless given.
   /// Of `input` what only a schedule with state reads. Throws UserError(usage) where the end is not after the
   /// beginning.
-  TimedSchedule(const Settings& settings, std::uint64_t iterations_per_epoch, std::uint64_t last,
-                ScheduleInput input = {});
+  TimedSchedule(const Settings& settings, const Every& epoch, std::uint64_t last, ScheduleInput input = {});
 
   /// The value at `iteration` (from 1) of a hyper-parameter that is `value` without this schedule.
   double apply(double value, std::uint64_t iteration) const;
@@ -32,7 +31,7 @@ class TimedSchedule {
  private:
   double place_of(std::uint64_t iteration) const;
 
-  std::uint64_t per_unit_;
+  Every unit_;  // an iteration or an epoch
   double begin_, length_;
   bool smooth_, cut_short_;
   TraitsOf<Schedule> traits_;

@@ -7,8 +7,7 @@ namespace {
 std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleInput& input) {
   const auto length = static_cast<double>(settings.integer("length"));
   const std::string& mode = settings.text("mode");
-  const double factor =
-      mode == "factor" ? settings.real("factor") : 1 / (length * static_cast<double>(input.iterations_per_unit));
+  const double factor = mode == "factor" ? settings.real("factor") : 1 / (length * input.iterations_per_unit);
   return std::make_unique<Formula>(
       [=, fixed = mode == "fix", init_lr = settings.real("init_lr")](double value, double at) {
         if (at >= length) return value;

@@ -11,6 +11,7 @@
 #include "pipeline/serve/live_page.h"
 #include "pipeline/serve/page_texts.h"
 #include "pipeline/telemetry/format.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::serve {
@@ -37,6 +38,18 @@ void answer_file(http::Response& response, const ServedFile& file) {
   response.set_header("Content-Type", file.type);
   response.size_bytes = file.size_bytes;
   response.part = [file](std::uint64_t offset) { return file.part(offset); };
+}
+
+// At most so much of it: these files are small.
+std::string whole(const ServedFile& file) {
+  constexpr std::uint64_t most_bytes = 16 << 20;
+  std::string text;
+  while (text.size() < std::min(file.size_bytes, most_bytes)) {
+    const std::string part = file.part(text.size());
+    if (part.empty()) break;
+    text += part;
+  }
+  return text;
 }
 
 // For a part of a path in an address.
@@ -106,7 +119,11 @@ void Pages::answer_run(const http::Target& target, http::Response& response) {
       return;
     }
     if (rest.size() > 1 || !rest[0].empty()) {
-      if (const auto file = open_served_file(run.folder, rest)) answer_file(response, *file);
+      const auto file = open_served_file(run.folder, rest);
+      if (file && (rest[0] == "config.toml" || rest[0] == "env.json"))
+        answer_text(response, without_secrets(whole(*file)), file->type.c_str());
+      else if (file)
+        answer_file(response, *file);
       return;
     }
     runs.push_back(run);
@@ -133,7 +150,7 @@ void Pages::answer_lines(const http::Target& target, http::Response& response) {
   response.set_header("X-Mark", text_of(lines.next));
   response.set_header("X-Running", seems_running(folder) ? "1" : "0");
   if (lines.restarted) response.set_header("X-Restarted", "1");
-  answer_text(response, lines.text, "application/x-ndjson");
+  answer_text(response, without_secrets(lines.text), "application/x-ndjson");
 }
 
 }  // namespace flowtrain::serve

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "pipeline/config/periods.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
 #include "sampling/picture_cache.h"
 
@@ -13,9 +13,19 @@ namespace flowtrain {
 
 namespace {
 
+// The batches do not depend on their number; threads without end cost memory and time.
+unsigned bounded_workers(const Settings& settings, std::int64_t workers) {
+  constexpr unsigned per_core = 8, always = 64;
+  const unsigned cores = usable_cores(), most = std::max(always, per_core * cores);
+  if (workers <= most) return static_cast<unsigned>(workers);
+  log_warn(concat(settings.table(), ".workers = ", workers, " (", settings.origin("workers").text(), "): ", most,
+                  " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
+  return most;
+}
+
 unsigned workers_of(const Settings& loader, unsigned processes_here) {
-  if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
-  return std::max(1u, std::thread::hardware_concurrency() / processes_here);
+  if (const auto workers = number(loader, "workers")) return bounded_workers(loader, *workers);
+  return std::max(1u, usable_cores() / processes_here);
 }
 
 // What is written in the configuration stays as it is.
@@ -38,7 +48,7 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
   limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
   if (limits.shares_cores && !run.boolean("deterministic") && run.integer("threads") == 0)
-    limits.most_threads = std::max(1u, std::thread::hardware_concurrency());
+    limits.most_threads = usable_cores();
   return limits;
 }
 
@@ -115,7 +125,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
       Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers =
-      training ? workers_of(loader, data_slice.processes_here) : static_cast<unsigned>(val.integer("workers"));
+      training ? workers_of(loader, data_slice.processes_here) : bounded_workers(val, val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
   if (training && !number(loader, "workers") && data_slice.slice.world == 1)
@@ -208,25 +218,24 @@ std::uint64_t seed_of(const Config& config) {
   return static_cast<std::uint64_t>(*seed);
 }
 
-std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches) {
-  return std::max<std::uint64_t>(
-      1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
+Every epoch_of(const Config& config, const Batches& batches) {
+  return {batches.per_epoch(), static_cast<std::uint64_t>(config.table("train").integer("accum"))};
 }
 
 RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
   const Settings& run = config.table("run");
-  const std::uint64_t per_epoch = iterations_per_epoch(config, batches);
+  const Every epoch = epoch_of(config, batches);
   RunPlan run_plan;
   run_plan.first = first;
   const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
   const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
-  run_plan.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
+  run_plan.last = iterations > 0 ? iterations : epoch.iterations(std::max<std::uint64_t>(epochs, 1));
   run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
-  run_plan.snapshot_every = period(config.table("snapshot"), "every", true).to_iterations(per_epoch);
-  run_plan.hash_every = period(config.table("verify"), "every").to_iterations(per_epoch);
+  run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(epoch) : Every();
+  run_plan.snapshot_every = period(config.table("snapshot"), "every", true).to_iterations(epoch);
+  run_plan.hash_every = period(config.table("verify"), "every").to_iterations(epoch);
   run_plan.final_snapshot = config.table("snapshot").boolean("final");
-  run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
+  run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, epoch, run_plan.last);
   return run_plan;
 }
 

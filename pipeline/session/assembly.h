@@ -90,8 +90,8 @@ std::uint64_t seed_of(const Config& config);
 /// [batch_augment], [batch_augment.color] and [batch_augment.erase].
 Mixing mixing_of(const Config& config);
 
-/// Optimizer steps per epoch; at least 1.
-std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);
+/// An epoch in optimizer steps: `train.accum` batches are one of them.
+Every epoch_of(const Config& config, const Batches& batches);
 
 /// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
 /// is no validation set.

@@ -12,6 +12,7 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/progress.h"
 #include "pipeline/train/logger.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -28,7 +29,7 @@ struct LoggerParts {
   ProgressMode progress = ProgressMode::off;
   std::uint64_t first = 1, last = 0;  ///< iterations of this start
   MetricsFile* metrics = nullptr;     ///< null: this process writes no files
-  std::uint64_t epoch = 1;            ///< its iterations
+  Every epoch = 1;
 
   /// That of the run; not without `metrics`.
   std::filesystem::path folder() const { return metrics->path().parent_path(); }

@@ -109,6 +109,9 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   const std::string wanted = wanted_sha256(net);
   if (!is_remote(named)) {
     if (!fs::exists(named)) throw net.error("pretrain", "no such file: " + named);
+    if (fs::is_directory(named))
+      throw net.error("pretrain", named + " is a folder", ExitCode::usage,
+                      "name the file of weights in it, such as model.safetensors or pytorch_model.bin");
     if (wanted.empty()) return named;
     if (const auto found = sha256_of(named); found != wanted) throw another_file(net, named, found, ExitCode::usage);
     return named;

@@ -9,6 +9,7 @@
 #include "pipeline/train/run_state.h"
 #include "stages/compute.h"
 #include "stages/group.h"
+#include "stages/hooks.h"
 
 namespace flowtrain {
 
@@ -19,8 +20,14 @@ bool rolls_back(const Config& config);
 /// UserError(snapshot) where the snapshot was made without a part of it and that was not accepted.
 RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group);
 
-/// The tensors to begin with. Throws UserError(usage) where train.amp does not fit them.
-LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& config);
+/// Warns of the states of hooks that the snapshot has and the run has not, and of those that it lacks.
+void warn_of_hooks(const Hooks& hooks, const RunState& state, const Config& config);
+
+/// Loads the snapshot's tensors, under the names that resume.rename gives them. Without resume.strict a tensor of the
+/// learner that is missing there, or has another shape or type, stays as it is, and all such tensors are named in the
+/// log. Throws UserError(usage) where train.amp does not fit them, and for rules of resume.rename that cannot be used.
+/// Returns whether the learner can load the run's other snapshots, too.
+bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& learner);
 
 /// Makes the folder of snapshots look as it did when `state` was saved: newer ones are set aside, "best" points where
 /// it did.

@@ -23,6 +23,7 @@
 #include "pipeline/session/pixel_form.h"
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
+#include "pipeline/session/resume_command.h"
 #include "pipeline/session/run_graph.h"
 #include "pipeline/session/sample_choice.h"
 #include "pipeline/snapshot/atomic_folder.h"
@@ -32,7 +33,10 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/trainer.h"
 #include "pipeline/verify/hash_journal.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
+#include "sampling/io/held_folder.h"
+#include "sampling/io/text_lines.h"
 
 namespace flowtrain {
 
@@ -51,7 +55,7 @@ class Run {
     session_.open_validation();
     if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());
     run_plan_ = session_.run_plan(state_.iteration + 1);
-    if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
+    if (options_.folder.empty()) run_plan_.hash_every = {};  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) {
@@ -81,6 +85,10 @@ class Run {
     log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                     "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
+    if (auto* const lister = dynamic_cast<LayerLister*>(learner_.get())) {
+      const std::string layers = describe_layers(lister->list_layers());
+      for (auto& line : text_lines(layers, "layers")) log_debug(concat("net: ", line));
+    }
     tell_left_open_batch(config_);
     for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);
     for (auto& note : idle_keys(config_)) log_info("note: " + note);
@@ -124,7 +132,7 @@ class Run {
     Trainer trainer(parts, std::move(state_));
     TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
-    summarise(result, trainer.state(), interrupt, metrics);
+    summarise(result, trainer.state(), interrupt, metrics, meters.machine ? meters.machine->cpu() : CpuTime());
     if (options_.profile) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     tell_retries(metrics, result.iteration);
     conclude(result, trainer.state(), parts.best, snapshots, metrics);
@@ -140,11 +148,23 @@ class Run {
     if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
   }
 
-  bool has_journal() const { return run_plan_.hash_every > 0; }
+  /// The net cannot load the snapshots that there are: no rollback goes back to them, none of them is the best, and no
+  /// interrupted validation begins with one again.
+  void forget_snapshots() {
+    state_.rollback_targets.clear();
+    state_.best.clear();
+    if (state_.pending && !state_.pending->scalars) state_.pending.reset();
+    if (!options_.group->leads()) return;
+    log_info("the earlier snapshots are of a net with other tensors: none of them counts as the best any more");
+    std::error_code ignored;
+    for (auto& rule : BestRule::all(config_))
+      std::filesystem::remove(std::filesystem::path(options_.folder) / "snapshots" / rule.link, ignored);
+  }
+
+  bool has_journal() const { return !run_plan_.hash_every.off(); }
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
-  /// In iterations.
-  std::uint64_t epoch() const { return session_.epoch(); }
+  Every epoch() const { return session_.epoch(); }
   /// After train(): result.json's.
   const std::string& record() const { return record_; }
   const RunState& state() const { return state_; }
@@ -181,7 +201,7 @@ class Run {
     // A metric without a validation set must not trigger early stopping.
     if (!measures(parts.early_stop.improvement.of.name)) parts.early_stop.patience = 0;
     parts.hooks = &hooks_;
-    parts.iterations_per_epoch = epoch();
+    parts.epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
     return parts;
   }
@@ -191,6 +211,8 @@ class Run {
     RunShape shape{epoch(), run_plan_.last, session_.train().batch, validation_metrics(config_)};
     for (auto& rule : BestRule::all(config_)) shape.best.emplace_back(rule.link, rule.of);
     write_file_atomically(std::filesystem::path(options_.folder) / "graph.json", graph_json(drawing, shape));
+  } catch (const FolderLost&) {
+    throw;
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }
@@ -237,8 +259,8 @@ class Run {
     return own;
   }
 
-  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt,
-                 MetricsFile* metrics) const {
+  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt, MetricsFile* metrics,
+                 const CpuTime& cpu) const {
     const std::uint64_t done = result.iteration + 1 - run_plan_.first;
     // In a group the result has no more than the kind of signal.
     const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
@@ -248,14 +270,15 @@ class Run {
     if (done == 0) return;
     log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
                     result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
-    tell_verdict(result, metrics);
+    tell_verdict(result, metrics, cpu);
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
   }
 
   // After a signal no collective is called, and no line is written that a run that goes on would not have.
-  void tell_verdict(const TrainerResult& result, MetricsFile* metrics) const {
-    const RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
+  void tell_verdict(const TrainerResult& result, MetricsFile* metrics, const CpuTime& cpu) const {
+    RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
     if (verdict.text.empty()) return;
+    if (cpu.is_short(result.wall_s)) verdict.text += "; " + describe_shortage(cpu);
     log_info("verdict: " + verdict.text);
     if (!metrics || result.signal) return;
     JsonObject fields{{"iter", result.iteration}, {"text", verdict.text}};
@@ -283,7 +306,7 @@ class FailedStart {
   FailedStart(const Start& start, Interrupt& interrupt) : start_(start), interrupt_(interrupt) {}
   ~FailedStart() {
     if (done_) return;
-    if (!start_.resumed && start_.folder) RunFolder::discard(start_.folder->path());
+    if (!start_.resumed && start_.folder) start_.folder->discard()();
     interrupt_.set_cleanup({});
   }
   void succeeded() {
@@ -306,13 +329,13 @@ int exit_code(const TrainerResult& result) {
   return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_epoch) {
+SnapshotPolicy snapshot_policy(const Start& start, const Every& epoch) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
   if (start.folder) policy.folder = start.folder->snapshots();
   policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
   policy.best = BestRule::all(start.config);
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(iterations_per_epoch);
+  policy.keep_every = period(snapshot, "keep_every").to_iterations(epoch);
   // Where a rollback goes must not depend on how fast the disk is.
   policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
   policy.stop_on_error = snapshot.text("on_error") == "stop";
@@ -320,15 +343,18 @@ SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_
   return policy;
 }
 
-// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain.
-void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
+// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain. A collective.
+void load_first_weights(Run& run, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
                         Interrupt& interrupt) {
-  if (!start.snapshot) return load_pretrained(learner, start.config.table("net"), group, &interrupt);
-  if (snapshot) {
-    learner.load_state(tensors_to_resume(*snapshot, start.config));
+  if (!start.snapshot) return load_pretrained(run.learner(), start.config.table("net"), group, &interrupt);
+  const bool others_fit = group.ask_leader("whether the run's other snapshots fit", [&] {
+    const bool fit = load_tensors(*snapshot, start.config, run.learner());
     log_info(concat("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
-    snapshot.reset();
-  }
+    return fit ? "1" : "";
+  }) == "1";
+  if (snapshot) warn_of_hooks(run.hooks(), run.state(), start.config);
+  snapshot.reset();
+  if (!others_fit) run.forget_snapshots();
 }
 
 // What rank 0 alone writes.
@@ -370,12 +396,16 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   Run run(start.config, named, std::move(state));
   run.settle_basis(before, start.accept_changes);
   run.make_learner(make_learner);
-  load_first_weights(run.learner(), start, snapshot, group, interrupt);
+  load_first_weights(run, start, snapshot, group, interrupt);
   run.learner().share_state();
   if (!options.in_memory) interrupt.defer();  // from here on there is something to save
   failed.succeeded();
 
-  if (start.resumed && start.folder) take_over(start.folder->snapshots(), run.state());
+  if (start.resumed && start.folder) {
+    // Not before the start has succeeded: a change that is accepted stays so.
+    write_config(start.folder->config_file(), to_toml(start.config));
+    take_over(start.folder->snapshots(), run.state());
+  }
   std::optional<Journals> journals;
   if (start.folder) journals.emplace(start, run.state());
   MetricsFile* metrics = journals ? &*journals->metrics : nullptr;
@@ -399,13 +429,15 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     const bool written = !snapshots || snapshots->finish();
     if (snapshots) snapshots->check();
     if (start.folder) {
-      write_file_atomically(start.folder->path() / "result.json", run.record());
+      write_file_atomically(start.folder->path() / "result.json", without_secrets(run.record()));
       for (auto& line : summary_lines(start.folder->path(), BestRule::all(start.config), run.rankings()))
         log_info(line);
     }
     if (!written)
       throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
                       "make room, then --resume auto goes on from the one before");
+    if (result.signal && start.folder)
+      log_info("to go on: " + resume_command(command_line_words(), start.folder->path(), group.size()));
     return exit_code(result);
   } catch (const std::exception& error) {
     if (report) report->failed(error.what());
@@ -420,8 +452,9 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   run.make_learner(make_learner);
   constexpr auto last = std::numeric_limits<std::int64_t>::max();
   if (last_hook.hook) run.hooks().add(last_hook.hook, last_hook.label, last);
-  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
-  if (options.announces) run.announce();
+  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), *options.group, &interrupt);
+  run.learner().share_state();
+  if (options.announces && options.group->leads()) run.announce();
   interrupt.defer();  // what was measured so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, nullptr, interrupt));
 }

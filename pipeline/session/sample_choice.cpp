@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sampling/core/settings.h"
+#include "sampling/samplers/keys.h"
 
 namespace flowtrain {
 
@@ -13,7 +14,8 @@ std::optional<SampleChoice> sample_choice(const ValidationData& set) {
   const Dataset& dataset = *set.data.dataset;
   const std::uint64_t rows = std::min(set.batches() * set.data.batch, dataset.size());
   const std::uint64_t count = (pictures * dataset.size() + rows - 1) / rows;
-  return SampleChoice{dataset, pictures, spread_records(dataset.size(), count, seed_of(set.config))};
+  return SampleChoice{dataset, pictures, spread_records(dataset.size(), count, seed_of(set.config)),
+                      decoding_of(set.config.table("sampler"))};
 }
 
 }  // namespace flowtrain

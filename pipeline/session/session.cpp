@@ -17,6 +17,19 @@ bool ends_short(const Batches& batches) {
   return count > 0 && batches.rows(count - 1) < batches.size();
 }
 
+// Does nothing, but for the flags of a step, which become those of all processes.
+class IdleRank : public IdleLearner {
+ public:
+  explicit IdleRank(Group& group) : group_(group) {}
+  void forward_backward(Slab&, const StepFlags& flags) override { stats_.flags = flags; }
+  void finish_gradients() override { group_.sum("the flags of a step", stats_.flags.values()); }
+  StepStats stats() const override { return stats_; }
+
+ private:
+  Group& group_;
+  StepStats stats_;
+};
+
 }  // namespace
 
 Session::Session(const Config& config, SessionOptions options)
@@ -129,7 +142,7 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
 
 std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const SlabLayout& layout, Hooks* hooks,
                                                Profile* profile) const {
-  if (options_.dry_run) return std::make_unique<IdleLearner>();
+  if (options_.dry_run) return std::make_unique<IdleRank>(*options_.group);
   LearnerSpec spec = learner_spec(layout, config_);
   spec.hooks = hooks;
   spec.profile = profile;

@@ -72,7 +72,7 @@ class Session {
   /// Whether validations run beside training.
   bool overlaps() const;
   /// Iterations.
-  std::uint64_t epoch() const { return iterations_per_epoch(config_, train_.batches); }
+  Every epoch() const { return epoch_of(config_, train_.batches); }
   /// Requests to servers that had to be repeated.
   std::uint64_t retries() const;
 

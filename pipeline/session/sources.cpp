@@ -42,7 +42,43 @@ std::string place_of(const Settings& source) {
   return concat(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
 }
 
-std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
+/// The place of a data set's records: the data set says it, or its only file, or the configuration.
+std::string place_of(const Dataset& dataset, const Settings& data) {
+  const auto* named = dynamic_cast<const NamedDataset*>(&dataset);
+  if (named && !named->place().empty()) return named->place();
+  if (data.text("path").empty()) return data.text("dataset");
+  if (!named) return dataset.describe(0).substr(0, dataset.describe(0).find(" #"));
+  return concat(data.text("path"), data.text("split").empty() ? "" : ", split " + data.text("split"));
+}
+
+/// Tells which files the records of `what` are, and what lies beside them.
+void tell_place(const std::string& what, const Dataset& dataset, const Settings& data) {
+  const auto classes = dataset.classes().size();
+  log_info(concat(what, ": ", place_of(dataset, data), " (", format_count(dataset.size()), " samples",
+                  classes == 0 ? "" : concat(", ", format_count(classes), classes == 1 ? " class" : " classes"), ")"));
+  if (const auto* named = dynamic_cast<const NamedDataset*>(&dataset))
+    for (auto& note : named->notes()) log_info("note: " + note);
+}
+
+/// The name that messages give to data that are measured on.
+std::string name_of_measured(const Config& config, const Settings& data) {
+  const Settings& test = config.test_data();
+  const bool is_test =
+      data.table().starts_with("test.set") ||
+      (config.has_test_data() && data.text("path") == test.text("path") && data.text("split") == test.text("split"));
+  return concat(is_test ? "test data" : "validation data",
+                data.has("name") ? concat(" (", data.text("name"), ")") : "");
+}
+
+/// Says what [data.test] names, which a run does not open.
+void tell_test_data(const Config& config) {
+  if (!config.has_test_data()) return;
+  const Settings& data = config.test_data();
+  log_info(concat("test data: ", data.text("path"), data.text("split").empty() ? "" : ", split " + data.text("split"),
+                  "; `flowtrain test` opens it, the run does not"));
+}
+
+std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells) {
   std::vector<MixedDataset::Source> sources;
   std::vector<std::string> classes;
   const Settings* named = nullptr;  // whose class names they are
@@ -53,6 +89,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
     } catch (const EmptyDataset& empty) {
       throw each.error("dataset", "the data set is empty", ExitCode::data, empty.hint());
     }
+    if (tells) tell_place(concat("training data (", name_of_source(each), ")"), *dataset, each);
     try {
       auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
       if (!named || both != classes) named = &each;
@@ -221,7 +258,8 @@ class SourcedSampler : public Sampler {
 
 std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split) {
   const auto& sources = config.list("data.source");
-  if (training && !sources.empty()) return open_sources(sources);
+  if (training && keeps_split) tell_test_data(config);
+  if (training && !sources.empty()) return open_sources(sources, keeps_split);
   const Settings& data = config.data(training);
   if (data.text("dataset").empty())
     throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
@@ -230,12 +268,14 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool 
   auto dataset = open_one(data, training || shares);
   const auto* named = dynamic_cast<const NamedDataset*>(dataset.get());
   const double share = share_to_hold_out(config, !named || named->has_split());
-  return share > 0 ? part_of(std::move(dataset), data, share, training, keeps_split) : std::move(dataset);
+  if (keeps_split && (training || share == 0))
+    tell_place(training ? "training data" : name_of_measured(config, data), *dataset, data);
+  return share > 0 ? part_of(std::move(dataset), data, share, training, training && keeps_split) : std::move(dataset);
 }
 
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
                                                  bool is_leader) {
-  auto dataset = open_dataset(config, false);
+  auto dataset = open_dataset(config, false, is_leader);
   const auto classes = dataset->classes();
   if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
   const Settings& data = config.data(false);

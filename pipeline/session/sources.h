@@ -29,13 +29,13 @@ struct SourcedOrder {
 };
 
 /// Opens the data set of [data.train] or [data.val], or puts the [[data.source]]s together. Where validation has no
-/// data of its own, data.val_share says what each of the two gets of the training data. `keeps_split`: that is told,
-/// and written beside the data, for the samples to stay where they are when others are added (SplitFile). Throws
-/// UserError(usage or data), EmptyDataset for one without records.
+/// data of its own, data.val_share says what each of the two gets of the training data. `keeps_split`: the log tells
+/// which files are used, and a split is told and written beside the data, for the samples to stay where they are when
+/// others are added (SplitFile). Throws UserError(usage or data), EmptyDataset for one without records.
 std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split = false);
 
 /// The validation data set under the classes that the net learns, as the training data name them: its labels become
-/// theirs (places_among, in sampling/class_names.h). Where it lacks some of them a line tells which, if `is_leader`.
+/// theirs (places_among, in sampling/class_names.h). If `is_leader`, the log tells its files and the classes it lacks.
 /// Where either has no classes it stays as it is. Throws UserError: data where it has a class that training does not
 /// know; what open_dataset() throws.
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,

@@ -4,14 +4,18 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/graph/hyper_parameters.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 
@@ -66,22 +70,54 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
   return newest.path;
 }
 
-void check_changes(const Config& before, const Config& now, bool accepted) {
-  std::vector<std::string> breaking;
+// What has changed since the run began, and since the snapshot was made, which may have been copied from elsewhere, or
+// be older than an accepted change. `before` has their configurations with what they are of.
+void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
+  std::vector<std::string> breaking, reported;
+  bool other_end = false;
   const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
-  for (auto& difference : diff(before, now)) {
-    log_info(
-        concat("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking.push_back(difference.key);
+  const auto breaks_run = [&](const std::string& key) {
+    if (std::ranges::find(breaking, key) == breaking.end()) breaking.push_back(key);
+  };
+  for (auto& [since, earlier] : before) {
+    const auto is_new = [&, &since = since](const std::string& key, const std::string& is, const std::string& was) {
+      const std::string change = concat(key, " = ", is, " (was ", was, ")");
+      if (std::ranges::find(reported, change) != reported.end()) return false;
+      reported.push_back(change);
+      log_info(concat("changed since ", since, ": ", change));
+      return true;
+    };
+    for (auto& [key, was, is, breaks] : diff(earlier, now)) {
+      // What an end changes is told below.
+      const bool is_end = key.starts_with("schedule.") && key.ends_with(".end");
+      const bool counts = breaks && !is_end && !(any_batch && key == "loader.batch");
+      if (is_new(key, shown_value(key, is), shown_value(key, was)) && counts) breaks_run(key);
+    }
+    for (auto& end : changed_ends(earlier, now)) {
+      const std::string key = concat(end.key, " of ", end.name);
+      other_end = true;
+      if (is_new(key, end.is, end.was)) breaks_run(key);
+    }
   }
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(
         ExitCode::usage, "changes that break exact resume: " + join(breaking),
         concat("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
-               grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
+               grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : "",
+               !other_end ? "" : "; a schedule with an `end` of its own does not go by the end of the run"));
   log_warn("going on with changes that break exact resume: " + join(breaking));
+}
+
+// Nothing where it cannot be read, as one that another version has written, and that is accepted.
+std::optional<Config> snapshot_config(const fs::path& snapshot, const Config& now, bool accepted) try {
+  return load_stored_config(snapshot / "config.toml", now);
+} catch (const UserError& error) {
+  const auto what = concat("the snapshot's configuration cannot be compared with the run's: ", error.what());
+  if (!accepted) throw UserError(ExitCode::usage, what, "--accept-changes goes on without a comparison");
+  log_warn(what);
+  return std::nullopt;
 }
 
 std::string draw_seed() {
@@ -165,6 +201,7 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
             Interrupt* interrupt) {
   if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
   Config config = settled(given, options, file, choices, world);
+  if (options.leaves_nothing) return {.config = std::move(config)};
   const fs::path dir = config.table("run").text("dir");
   const bool earlier = newest_run(dir, config.name()).has_value();
   const Interrupt::Deferral whole(interrupt);
@@ -172,8 +209,14 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
   if (folder.path().filename() != config.name() && !options.run_dir)
     log_info(earlier ? concat("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
                      : concat((dir / config.name()).string(), " is there and holds no run; it is left alone"));
-  write_file_atomically(folder.config_file(), to_toml(config));
-  if (interrupt) interrupt->set_cleanup([made = folder.path()] { RunFolder::discard(made); });
+  const auto discard = folder.discard();
+  try {
+    write_config(folder.config_file(), to_toml(config));
+  } catch (...) {
+    discard();
+    throw;
+  }
+  if (interrupt) interrupt->set_cleanup(discard);
   return {.config = std::move(config), .folder = std::move(folder)};
 }
 
@@ -190,9 +233,9 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
                               }};
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
-  if (resume == "none") resume.clear();
+  if (resume == "none" || options.leaves_nothing) resume.clear();
   while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // as a shell completes a folder's name
-  if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
+  if (as_run_folder(options.config) && options.resume.empty() && !options.leaves_nothing) resume = "auto";
   if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
 
   const auto run = run_to_resume(options, resume, config);
@@ -212,13 +255,16 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
     return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
   };
   config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
-  check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   for (auto& link : restore_links(folder.snapshots()))
     log_info(concat(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(concat(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
-  write_file_atomically(folder.config_file(), to_toml(config));
+  std::vector<std::pair<std::string, Config>> before{{"the run began", stored}};
+  if (snapshot)
+    if (auto its = snapshot_config(*snapshot, config, options.accept_changes))
+      before.emplace_back(concat(snapshot->string(), " was made"), std::move(*its));
+  check_changes(before, config, options.accept_changes);
   return {.config = std::move(config),
           .folder = std::move(folder),
           .resumed = true,
@@ -234,7 +280,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
   for (auto& [key, theirs] : leaders) {
     const auto& value = own.try_emplace(key, none).first->second;
     if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
-    different.push_back(concat(key, " = ", value, " (rank 0: ", theirs, ")"));
+    different.push_back(concat(key, " = ", shown_value(key, value), " (rank 0: ", shown_value(key, theirs), ")"));
   }
   if (!different.empty())
     throw UserError(ExitCode::usage, "not the configuration of rank 0: " + join(different),
@@ -258,7 +304,7 @@ bool draws_seed(const StartOptions& options) {
 Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);
-    start.path = fs::absolute(start.folder->path());
+    if (start.folder) start.path = fs::absolute(start.folder->path());
     group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
                                     {"batch", to_toml(start.config.table("loader").value("batch"))},
                                     {"common", common_values(start.config)},

@@ -17,7 +17,7 @@ class Interrupt;
 /// A run ready to begin: its folder is locked.
 struct Start {
   Config config;
-  std::optional<RunFolder> folder = {};                ///< of the process that leads the group
+  std::optional<RunFolder> folder = {};                ///< of the process that leads the group, if there is one
   std::filesystem::path path = {};                     ///< of that folder, which other machines may not see
   bool resumed = false;                                ///< false: a fresh folder
   std::optional<std::filesystem::path> snapshot = {};  ///< verified by rank 0, which opens it; none: from iteration 0

@@ -19,6 +19,7 @@ struct StartOptions {
   std::string resume = {};                            ///< --resume: none, auto or a path; empty: run.resume
   std::optional<std::filesystem::path> run_dir = {};  ///< --run-dir: the run's folder; none: under run.dir
   bool accept_changes = false;                        ///< --accept-changes
+  bool leaves_nothing = false;                        ///< a trial (--dry-run, say): fresh, and without a folder
 };
 
 }  // namespace flowtrain

@@ -7,6 +7,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
+#include "sampling/samplers/keys.h"
 #include "sampling/sources/hold_out.h"
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/metric_names.h"
@@ -16,7 +17,7 @@ namespace flowtrain {
 namespace {
 
 std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset) {
-  DetectionMetrics metrics{dataset, {}};
+  DetectionMetrics metrics{dataset, {}, decoding_of(config.table("sampler"))};
   for (auto& name : config.table("val").texts("metrics"))
     if (is_detection_metric(name)) metrics.names.push_back(name);
   return metrics.names.empty() ? std::nullopt : std::optional(std::move(metrics));

@@ -9,6 +9,8 @@
 #include <cerrno>
 
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
+#include "sampling/io/held_folder.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {
@@ -49,6 +51,7 @@ fs::path trash_name(const fs::path& path) {
 
 /// Makes a symbolic link to `name` under a temporary name, for who renames it to `place`.
 fs::path make_link(const fs::path& place, const std::string& name) {
+  check_held(place);
   const auto temporary = temporary_name(place);
   if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
   return temporary;
@@ -57,6 +60,7 @@ fs::path make_link(const fs::path& place, const std::string& name) {
 }  // namespace
 
 AtomicFolder::AtomicFolder(fs::path target) : target_(bare(target)), temporary_(temporary_name(target)) {
+  check_held(target_);
   if (::mkdir(temporary_.c_str(), 0777) != 0) throw system_error(temporary_, "mkdir", errno);
 }
 
@@ -64,17 +68,19 @@ AtomicFolder::~AtomicFolder() {
   if (!committed_) remove_quietly(temporary_);
 }
 
-void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body) {
-  write_synced(create_file(name), body);
+void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body, unsigned mode) {
+  write_synced(create_file(name, mode), body);
 }
 
-void AtomicFolder::write_file(const std::string& name, std::string_view text) {
-  write_file(name, [&](File& file) { file.write(text); });
+void AtomicFolder::write_file(const std::string& name, std::string_view text, unsigned mode) {
+  write_file(
+      name, [&](File& file) { file.write(text); }, mode);
 }
 
 void AtomicFolder::commit() {
   const FlightSpan flight({.name = "rename"});
   sync_folder(temporary_);
+  check_held(target_);
   if (::rename(temporary_.c_str(), target_.c_str()) == 0) {
     committed_ = true;
     return sync_folder(folder_of(target_));
@@ -102,9 +108,9 @@ void AtomicFolder::replace_target() {
   remove_quietly(old);
 }
 
-void write_file_atomically(const fs::path& target, const std::function<void(File&)>& body) {
+void write_file_atomically(const fs::path& target, const std::function<void(File&)>& body, unsigned mode) {
   const auto temporary = temporary_name(target);
-  File file = File::create(temporary);
+  File file = File::create(temporary, mode);
   try {
     write_synced(std::move(file), body);
     rename_path(temporary, target);
@@ -118,6 +124,13 @@ void write_file_atomically(const fs::path& target, const std::function<void(File
 void write_file_atomically(const fs::path& target, std::string_view text) {
   write_file_atomically(target, [text](File& file) { file.write(text); });
 }
+
+void write_config(const fs::path& target, std::string_view toml) {
+  write_file_atomically(
+      target, [toml](File& file) { file.write(toml); }, config_mode(toml));
+}
+
+unsigned config_mode(std::string_view toml) { return holds_secret(toml) ? 0600 : 0666; }
 
 void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
   const auto temporary = make_link(folder / link, name);

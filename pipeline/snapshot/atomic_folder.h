@@ -23,10 +23,10 @@ class AtomicFolder {
   ~AtomicFolder();
 
   /// Creates the file `name` inside. The caller syncs and closes it before commit().
-  File create_file(const std::string& name) { return File::create(temporary_ / name); }
+  File create_file(const std::string& name, unsigned mode = 0666) { return File::create(temporary_ / name, mode); }
   /// Creates the file `name` inside, lets `body` write it, and syncs it.
-  void write_file(const std::string& name, const std::function<void(File&)>& body);
-  void write_file(const std::string& name, std::string_view text);
+  void write_file(const std::string& name, const std::function<void(File&)>& body, unsigned mode = 0666);
+  void write_file(const std::string& name, std::string_view text, unsigned mode = 0666);
 
   /// Renames the folder to `target`, replacing one that is there, and returns when that is durable.
   void commit();
@@ -40,9 +40,14 @@ class AtomicFolder {
 };
 
 /// Writes a file in the same way: `body` writes, then sync, rename over `target`, sync of its folder.
-void write_file_atomically(const std::filesystem::path& target, const std::function<void(File&)>& body);
+void write_file_atomically(const std::filesystem::path& target, const std::function<void(File&)>& body,
+                           unsigned mode = 0666);
 /// The same for a file that is one text.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);
+/// The same for a configuration, which only its owner may read where it holds a secret: config_mode().
+void write_config(const std::filesystem::path& target, std::string_view toml);
+/// The permissions of a configuration's file: 0600 where it holds a secret, which a run needs to go on.
+unsigned config_mode(std::string_view toml);
 
 /// A link could not be made or moved. The target of the link exists.
 class LinkError : public UserError {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
+#include "sampling/io/held_folder.h"
 
 namespace flowtrain {
 namespace {
@@ -40,8 +41,8 @@ auto uninterrupted(const auto& call) {
   return result;
 }
 
-int open_descriptor(const fs::path& path, int flags) {
-  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+int open_descriptor(const fs::path& path, int flags, unsigned mode = 0) {
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
   if (descriptor < 0) throw system_error(path, "open", errno);
   return descriptor;
 }
@@ -64,7 +65,10 @@ UserError system_error(const fs::path& path, const char* call, int error) {
                    hint_for(error));
 }
 
-File File::create(const fs::path& path) { return File(path, open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL)); }
+File File::create(const fs::path& path, unsigned mode) {
+  check_held(path);
+  return File(path, open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL, mode));
+}
 
 File File::open(const fs::path& path) {
   // O_NONBLOCK: a pipe in the file's place must not hang us. It means nothing to a regular file.
@@ -141,6 +145,7 @@ std::string read_text(const fs::path& path, std::uint64_t limit_bytes) {
 }
 
 void make_folders(const fs::path& folder) {
+  check_held(folder);
   const auto parent = folder_of(folder);
   if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(parent);
   if (errno == EEXIST) {
@@ -189,6 +194,7 @@ fs::path folder_of(const fs::path& path) {
 }
 
 void rename_path(const fs::path& from, const fs::path& to) {
+  check_held(to);
   if (::rename(from.c_str(), to.c_str()) != 0) throw system_error(to, "rename", errno);
 }
 

@@ -19,8 +19,9 @@ UserError system_error(const std::filesystem::path& path, const char* call, int 
 /// An open file. Members throw system_error(); the destructor closes in silence.
 class File {
  public:
-  /// A new file for writing; one that exists is an error.
-  static File create(const std::filesystem::path& path);
+  /// A new file for writing, with the permissions `mode` but for those that the umask takes; one that exists is an
+  /// error.
+  static File create(const std::filesystem::path& path, unsigned mode = 0666);
   /// A regular file for reading; anything else (a pipe, a folder) is refused.
   static File open(const std::filesystem::path& path);
 

@@ -1,5 +1,6 @@
 #include "pipeline/snapshot/pickle.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <unordered_map>
@@ -15,20 +16,89 @@ namespace {
 constexpr std::size_t max_values = std::size_t{1} << 19;
 constexpr std::size_t max_dimensions = 64;  // torch's own bound
 constexpr std::size_t max_name_bytes = 256;
-constexpr int newest_protocol = 4;
+constexpr int newest_protocol = 5;
+
+using What = PickleGlobal::What;
+
+struct StorageType {
+  std::string_view name;  ///< without "Storage"
+  const char* dtype;
+};
+constexpr StorageType storage_types[] = {
+    {"Double", "F64"}, {"Float", "F32"}, {"Half", "F16"},   {"BFloat16", "BF16"},    {"Long", "I64"},
+    {"Int", "I32"},    {"Short", "I16"}, {"Char", "I8"},    {"Byte", "U8"},          {"Bool", "BOOL"},
+    {"QInt8", "I8"},   {"QUInt8", "U8"}, {"QInt32", "I32"}, {"ComplexFloat", "C64"}, {"ComplexDouble", "C128"}};
+
+const char* dtype_of_type(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return nullptr;
+  name.remove_suffix(ending.size());
+  const auto* const found = std::ranges::find(storage_types, name, &StorageType::name);
+  return found == std::end(storage_types) ? nullptr : found->dtype;
+}
+
+/// torch.float32, torch.quint4x2, torch.per_tensor_affine: dtypes, and the rules of quantized tensors.
+bool is_dtype(std::string_view name) {
+  if (name.starts_with("per_tensor_") || name.starts_with("per_channel_")) return true;
+  for (const std::string_view kind : {"float", "bfloat", "double", "half", "int", "uint", "short", "long", "bool",
+                                      "complex", "qint", "quint", "bits"})
+    if (name.starts_with(kind) && (name == kind || (name[kind.size()] >= '0' && name[kind.size()] <= '9'))) return true;
+  return false;
+}
+
+struct KnownName {
+  std::string_view module, name;
+  What what;
+};
+constexpr KnownName known_names[] = {{"collections", "OrderedDict", What::dict},
+                                     {"collections", "Counter", What::dict},
+                                     {"collections", "defaultdict", What::default_dict},
+                                     {"torch._utils", "_rebuild_tensor", What::tensor},
+                                     {"torch._utils", "_rebuild_tensor_v2", What::tensor},
+                                     {"torch._utils", "_rebuild_parameter", What::parameter},
+                                     {"torch._utils", "_rebuild_parameter_with_state", What::parameter},
+                                     {"torch.nn.parameter", "Parameter", What::parameter},
+                                     {"torch._tensor", "_rebuild_from_type_v2", What::typed},
+                                     {"torch._utils", "_rebuild_tensor_v3", What::other},
+                                     {"torch._utils", "_rebuild_qtensor", What::other},
+                                     {"torch._utils", "_rebuild_sparse_tensor", What::other},
+                                     {"torch._utils", "_rebuild_nested_tensor", What::other},
+                                     {"torch._utils", "_rebuild_meta_tensor_no_storage", What::other},
+                                     {"torch._utils", "_rebuild_wrapper_subclass", What::other},
+                                     {"torch._utils", "_rebuild_device_tensor_from_numpy", What::other},
+                                     {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", What::other},
+                                     {"torch", "Tensor", What::other},
+                                     {"torch", "Size", What::other},
+                                     {"torch", "device", What::other},
+                                     {"torch.serialization", "_get_layout", What::other},
+                                     {"_codecs", "encode", What::other},
+                                     {"datetime", "date", What::other},
+                                     {"datetime", "datetime", What::other},
+                                     {"datetime", "time", What::other},
+                                     {"datetime", "timedelta", What::other},
+                                     {"datetime", "timezone", What::other},
+                                     {"numpy", "dtype", What::other},
+                                     {"numpy", "ndarray", What::other},
+                                     {"numpy.core.multiarray", "scalar", What::other},
+                                     {"numpy.core.multiarray", "_reconstruct", What::other},
+                                     {"numpy._core.multiarray", "scalar", What::other},
+                                     {"numpy._core.multiarray", "_reconstruct", What::other}};
+/// Of Python itself; "__builtin__" is its module's name in Python 2, and so in protocol 2.
+constexpr std::string_view known_builtins[] = {"bool", "bytearray", "complex", "dict", "float", "frozenset",
+                                               "int",  "list",      "set",     "str",  "tuple"};
 
 /// The only names that a pickle may call or refer to.
 std::optional<PickleGlobal> known_global(std::string_view module, std::string_view name) {
-  using What = PickleGlobal::What;
-  if (module == "collections" && name == "OrderedDict") return PickleGlobal{What::ordered_dict, nullptr};
-  if (module == "torch._utils" && name == "_rebuild_tensor_v2") return PickleGlobal{What::tensor, nullptr};
-  if (module == "torch._utils" && name == "_rebuild_parameter") return PickleGlobal{What::parameter, nullptr};
-  static constexpr std::pair<std::string_view, const char*> storages[] = {
-      {"DoubleStorage", "F64"}, {"FloatStorage", "F32"}, {"HalfStorage", "F16"},  {"BFloat16Storage", "BF16"},
-      {"LongStorage", "I64"},   {"IntStorage", "I32"},   {"ShortStorage", "I16"}, {"CharStorage", "I8"},
-      {"ByteStorage", "U8"},    {"BoolStorage", "BOOL"}};
-  for (const auto& [storage, dtype] : storages)
-    if (module == "torch" && name == storage) return PickleGlobal{What::storage, dtype};
+  for (const auto& known : known_names)
+    if (module == known.module && name == known.name) return PickleGlobal{known.what, nullptr};
+  if (module == "builtins" || module == "__builtin__") {
+    if (std::ranges::find(known_builtins, name) == std::end(known_builtins)) return {};
+    return PickleGlobal{What::other, nullptr};
+  }
+  if (module == "torch.storage" && name == "UntypedStorage") return PickleGlobal{What::storage, "U8"};
+  if (module != "torch" && module != "torch.cuda" && module != "torch.sparse" && module != "torch.cuda.sparse")
+    return {};
+  if (const auto* dtype = dtype_of_type(name, "Storage")) return PickleGlobal{What::storage, dtype};
+  if (dtype_of_type(name, "Tensor") || (module == "torch" && is_dtype(name))) return PickleGlobal{What::other, nullptr};
   return {};
 }
 
@@ -67,7 +137,7 @@ class Unpickler {
       case 'J': return push(std::int64_t{reader_.number<std::int32_t>()});    // BININT
       case 'K': return push(std::int64_t{reader_.number<std::uint8_t>()});    // BININT1
       case 'M': return push(std::int64_t{reader_.number<std::uint16_t>()});   // BININT2
-      case 0x8a: return push(long_integer());                                 // LONG1
+      case 0x8a: return push_long(reader_.number<std::uint8_t>());            // LONG1
       case 'G': return push(big_endian_double());                             // BINFLOAT
       case 'U':                                                               // SHORT_BINSTRING: a str of Python 2
       case 0x8c: return push(reader_.text(reader_.number<std::uint8_t>()));   // SHORT_BINUNICODE
@@ -76,7 +146,8 @@ class Unpickler {
       case 0x8d: return push(reader_.text(reader_.number<std::uint64_t>()));  // BINUNICODE8
       case 'C': return push(PickleBytes{reader_.text(reader_.number<std::uint8_t>())});    // SHORT_BINBYTES
       case 'B': return push(PickleBytes{reader_.text(reader_.number<std::uint32_t>())});   // BINBYTES
-      case 0x8e: return push(PickleBytes{reader_.text(reader_.number<std::uint64_t>())});  // BINBYTES8
+      case 0x8e:                                                                           // BINBYTES8
+      case 0x96: return push(PickleBytes{reader_.text(reader_.number<std::uint64_t>())});  // BYTEARRAY8
       case '(': return set_mark();                                                         // MARK
       case ')': return push(PickleSequence{true, {}});                                     // EMPTY_TUPLE
       case 0x85: return push(PickleSequence{true, pop_last(1)});                           // TUPLE1
@@ -89,6 +160,9 @@ class Unpickler {
       case '}': return push(PickleDict{});                                                 // EMPTY_DICT
       case 's': return set_items(pop_last(2));                                             // SETITEM
       case 'u': return set_items(pop_to_mark());                                           // SETITEMS
+      case 0x8f: return push(PickleOther{});                                               // EMPTY_SET
+      case 0x90: return add_to_set(pop_to_mark());                                         // ADDITEMS
+      case 0x91: pop_to_mark(); return push(PickleOther{});                                // FROZENSET
       case 'q': return remember(reader_.number<std::uint8_t>());                           // BINPUT
       case 'r': return remember(reader_.number<std::uint32_t>());                          // LONG_BINPUT
       case 0x94: return remember(static_cast<std::uint32_t>(memo_.size()));                // MEMOIZE
@@ -96,7 +170,8 @@ class Unpickler {
       case 'j': return recall(reader_.number<std::uint32_t>());                            // LONG_BINGET
       case 'c': return push_global();                                                      // GLOBAL
       case 0x93: return push_stack_global();                                               // STACK_GLOBAL
-      case 'R': return reduce();                                                           // REDUCE
+      case 'R':                                                                            // REDUCE
+      case 0x81: return call();                                                            // NEWOBJ
       case 'b': return build();                                                            // BUILD
       case 'Q': return push(storage(pop()));                                               // BINPERSID
     }
@@ -106,7 +181,7 @@ class Unpickler {
   void check_protocol() {
     const auto protocol = reader_.number<std::uint8_t>();
     if (protocol < 2 || protocol > newest_protocol)
-      fail("protocol " + std::to_string(protocol) + ", expected 2 to 4", "save it with torch.save's own protocol");
+      fail("protocol " + std::to_string(protocol) + ", expected 2 to 5", "save it with torch.save's own protocol");
   }
 
   // --- The stack ---
@@ -115,10 +190,11 @@ class Unpickler {
     count_value();
     stack_.push_back(ref);
   }
-  void push(PickleValue value) {
+  PickleRef add(PickleValue value) {
     pickle_.values.push_back(std::move(value));
-    push_ref(static_cast<PickleRef>(pickle_.values.size() - 1));
+    return static_cast<PickleRef>(pickle_.values.size() - 1);
   }
+  void push(PickleValue value) { push_ref(add(std::move(value))); }
   void set_mark() {
     count_value();
     marks_.push_back(stack_.size());
@@ -169,14 +245,14 @@ class Unpickler {
 
   // --- Values ---
 
-  std::int64_t long_integer() {
-    const auto size_bytes = reader_.number<std::uint8_t>();
-    if (size_bytes > sizeof(std::int64_t)) fail("an integer of more than 64 bits");
+  /// A number beyond 64 bits, such as a seed, can be no part of a tensor.
+  void push_long(std::uint8_t size_bytes) {
     const auto bytes = reader_.take(size_bytes);
+    if (size_bytes > sizeof(std::int64_t)) return push(PickleOther{});
     const bool negative = size_bytes > 0 && std::to_integer<unsigned>(bytes.back()) >= 0x80;
     std::uint64_t value = negative ? ~std::uint64_t{0} : 0;
     for (std::size_t i = size_bytes; i > 0; --i) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i - 1]);
-    return static_cast<std::int64_t>(value);
+    push(static_cast<std::int64_t>(value));
   }
   double big_endian_double() { return std::bit_cast<double>(__builtin_bswap64(reader_.number<std::uint64_t>())); }
   void append(const std::vector<PickleRef>& items) {
@@ -184,6 +260,7 @@ class Unpickler {
     if (list.is_tuple) fail("a change of a tuple");
     list.items.insert(list.items.end(), items.begin(), items.end());
   }
+  void add_to_set(const std::vector<PickleRef>&) { top_as<PickleOther>("set"); }
   void set_items(const std::vector<PickleRef>& items) {
     auto& dict = top_as<PickleDict>("dict");
     if (items.size() % 2 != 0) fail("a key without a value");
@@ -216,41 +293,53 @@ class Unpickler {
          "save the weights alone: torch.save(model.state_dict(), path)");
   }
 
-  void reduce() {
+  void call() {
     const auto arguments = pop();
-    const auto* callable = pickle_.as<PickleGlobal>(pop());
+    push_ref(result(pop(), arguments));
+  }
+  PickleRef result(PickleRef callable_ref, PickleRef arguments) {
+    const auto* callable = pickle_.as<PickleGlobal>(callable_ref);
     const auto* tuple = pickle_.as<PickleSequence>(arguments);
     if (!callable || !tuple || !tuple->is_tuple) fail("a call of something that cannot be called");
     switch (callable->what) {
-      case PickleGlobal::What::ordered_dict: return push(ordered_dict(tuple->items));
-      case PickleGlobal::What::tensor: return push(tensor(tuple->items));
-      case PickleGlobal::What::parameter: return push_ref(parameter(tuple->items));
-      case PickleGlobal::What::storage: fail("a call of a storage's class");
+      case What::dict: return dict(tuple->items);
+      case What::default_dict: return add(PickleDict{});
+      case What::tensor: return add(tensor(tuple->items));
+      case What::parameter: return parameter(tuple->items);
+      case What::typed: return typed(tuple->items);
+      case What::other: return add(PickleOther{});
+      case What::storage: break;
     }
+    fail("a call of a storage's class");
   }
-  /// OrderedDict() or, as Python 2 wrote it, OrderedDict([[key, value], …]).
-  PickleDict ordered_dict(const std::vector<PickleRef>& arguments) const {
-    PickleDict dict;
-    if (arguments.empty()) return dict;
-    const auto* pairs = pickle_.as<PickleSequence>(arguments[0]);
-    if (arguments.size() != 1 || !pairs) fail("an OrderedDict of unknown arguments");
-    for (const auto ref : pairs->items) {
-      const auto* pair = pickle_.as<PickleSequence>(ref);
+  /// OrderedDict(), Counter({key: value, …}) or, as Python 2 wrote it, OrderedDict([[key, value], …]).
+  PickleRef dict(const std::vector<PickleRef>& arguments) {
+    if (arguments.size() == 1 && pickle_.as<PickleDict>(arguments[0])) return arguments[0];
+    PickleDict made;
+    const auto* pairs = arguments.size() == 1 ? pickle_.as<PickleSequence>(arguments[0]) : nullptr;
+    if (!arguments.empty() && !pairs) fail("an OrderedDict of unknown arguments");
+    for (std::size_t i = 0; pairs && i < pairs->items.size(); ++i) {
+      const auto* pair = pickle_.as<PickleSequence>(pairs->items[i]);
       if (!pair || pair->items.size() != 2) fail("an OrderedDict of something that is no pair");
-      dict.items.emplace_back(pair->items[0], pair->items[1]);
+      count_value();
+      made.items.emplace_back(pair->items[0], pair->items[1]);
     }
-    return dict;
+    return add(std::move(made));
   }
-  /// _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata])
-  PickleTensor tensor(const std::vector<PickleRef>& arguments) const {
-    if (arguments.size() != 6 && arguments.size() != 7) fail("a tensor of unknown arguments");
+  /// _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); _rebuild_tensor has the first
+  /// four. A tensor of complex numbers is no weight.
+  PickleValue tensor(const std::vector<PickleRef>& arguments) const {
+    if (const auto count = arguments.size(); count != 4 && count != 6 && count != 7)
+      fail("a tensor of unknown arguments");
+    const auto* storage = pickle_.as<PickleStorage>(arguments[0]);
     const auto* offset = pickle_.as<std::int64_t>(arguments[1]);
     const auto* size = pickle_.as<PickleSequence>(arguments[2]);
     const auto* stride = pickle_.as<PickleSequence>(arguments[3]);
-    if (!pickle_.as<PickleStorage>(arguments[0]) || !offset || *offset < 0 || !is_shape(size) || !is_shape(stride) ||
+    if (!storage || !offset || *offset < 0 || !is_shape(size) || !is_shape(stride) ||
         size->items.size() != stride->items.size())
       fail("a tensor of unknown arguments");
-    return {arguments[0], arguments[2], arguments[3], static_cast<std::uint64_t>(*offset)};
+    if (element_bytes(storage->dtype) == 0) return PickleOther{};
+    return PickleTensor{arguments[0], arguments[2], arguments[3], static_cast<std::uint64_t>(*offset)};
   }
   bool is_shape(const PickleSequence* tuple) const {
     if (!tuple || !tuple->is_tuple || tuple->items.size() > max_dimensions) return false;
@@ -258,15 +347,24 @@ class Unpickler {
       if (const auto* extent = pickle_.as<std::int64_t>(ref); !extent || *extent < 0) return false;
     return true;
   }
-  /// _rebuild_parameter(tensor, requires_grad, hooks): the tensor itself.
+  /// _rebuild_parameter(tensor, requires_grad, hooks[, state]), Parameter(tensor, requires_grad): the tensor itself.
   PickleRef parameter(const std::vector<PickleRef>& arguments) const {
-    if (arguments.size() != 3 || !pickle_.as<PickleTensor>(arguments[0])) fail("a parameter of unknown arguments");
+    if (arguments.empty() || (!pickle_.as<PickleTensor>(arguments[0]) && !pickle_.as<PickleOther>(arguments[0])))
+      fail("a parameter of unknown arguments");
     return arguments[0];
   }
-  /// The attributes of an OrderedDict: a state_dict has its modules' version numbers there. Not needed.
+  /// _rebuild_from_type_v2(function, type, arguments, attributes): what the function makes.
+  PickleRef typed(const std::vector<PickleRef>& arguments) {
+    const auto* function = arguments.size() == 4 ? pickle_.as<PickleGlobal>(arguments[0]) : nullptr;
+    if (!function || function->what == What::typed) fail("a tensor of unknown arguments");
+    return result(arguments[0], arguments[2]);
+  }
+  /// Attributes: a state_dict has its modules' version numbers there. They are not needed.
   void build() {
     pop();
-    top_as<PickleDict>("dict");
+    const auto ref = pop();
+    stack_.push_back(ref);
+    if (!pickle_.as<PickleDict>(ref) && !pickle_.as<PickleOther>(ref)) fail("a change of something that is no dict");
   }
   /// ("storage", its class, its key, its device, its elements[, view of another one: None since torch 0.4])
   PickleStorage storage(PickleRef id) const {

@@ -1,6 +1,7 @@
 #pragma once
 // Python's pickles as torch.save writes them, read without Python and without executing anything: what a pickle may
-// name is a fixed list, and everything else in it is refused. Format: pickletools.py of CPython; protocols 2 to 4.
+// name is a fixed list, and everything else in it is refused. The list has what torch.load(weights_only=True) takes,
+// and times and numbers of NumPy. Format: pickletools.py of CPython; protocols 2 to 5.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,8 @@ namespace flowtrain {
 using PickleRef = std::uint32_t;
 
 struct PickleNone {};
+/// A value of a known type that can be no weight and holds none: a set, a device, a sparse tensor, a number of NumPy.
+struct PickleOther {};
 struct PickleBytes {
   std::string_view bytes;
 };
@@ -25,13 +28,14 @@ struct PickleSequence {
   bool is_tuple;
   std::vector<PickleRef> items;
 };
-/// A dict or OrderedDict, in the order of insertion; a key may come more than once, and then the last one counts.
+/// A dict, OrderedDict, defaultdict or Counter, in the order of insertion; a key may come more than once, and then the
+/// last one counts.
 struct PickleDict {
   std::vector<std::pair<PickleRef, PickleRef>> items;
 };
 /// One of the names that are known.
 struct PickleGlobal {
-  enum class What : std::uint8_t { ordered_dict, tensor, parameter, storage } what;
+  enum class What : std::uint8_t { dict, default_dict, tensor, parameter, typed, storage, other } what;
   const char* dtype;  ///< of a storage: as TensorView's; else null
 };
 /// What torch keeps outside the pickle: a row of elements, found by its key.
@@ -48,8 +52,8 @@ struct PickleTensor {
 };
 
 /// Texts are views into the bytes that were parsed.
-using PickleValue = std::variant<PickleNone, bool, std::int64_t, double, std::string_view, PickleBytes, PickleSequence,
-                                 PickleDict, PickleGlobal, PickleStorage, PickleTensor>;
+using PickleValue = std::variant<PickleNone, PickleOther, bool, std::int64_t, double, std::string_view, PickleBytes,
+                                 PickleSequence, PickleDict, PickleGlobal, PickleStorage, PickleTensor>;
 
 struct Pickle {
   std::deque<PickleValue> values;

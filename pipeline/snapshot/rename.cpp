@@ -61,12 +61,16 @@ Renaming::Renaming(const std::vector<std::string>& drop, const std::vector<std::
 
 Renaming::~Renaming() = default;
 
+std::string Renaming::renamed(std::string name) const {
+  for (auto& rule : rules_->changes) name = naming(rule.text, [&] { return rule.pattern.replaced(name, rule.by); });
+  return name;
+}
+
 std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors) const {
   std::vector<TensorView> left;
   std::set<std::string> names, used;
   for (auto tensor : tensors) {
-    for (auto& rule : rules_->changes)
-      tensor.name = naming(rule.text, [&] { return rule.pattern.replaced(tensor.name, rule.by); });
+    tensor.name = renamed(std::move(tensor.name));
     bool dropped = false;
     for (auto& rule : rules_->drop) {
       if (!naming(rule.text, [&] { return rule.pattern.found_in(tensor.name); })) continue;

@@ -23,6 +23,8 @@ class Renaming {
   /// The tensors that are left, under their new names. Throws UserError(usage) where two come to the same name, or a
   /// pattern of `drop` meets no tensor, and for a rule that cannot be used on a name.
   std::vector<TensorView> operator()(std::span<const TensorView> tensors) const;
+  /// The new name of a tensor. Throws UserError(usage) for a rule that cannot be used on it.
+  std::string renamed(std::string name) const;
 
  private:
   struct Rules;

@@ -93,15 +93,15 @@ fs::path write_snapshot(const fs::path& snapshots_dir, const SnapshotContent& co
       manifest.files.push_back({file_name, written.bytes, written.xxh64, std::move(written.tensor_xxh64)});
     });
   };
-  const auto write_text = [&](const char* file_name, const std::string& text) {
+  const auto write_text = [&](const char* file_name, const std::string& text, unsigned mode = 0666) {
     const FlightSpan flight({.name = file_name});
-    folder.write_file(file_name, text);
+    folder.write_file(file_name, text, mode);
     manifest.files.push_back({file_name, text.size(), xxh64_hex(text), {}});
   };
   write_tensors("model.safetensors", content.model);
   write_tensors("optim.safetensors", content.optim);
   write_text("state.json", content.state_json);
-  write_text("config.toml", content.config_toml);
+  write_text("config.toml", content.config_toml, config_mode(content.config_toml));
   folder.write_file(manifest_name, manifest_text(manifest));
   folder.commit();
   swap_link(snapshots_dir, "latest", name);
@@ -161,6 +161,7 @@ std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot) {
   std::vector<TensorView> tensors(model.begin(), model.end());
   for (auto& tensor : tensors)
     if (const auto found = averages.find(tensor.name); found != averages.end()) {
+      tensor.dtype = found->second->dtype;
       tensor.data = found->second->data;
       tensor.bytes = found->second->bytes;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/snapshot/safetensors.h"
+#include "stages/every.h"
 
 namespace flowtrain {
 
@@ -122,9 +123,9 @@ std::vector<std::filesystem::path> restore_links(const std::filesystem::path& sn
 std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
-/// `protect`, one whose iteration `keep_every` divides (0: none), or one that a link (`latest`, `best`, …) points at.
+/// `protect`, one whose iteration is due by `keep_every`, or one that a link (`latest`, `best`, …) points at.
 /// Of those set aside as many stay, the newest. Returns what was removed.
 std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,
-                                         std::span<const std::uint64_t> protect = {}, std::uint64_t keep_every = 0);
+                                         std::span<const std::uint64_t> protect = {}, const Every& keep_every = {});
 
 }  // namespace flowtrain

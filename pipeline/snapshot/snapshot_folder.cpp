@@ -227,7 +227,7 @@ std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64
 }
 
 std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last,
-                            std::span<const std::uint64_t> protect, std::uint64_t keep_every) {
+                            std::span<const std::uint64_t> protect, const Every& keep_every) {
   std::vector<fs::path> removed;
   if (keep_last == 0) return removed;
   const auto aside = list_snapshots(snapshots_dir / set_aside);
@@ -241,7 +241,7 @@ std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last
   for (const auto& info : list_snapshots(snapshots_dir)) {
     if (complete < keep_last) {
       complete += info.complete;
-    } else if (!protected_iterations.contains(info.iteration) && !(keep_every && info.iteration % keep_every == 0)) {
+    } else if (!protected_iterations.contains(info.iteration) && !keep_every.ends(info.iteration)) {
       trash(info.path);
       removed.push_back(info.path);
     }

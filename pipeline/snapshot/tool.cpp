@@ -7,11 +7,13 @@
 #include <ctime>
 #include <iomanip>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/snapshot/tensor_difference.h"
 #include "pipeline/snapshot/weights_file.h"
 #include "sampling/core/error.h"
 
@@ -102,6 +104,32 @@ void print_tensors(const char* title, const std::vector<TensorView>& tensors, st
         << tensor.dtype << "  " << std::setw(20) << shape_text(tensor.shape) << "  " << tensor.bytes << " B\n";
 }
 
+void print(std::ostream& out, const TensorDifference& difference) {
+  char text[64];
+  std::snprintf(text, sizeof text, "by %.3g at most, of values up to %.3g", difference.largest,
+                difference.largest_value);
+  out << difference.values << " of " << difference.of << " values differ, " << text << "\n";
+}
+
+/// The first line of an entry of the state: numbers and short texts as they are, of long ones how much there is.
+std::string in_short(const nlohmann::ordered_json& value) {
+  constexpr std::size_t most_characters = 100;
+  const auto text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  if (text.size() <= most_characters) return text;
+  if (value.is_structured()) return std::to_string(value.size()) + " entries";
+  return std::to_string(text.size()) + " characters";
+}
+
+void print_state(const std::string& json, std::ostream& out) {
+  const auto state = nlohmann::ordered_json::parse(json, nullptr, false);
+  out << "state:\n";
+  std::size_t width = 0;
+  for (const auto& entry : state.items()) width = std::max(width, entry.key().size());
+  for (const auto& entry : state.items())
+    out << "  " << std::left << std::setw(static_cast<int>(width)) << entry.key() << "  " << in_short(entry.value())
+        << "\n";
+}
+
 /// How many differences between two files' tensors were printed.
 std::size_t print_differences(const char* title, const SafetensorsFile& left, const SafetensorsFile& right,
                               std::ostream& out) {
@@ -124,7 +152,7 @@ std::size_t print_differences(const char* title, const SafetensorsFile& left, co
       difference(tensor.name) << tensor.dtype << " " << shape_text(tensor.shape) << " and " << other.dtype << " "
                               << shape_text(other.shape) << "\n";
     else if (!std::equal(tensor.data, tensor.data + tensor.bytes, other.data))
-      difference(tensor.name) << "the values differ\n";
+      print(difference(tensor.name), difference_of(tensor, other));
   }
   for (const auto& [name, tensor] : others) difference(name) << "only in the second\n";
   return differences;
@@ -159,7 +187,7 @@ ExitCode snapshot_show(const fs::path& place, std::optional<std::uint64_t> itera
   out << path.string() << ": iteration " << snapshot.iteration << "\n";
   print_tensors("model", snapshot.model.tensors(), out);
   print_tensors("optim", snapshot.optim.tensors(), out);
-  out << "state:\n" << snapshot.state_json << "\n";
+  print_state(snapshot.state_json, out);
   return ExitCode::ok;
 }
 
@@ -198,13 +226,15 @@ void export_weights(const ChosenSnapshot& chosen, bool averaged, const fs::path&
       << (chosen.why.empty() ? "" : " (" + chosen.why + ")") << ", " << size_text(bytes) << "\n";
 }
 
-ExitCode snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {
-  const WeightsFile file(source);
+ExitCode snapshot_convert(const fs::path& source, const std::string& key, const Renaming& renaming,
+                          const fs::path& target, std::ostream& out) {
+  const WeightsFile file(source, {.place = key, .setting = "--key "});
   const auto tensors = renaming(file.tensors());
   std::uint64_t bytes = 0;
   write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });
   out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of "
-      << source.string() << ", " << size_text(bytes) << "\n";
+      << source.string() << (file.place() == "." ? "" : ", under " + shown(file.place())) << ", " << size_text(bytes)
+      << "\n";
   return ExitCode::ok;
 }
 

@@ -36,8 +36,8 @@ void export_weights(const ChosenSnapshot& chosen, bool averaged, const std::file
                     std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is
-/// replaced wholly or not at all.
-ExitCode snapshot_convert(const std::filesystem::path& source, const Renaming& renaming,
+/// replaced wholly or not at all. `key`: see WeightsChoice::place.
+ExitCode snapshot_convert(const std::filesystem::path& source, const std::string& key, const Renaming& renaming,
                           const std::filesystem::path& target, std::ostream& out);
 
 /// Compares the tensors of two snapshots bit by bit; ExitCode::snapshot where they differ. States that differ are a

@@ -1,5 +1,7 @@
 #include "pipeline/snapshot/torch_archive.h"
 
+#include <algorithm>
+
 #include "pipeline/snapshot/byte_reader.h"
 #include "pipeline/snapshot/safetensors.h"
 #include "pipeline/snapshot/zip_entries.h"
@@ -29,7 +31,9 @@ void refuse_big_endian(const std::string& path) {
 
 /// The bytes that a storage takes; false when the number does not fit.
 bool storage_bytes(const PickleStorage& storage, std::uint64_t& bytes) {
-  return !__builtin_mul_overflow(storage.elements, element_bytes(storage.dtype), &bytes);
+  const std::string_view dtype = storage.dtype;
+  const std::uint64_t element = dtype == "C64" ? 8 : dtype == "C128" ? 16 : element_bytes(dtype);
+  return !__builtin_mul_overflow(storage.elements, element, &bytes);
 }
 
 void check_storages(const TorchArchive& archive, const std::string& path) {
@@ -45,9 +49,22 @@ void check_storages(const TorchArchive& archive, const std::string& path) {
   }
 }
 
+/// Throws UserError for archives of torch that hold more than weights. Their entries may be compressed, so the names
+/// are sought where the directory of a zip archive is, at its end.
+void refuse_programs(std::span<const std::byte> bytes, const std::string& path) {
+  constexpr std::size_t directory_bytes = 1 << 20;
+  const auto end = text_of(bytes.last(std::min(bytes.size(), directory_bytes)));
+  if (end.find("/constants.pklPK") != end.npos)
+    fail(path, "a TorchScript archive, which holds a program beside the weights",
+         "save the weights alone: torch.save(torch.jit.load(path).state_dict(), new_path)");
+  if (end.find("/archive_formatPK") != end.npos)
+    fail(path, "a package of torch.export", "net.package takes one; net.pretrain takes a file of weights");
+}
+
 /// <name>/data.pkl, <name>/data/<key>, <name>/byteorder …, where torch takes <name> from the file's own.
 TorchArchive open_zip(std::span<const std::byte> bytes, const std::string& path) {
   constexpr std::string_view pickle_name = "/data.pkl", storage_folder = "/data/";
+  refuse_programs(bytes, path);
   const auto entries = zip_entries(bytes, path);
   const ZipEntry* pickle = nullptr;
   for (const auto& entry : entries)

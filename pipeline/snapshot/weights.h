@@ -29,9 +29,23 @@ struct WeightMatch {
   std::vector<std::string> misshapen;   ///< "fc.weight: F32 (10, 4) in the file, F32 (10, 5) wanted"
 };
 
-/// Names match as they are or, where DistributedDataParallel saved the file, without a "module." at their start.
-/// Shapes must be equal, and so must dtypes unless both are floating-point. Batch norm's num_batches_tracked may be
-/// missing.
+/// The name that a tensor has in the net itself: without the "module." of DataParallel at its start, and without what
+/// torch.compile, FSDP and checkpointing of activations put between the names of modules ("_orig_mod.").
+std::string unwrapped_name(std::string_view name);
+/// Gives all tensors their unwrapped names, if every name is wrapped and they stay different.
+void unwrap_names(std::vector<TensorView>& tensors);
+
+/// A beginning that the names in a file have and the net's have not, or the other way round.
+struct NamePrefix {
+  std::string text;     ///< "model."
+  bool of_file = true;  ///< false: the net's names have it
+  std::size_t fit = 0;  ///< tensors whose names are in both, once it is taken off
+};
+/// The prefix with which most names fit; one with `fit` 0 where there is none.
+NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedTensor> wanted);
+
+/// Names match as they are, or else as their unwrapped names. Shapes must be equal, and so must dtypes unless both are
+/// floating-point. Batch norm's num_batches_tracked may be missing.
 WeightMatch match_weights(std::span<const TensorView> file, std::span<const WantedTensor> wanted);
 
 }  // namespace flowtrain

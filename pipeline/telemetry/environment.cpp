@@ -1,7 +1,6 @@
 #include "pipeline/telemetry/environment.h"
 
 #include <gnu/libc-version.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,10 +9,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <thread>
 
 #include "build_info.h"  // made by CMake
-#include "revision.h"    // made by CMake at every build
+#include "pipeline/telemetry/secrets_in_json.h"
+#include "revision.h"  // made by CMake at every build
+#include "sampling/core/cpus.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -36,7 +36,11 @@ std::string value_in_file(const char* path, std::string_view key, char separator
 Json command_line() {
   Json words = Json::array();
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
-  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  bool is_secret = false;  // the value of an option is a word of its own
+  for (std::string word; std::getline(in, word, '\0');) {
+    words.push_back(is_secret ? std::string(secret_mask) : without_secrets(word));
+    is_secret = word.starts_with("--") && word.find('=') == word.npos && is_secret_name(word);
+  }
   return words;
 }
 
@@ -44,8 +48,10 @@ Json chosen_variables() {
   nlohmann::json chosen = nlohmann::json::object();  // sorted
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable, name = text.substr(0, text.find('='));
-    if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("FLOWTRAIN_"))
-      chosen[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
+    if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("GOMP_") ||
+        name.starts_with("FLOWTRAIN_"))
+      chosen[std::string(name)] =
+          is_secret_variable(name) ? secret_mask : text.substr(std::min(text.size(), name.size() + 1));
   }
   return chosen;
 }
@@ -66,11 +72,6 @@ Json list_of(const std::vector<GpuFacts::Gpu>& gpus) {
   return list;
 }
 
-int usable_cores() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
-}
-
 std::string utc_now() {
   std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -89,6 +90,7 @@ std::string program_version() {
 std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
   utsname system{};
   ::uname(&system);
+  const CpuLimits cpus = cpu_limits();
   Json json{{"version", build_info::version_text},
             {"revision", build_info::revision},
             {"build_type", build_info::build_type},
@@ -100,8 +102,10 @@ std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
             {"os", value_in_file("/etc/os-release", "PRETTY_NAME", '=')},
             {"kernel", concat(system.sysname, " ", system.release)},
             {"cpu", value_in_file("/proc/cpuinfo", "model name", ':')},
-            {"cpu_cores", std::thread::hardware_concurrency()},
-            {"cpu_cores_usable", usable_cores()},
+            {"cpu_cores", cpus.machine},
+            {"cpu_cores_affinity", cpus.affinity},
+            {"cpu_quota", cpus.quota > 0 ? Json(cpus.quota) : Json(nullptr)},
+            {"cpu_cores_usable", cpus.usable()},
             {"memory_bytes", std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)},
             {"gpus", list_of(gpu.gpus)},
             {"cuda", or_null(gpu.cuda)},
@@ -110,6 +114,7 @@ std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
             {"nccl", or_null(gpu.nccl)},
             {"environment", chosen_variables()}};
   for (const auto& [key, value] : extra) json[key] = value;
+  mask_secrets(json);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

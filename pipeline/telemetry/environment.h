@@ -17,7 +17,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// A JSON object, indented, with `extra` at its end: program, compiler, libraries, command line, start time (UTC),
 /// host, system, processor, memory, GPUs and what reaches them (null: there is none). Of the environment's variables
-/// only those that change a run and hold no secrets: CUDA_VISIBLE_DEVICES, OMP_*, FLOWTRAIN_*. What else cannot be
+/// only those that change a run: CUDA_VISIBLE_DEVICES, OMP_*, FLOWTRAIN_*. Secrets are masked. What else cannot be
 /// found out is "unknown" or 0.
 std::string environment_json(const GpuFacts& gpu, const Facts& extra = {});
 

@@ -19,13 +19,14 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/out_of_memory.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
 
 std::string user_text(const UserError& error) {
-  return error.hint().empty() ? error.what() : concat(error.what(), "\n  hint: ", error.hint());
+  return without_secrets(error.hint().empty() ? error.what() : concat(error.what(), "\n  hint: ", error.hint()));
 }
 
 std::string demangled(const std::type_info& type) {
@@ -67,7 +68,7 @@ bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c
   try {
     throw;
   } catch (const std::exception& error) {
-    reason = first_line(error.what());
+    reason = without_secrets(first_line(error.what()));
   } catch (...) {
     reason = "no reason is known";
   }
@@ -104,7 +105,7 @@ void report_shortage(int file, const std::exception& error) {
   } catch (...) {
     // Described below: what was thrown is still the current exception there.
   }
-  const auto message = describe_current_exception();
+  const auto message = without_secrets(describe_current_exception());
   end_process(ExitCode::bug, [&](int file) { report_fault(file, message); });
 }
 

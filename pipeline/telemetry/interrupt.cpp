@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -19,11 +20,10 @@
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
+#include "stages/system/signals.h"
 
 namespace flowtrain {
 namespace {
-
-constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
 
 // What a signal handler may touch: lock-free atomics.
 std::atomic<bool> installed = false;
@@ -34,7 +34,7 @@ std::atomic<std::uint64_t> requested_snapshots = 0;
 std::atomic<bool> on_terminal = false;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-std::array<struct sigaction, signals.size()> old_actions;
+std::array<struct sigaction, std::size(signal_rules)> old_actions;
 
 // The only way to wake a thread that a handler may take. Posted by the first signal, and by the end of the Interrupt.
 sem_t wake;
@@ -65,7 +65,7 @@ void on_signal(int signal) {
   first_signal_ms.compare_exchange_strong(no_time, now);
   int no_signal = 0;
   bool first = first_signal.compare_exchange_strong(no_signal, signal);
-  if (!first && signal != SIGHUP && now - first_signal_ms >= same_signal_ms) {
+  if (!first && !may_repeat(signal) && now - first_signal_ms >= same_signal_ms) {
     say_at_once("stopped at once by a second signal\n");
     ::_exit(Interrupt::exit_code(signal));
   }
@@ -84,10 +84,9 @@ timespec now_plus(std::int64_t nanoseconds) {
   return time;
 }
 
-void (*handler_for(int signal, const struct sigaction& old))(int) {
-  if (signal == SIGPIPE) return SIG_IGN;
-  if (signal == SIGUSR2) return on_snapshot_request;
-  return signal == SIGHUP && old.sa_handler == SIG_IGN ? SIG_IGN : on_signal;
+void (*handler_for(OnSignal action))(int) {
+  if (action == OnSignal::ignore) return SIG_IGN;
+  return action == OnSignal::snapshot ? on_snapshot_request : on_signal;
 }
 
 }  // namespace
@@ -110,17 +109,19 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   ::sem_init(&wake, 0, 0);
   grace_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
   deadline_ = named_thread("ft-deadline", [this] { watch_deadline(); });
-  for (std::size_t i = 0; i < signals.size(); ++i) {
-    ::sigaction(signals[i], nullptr, &old_actions[i]);
+  for (std::size_t i = 0; i < old_actions.size(); ++i) {
+    const SignalRule& rule = signal_rules[i];
+    ::sigaction(rule.signal, nullptr, &old_actions[i]);
+    if (!takes(rule, old_actions[i])) continue;
     struct sigaction action {};
-    action.sa_handler = handler_for(signals[i], old_actions[i]);
+    action.sa_handler = handler_for(rule.action);
     action.sa_flags = SA_RESTART;  // reads and writes of other threads go on
-    ::sigaction(signals[i], &action, nullptr);
+    ::sigaction(rule.signal, &action, nullptr);
   }
 }
 
 Interrupt::~Interrupt() {
-  for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &old_actions[i], nullptr);
+  for (std::size_t i = 0; i < old_actions.size(); ++i) ::sigaction(signal_rules[i].signal, &old_actions[i], nullptr);
   over = true;
   ::sem_post(&wake);
   deadline_.join();

@@ -1,5 +1,6 @@
 #pragma once
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1: the first asks for a clean end, the second ends the process at once.
+// Signals that ask for an end (stages/system/signals.h): the first asks for a clean one, the second ends the process at
+// once.
 
 #include <chrono>
 #include <cstdint>
@@ -13,12 +14,12 @@
 
 namespace flowtrain {
 
-/// While it lives, the first SIGINT, SIGTERM, SIGHUP (the terminal was closed) or SIGUSR1 (which Slurm sends some time
-/// before the end: `--signal`) is only remembered, for the run to end after a snapshot; another one ends the process
+/// While it lives, the first signal that asks for an end (SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU and others:
+/// signal_rules) is only remembered, for the run to end after a snapshot; another one ends the process
 /// with exit_code(). So does, after all but SIGINT, the end of the grace period: who preempts a job does not wait for
 /// ever. Signals that arrive within `same_signal` of the first count as one with it: timeout(1) and some launchers send
-/// SIGTERM twice in a row. SIGHUP is never a second signal: a terminal that goes away sends it several times. Where it
-/// is ignored at the start, as under nohup(1), it stays so.
+/// SIGTERM twice in a row. SIGHUP and SIGXCPU are never second signals: they come several times for one reason. Where
+/// SIGHUP is ignored at the start, as under nohup(1), it stays so.
 /// SIGUSR2 asks for a snapshot and no end: such signals are counted.
 /// Where nothing is to be saved nobody has to ask for signals: see end_at_once().
 /// SIGPIPE is ignored meanwhile: in `flowtrain … | tee log` a Ctrl-C ends tee first, and the snapshot must still be

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -48,7 +49,7 @@ void sync_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::string json_line(JsonObject object) {
-  return ordered_json(std::move(object)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return masked_json(ordered_json(std::move(object))).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)

@@ -18,7 +18,7 @@ using JsonObject = ordered_json::object_t;
 
 /// The object as a line without its newline: {"iter":20,…}, keys in the order given. Numbers read back to the same
 /// bits; NaN and infinities become null, since JSON has no word for them. Bytes of a text that are not UTF-8 become
-/// U+FFFD.
+/// U+FFFD, and secrets in texts `***` (without_secrets).
 std::string json_line(JsonObject object);
 
 /// Appends lines. Any thread. Each line is one write(), so that no kill can tear it. When the disk is full, training

@@ -6,12 +6,15 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
+#include <new>
 
 #include "pipeline/telemetry/console.h"
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
 
 namespace flowtrain {
 namespace {
@@ -51,6 +54,7 @@ struct Log {
   std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> early = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(256);
   spdlog::logger logger;
   std::filesystem::path path;
+  int descriptor = -1;  ///< the file itself: its path may be another's by now
   std::atomic<bool> failed = false;
 };
 
@@ -61,6 +65,12 @@ Log& the_log() {
 }
 
 void write(level::level_enum severity, std::string_view text) {
+  std::string masked;
+  try {
+    text = masked = without_secrets(text);
+  } catch (const std::bad_alloc&) {
+    text = text.substr(0, text.find_first_of(":=%"));  // where no secret begins
+  }
   the_log().logger.log(severity, spdlog::string_view_t(text.data(), text.size()));
 }
 
@@ -94,6 +104,8 @@ void set_log_file(const std::filesystem::path& path) {
   }
   file->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");
   log.path = path;
+  if (log.descriptor >= 0) ::close(log.descriptor);
+  log.descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (log.early)
     for (const auto& message : log.early->last_raw()) file->log(message);
   log.record->set_sinks({file});
@@ -103,6 +115,9 @@ void set_log_file(const std::filesystem::path& path) {
 
 const std::filesystem::path& log_file() { return the_log().path; }
 
-int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC); }
+int open_log_file() {
+  const int descriptor = the_log().descriptor;
+  return descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
 
 }  // namespace flowtrain

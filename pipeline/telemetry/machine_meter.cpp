@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 
+#include "sampling/core/cpus.h"
 #include "stages/device/nvml.h"
 #include "stages/system/named_thread.h"
 
@@ -80,6 +81,7 @@ MachineMeter::MachineMeter(const std::string& pci_bus_id, const std::string& nvm
     : host_memory_mb_(host_memory_mb()),
       gpu_memory_mb_(unknown),
       gpu_utilisation_(unknown),
+      cpu_share_(unknown),
       thread_(named_thread("ft-meter", [this, pci_bus_id, nvml] { loop(pci_bus_id, nvml); })) {}
 
 MachineMeter::~MachineMeter() {
@@ -91,7 +93,19 @@ MachineMeter::~MachineMeter() {
   thread_.join();
 }
 
-MachineUse MachineMeter::now() const { return {host_memory_mb_, gpu_memory_mb_, gpu_utilisation_}; }
+MachineUse MachineMeter::now() const { return {host_memory_mb_, gpu_memory_mb_, gpu_utilisation_, cpu_share_}; }
+
+CpuTime MachineMeter::cpu() const {
+  MutexLock lock(mutex_);
+  return cpu_;
+}
+
+void MachineMeter::look_at_cpu(CpuMeter& meter, double wall_s) {
+  const CpuTime time = meter.take(wall_s);
+  cpu_share_ = time.is_short(wall_s) ? time.share() : 1;
+  MutexLock lock(mutex_);
+  cpu_ += time;
+}
 
 void MachineMeter::loop(const std::string& pci_bus_id, const std::string& nvml) {
   std::optional<GpuMeter> gpu;
@@ -99,7 +113,15 @@ void MachineMeter::loop(const std::string& pci_bus_id, const std::string& nvml) 
     if (!pci_bus_id.empty()) gpu.emplace(pci_bus_id, nvml);
   } catch (const std::exception&) {  // no driver to ask: the GPU's values stay unknown
   }
+  std::optional<CpuMeter> cpu;
+  auto looked = std::chrono::steady_clock::now();
   do {
+    const auto now = std::chrono::steady_clock::now();
+    if (cpu)
+      look_at_cpu(*cpu, std::chrono::duration<double>(now - looked).count());
+    else
+      cpu.emplace("/", cpu_limits().affinity);
+    looked = now;
     if (gpu) {
       gpu_memory_mb_ = if_known([&] { return gpu->memory_mb(); });
       gpu_utilisation_ = if_known([&] { return gpu->utilisation(); });

@@ -45,6 +45,9 @@ std::vector<Part> common_parts(const Progress& p, bool is_short) {
   if (p.lr) parts.push_back({concat("lr ", *p.lr), 6});
   if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
   if (auto limit = limit_text(p, is_short); !limit.empty()) parts.push_back({std::move(limit), 4});
+  if (p.cpu_share)
+    parts.push_back(
+        {printed(is_short ? "cpu %.0f %%" : "got %.0f %% of the CPU time it asked for", 100 * *p.cpu_share), 3});
   if (p.slowest_rank) parts.push_back({concat("slowest rank ", *p.slowest_rank), 7});
   if (p.eta_s && p.iter != p.max_iter) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
   return parts;

@@ -22,6 +22,7 @@ struct Progress {
   double limit_share = 0;            ///< share of wall time in which all its threads were at work, 0 … 1
   std::optional<double> queue_fill;  ///< share of the batches ahead that are ready, 0 … 1; only the bar shows it
   std::optional<int> slowest_rank;   ///< where several processes train
+  std::optional<double> cpu_share;   ///< of the CPU time that this process asked for, what it got; empty: enough
   std::optional<double> eta_s;       ///< seconds to the end
 };
 

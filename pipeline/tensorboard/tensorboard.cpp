@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/snapshot/file.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tensorboard/pictures.h"
 #include "pipeline/train/train_line.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 #include "stages/system/wall_time.h"
@@ -183,14 +185,14 @@ void TensorBoard::begin(const Drawing& graph) {
 
 void TensorBoard::open(const Drawing& graph) {
   const fs::path folder = run_ / "tensorboard";
-  fs::create_directories(folder);
+  make_folders(folder);
   const auto files = event_files(folder);
   Earlier earlier = read_earlier(files);
   std::string head = frame(version_event());
   if (earlier.empty) {
     SummaryEvent texts(0);
-    texts.text("config", "```toml\n" + config_ + "\n```\n");
-    texts.text("graph", table_of(graph));
+    texts.text("config", "```toml\n" + without_secrets(config_) + "\n```\n");
+    texts.text("graph", without_secrets(table_of(graph)));
     head += frame(texts.bytes());
   } else {
     head += frame(start_event(first_));

@@ -27,6 +27,50 @@ double slope_of(std::span<const LrFinder::Tried> window) {
   return above / below;
 }
 
+// A picture of losses over the logarithms of rates. Losses are cut off above twice the first one.
+class Picture {
+ public:
+  explicit Picture(const std::vector<LrFinder::Tried>& tried)
+      : from_(std::log10(tried.front().lr)),
+        to_(std::max(std::log10(tried.back().lr), from_ + 1e-9)),
+        high_(2 * std::abs(tried.front().smooth) + 1e-9),
+        low_(std::ranges::min(tried, {}, &LrFinder::Tried::loss).loss) {}
+
+  std::string line(const std::vector<LrFinder::Tried>& tried, double LrFinder::Tried::*loss, const char* colour) const {
+    std::string text = concat("<polyline fill=\"none\" stroke=\"", colour, "\" points=\"");
+    for (auto& each : tried) text += printed("%.1f,%.1f ", x(each.lr), y(each.*loss));
+    return text + "\"/>\n";
+  }
+  std::string mark(double lr, const std::string& label) const {
+    return printed("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"20\" y2=\"%d\" stroke=\"#b00\"/>\n", x(lr), x(lr), bottom) +
+           text(x(lr), 14, "middle", label);
+  }
+  std::string frame() const {
+    std::string all = printed("<path d=\"M%d 20V%dH%d\" fill=\"none\" stroke=\"#888\"/>\n", left, bottom, right);
+    for (int power = static_cast<int>(std::ceil(from_ - 1e-9)); power <= to_ + 1e-9; ++power)
+      all += text(x(std::pow(10, power)), bottom + 18, "middle", printed("1e%d", power));
+    for (const double share : {0.0, 0.5, 1.0}) {
+      const double loss = low_ + share * (high_ - low_);
+      all += text(left - 6, y(loss) + 4, "end", printed("%.3g", loss));
+    }
+    return all + text((left + right) / 2.0, bottom + 36, "middle", "learning rate");
+  }
+
+ private:
+  static constexpr int left = 60, right = 700, bottom = 340;
+
+  static std::string text(double x, double y, const char* anchor, const std::string& words) {
+    return printed("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + words + "</text>\n";
+  }
+  double x(double lr) const { return left + (right - left) * (std::log10(lr) - from_) / (to_ - from_); }
+  double y(double loss) const {
+    const double kept = std::isfinite(loss) ? std::clamp(loss, low_, high_) : high_;
+    return bottom - (bottom - 20) * (kept - low_) / (high_ - low_);
+  }
+
+  const double from_, to_, high_, low_;
+};
+
 }  // namespace
 
 double LrFinder::lr(std::uint64_t iteration) const {
@@ -63,6 +107,17 @@ double LrFinder::suggestion() const {
 
 std::vector<LrFinder::Tried>::const_iterator LrFinder::least() const {
   return std::min_element(tried_.begin(), tried_.end(), [](auto& a, auto& b) { return a.smooth < b.smooth; });
+}
+
+std::string LrFinder::picture() const {
+  std::string text =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 390\" font-family=\"sans-serif\" font-size=\"12\">\n"
+      "<title>loss over the learning rate</title><rect width=\"720\" height=\"390\" fill=\"#fff\"/>\n";
+  if (tried_.empty()) return text + "</svg>\n";
+  const Picture drawing(tried_);
+  text += drawing.frame() + drawing.line(tried_, &Tried::loss, "#bbb") + drawing.line(tried_, &Tried::smooth, "#06c");
+  if (const double found = suggestion(); found > 0) text += drawing.mark(found, "try " + format_rate(found));
+  return text + "</svg>\n";
 }
 
 std::string LrFinder::report() const {

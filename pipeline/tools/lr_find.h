@@ -33,6 +33,8 @@ class LrFinder : public Hook {
   double suggestion() const;
   /// Curve and suggestion, for a terminal.
   std::string report() const;
+  /// The curve as a picture (SVG): the losses and the smoothed loss over the rate's logarithm, and the suggestion.
+  std::string picture() const;
 
  private:
   double lr(std::uint64_t iteration) const;

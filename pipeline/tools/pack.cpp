@@ -11,7 +11,6 @@
 #include <numeric>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "pipeline/config/periods.h"
@@ -22,9 +21,11 @@
 #include "pipeline/telemetry/json_lines.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "sampling/samplers/keys.h"
 #include "stages/error_context.h"
 
 namespace flowtrain {
@@ -65,7 +66,7 @@ void check_out(const PackOptions& options) {
 
 Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
-  Split split{training, open_dataset(config, training, /*keeps_split=*/training)};
+  Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
     throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
                      ExitCode::usage,
@@ -85,15 +86,6 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     log_warn(concat("no validation data: ", error.what()));  // as a run has it
   }
   return splits;
-}
-
-// What the sampler's settings say about damaged and turned pictures, where it has such keys.
-void read_as_sampler(const Settings& sampler, Repacking& pictures) {
-  const auto says = [&](const char* key, const char* word) {
-    return sampler.has(key) && sampler.value(key) == Value(std::string(word));
-  };
-  if (says("warnings", "accept")) pictures.warnings = Warnings::accept;
-  if (says("exif", "apply")) pictures.exif = Exif::apply;
 }
 
 // The id of the record that stands at each place.
@@ -263,7 +255,7 @@ class SplitPacker {
 
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
-  read_as_sampler(config.table("sampler"), options.pictures);
+  options.pictures.decoding = decoding_of(config.table("sampler"));
   const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // from here on there is something to take away
@@ -273,7 +265,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");
-  const auto workers = wanted ? static_cast<unsigned>(*wanted) : std::max(1u, std::thread::hardware_concurrency());
+  const auto workers = wanted ? static_cast<unsigned>(*wanted) : usable_cores();
   const Scheduler scheduler(workers);
   for (const auto& split : splits) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;

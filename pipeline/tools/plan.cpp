@@ -42,18 +42,22 @@ std::string line(const std::string& name, const std::string& text) {
 std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
 
 /// How often something happens that is due every `every` iterations, and after the last.
-std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, std::uint64_t every) {
+std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, const Every& every) {
   if (run_plan.last < run_plan.first) return 0;
-  const std::uint64_t regular = every > 0 ? run_plan.last / every - (run_plan.first - 1) / every : 0;
-  const bool last_is_regular = every > 0 && run_plan.last % every == 0;
-  return regular + ((run_plan.*happens)(run_plan.last) && !last_is_regular ? 1 : 0);
+  const std::uint64_t regular =
+      std::min(every.ended(run_plan.last) - every.ended(run_plan.first - 1), run_plan.last - run_plan.first + 1);
+  return regular + ((run_plan.*happens)(run_plan.last) && !every.ends(run_plan.last) ? 1 : 0);
+}
+
+std::string iterations_of(const Every& every) {
+  return every.length % every.parts == 0 ? format_count(every.length / every.parts)
+                                         : printed("%.4g", every.mean_length());
 }
 
 std::string steps(const PlanParts& parts) {
   const RunPlan& run_plan = parts.run_plan;
   const std::uint64_t per_step = parts.train.batch * run_plan.accum;
-  const auto epochs =
-      static_cast<double>(run_plan.last) / static_cast<double>(iterations_per_epoch(parts.config, parts.train.batches));
+  const double epochs = epoch_of(parts.config, parts.train.batches).periods(run_plan.last);
   return printed("%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(), epochs,
                  format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str()) +
          (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
@@ -73,28 +77,27 @@ std::string graph(const PlanParts& parts) {
 }
 
 std::string validations(const PlanParts& parts) {
-  const std::uint64_t every = parts.run_plan.validate_every;
-  if (every == 0) return "none";
-  return concat(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", format_count(every),
+  const Every every = parts.run_plan.validate_every;
+  if (every.off()) return "none";
+  return concat(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", iterations_of(every),
                 " iterations, on ", format_count(parts.val->dataset->size()), " samples");
 }
 
 std::string snapshots(const PlanParts& parts) {
-  const std::uint64_t every = parts.run_plan.snapshot_every;
+  const Every every = parts.run_plan.snapshot_every;
   const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
   const Settings& snapshot = parts.config.table("snapshot");
   const bool by_clock = period(snapshot, "every", true).seconds() > 0;
   if (count == 0) return by_clock ? concat("every ", snapshot.text("every")) : "none";
-  const auto keep_every =
-      period(snapshot, "keep_every").to_iterations(iterations_per_epoch(parts.config, parts.train.batches));
+  const Every keep_every = period(snapshot, "keep_every").to_iterations(epoch_of(parts.config, parts.train.batches));
   std::uint64_t best = 0;
   for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
   const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
-                             (parts.val ? best : 0) + (keep_every > 0 ? parts.run_plan.last / keep_every : 0);
+                             (parts.val ? best : 0) + keep_every.ended(parts.run_plan.last);
   const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
   const char* more =
       parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
-  return concat(times(count), every > 0 ? concat(", every ", format_count(every), " iterations") : "", ", ",
+  return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"), ", ",
                 format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
                 by_clock ? concat(", more every ", snapshot.text("every")) : "", "; at most ", kept, " are kept, ",
                 format_bytes(kept * bytes));
@@ -172,8 +175,7 @@ std::string describe_plan(const PlanParts& parts) {
   if (batch_is_left_open(parts.config))
     text += line("note", concat(batch_left_open, ", on its device: what stands here is for batches of ",
                                 parts.train.batch, "; --set loader.batch=N shows others"));
-  for (auto& note :
-       schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.run_plan.last))
+  for (auto& note : schedule_notes(parts.config, epoch_of(parts.config, parts.train.batches), parts.run_plan.last))
     text += line("note", note);
   return text;
 }
@@ -213,8 +215,11 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
   Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
-  const NetSummary net = session.make_learner(make_learner, layout)->net_summary();
-  return describe_net(config.table("net"), net) + "\n\n" + list_parameters(net, session.run_plan().optimizers);
+  const auto learner = session.make_learner(make_learner, layout);
+  const NetSummary net = learner->net_summary();
+  auto* const lister = dynamic_cast<LayerLister*>(learner.get());
+  const std::string layers = lister ? describe_layers(lister->list_layers()) + "\n" : "";
+  return describe_net(config.table("net"), net) + "\n\n" + layers + list_parameters(net, session.run_plan().optimizers);
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {

@@ -13,7 +13,8 @@ namespace flowtrain {
 /// how the optimizers' rates move.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
-/// The net, then a line for each parameter: name, elements, bytes, shape, optimizer or frozen.
+/// The net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes, shape,
+/// optimizer or frozen.
 std::string summarise_net(const Config& config, const MakeLearner& make_learner);
 
 /// At which points the hooks are called, and in which order: a line each.

@@ -184,18 +184,16 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   loader->start();
 
   json rows = json::array();
-  std::uint64_t epoch = 0;
   for (Ticket ticket; loader->next(ticket); loader->release(ticket)) {
     const Slab& slab = loader->slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-    epoch = slab.epoch() + 1;
     const auto mix = mixer ? std::optional(mixed(*mixer, loader->layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
       rows.push_back(
           describe_row(data, loader->layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
-  json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
+  json batch{{"iteration", iteration}, {"epoch", session.epoch().number(iteration) + 1}, {"rows", std::move(rows)}};
   if (computed) batch.update(scalars_of(*computed));
   write_file_atomically(folder / "batch.json", batch.dump(2) + "\n");
   return count;

@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/policies.h"
 #include "pipeline/train/snapshot_branch.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -97,8 +98,8 @@ std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
 void tell_changes(const Config& stored, const Config& now) {
   for (auto& difference : diff(stored, now))
     if (difference.breaks)
-      log_warn(concat("not as the run had it: ", difference.key, " = ", difference.is, " (was ", difference.was,
-                      "); values will be others"));
+      log_warn(concat("not as the run had it: ", difference.key, " = ", shown_value(difference.key, difference.is),
+                      " (was ", shown_value(difference.key, difference.was), "); values will be others"));
 }
 
 bool has_stateful_schedule(const Config& config) {

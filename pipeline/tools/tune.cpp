@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/verdict/load_meter.h"
 #include "pipeline/verdict/sentence.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/text.h"
 #include "stages/clock.h"
 
@@ -19,14 +19,12 @@ namespace {
 constexpr int turns = 3;
 constexpr unsigned most_trials = 12;  // times the seconds of one: when the search ends in any case
 
-unsigned cores() { return std::max(1u, std::thread::hardware_concurrency()); }
-
 // Samples may wait for more than cores, so more workers than cores are tried, too.
 LoaderShape largest_shape(const DataParts& data) {
   constexpr unsigned most_readers = 64;
   constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
   const std::size_t batch_bytes = SlabLayout(data.sampler->fields(), data.batch).bytes();
-  LoaderShape most{std::max(data.workers, 4 * cores()), data.readers, data.prefetch};
+  LoaderShape most{std::max(data.workers, 4 * usable_cores()), data.readers, data.prefetch};
   if (!data.dataset->resident()) most.readers = std::max(most.readers, most_readers);
   most.prefetch =
       std::max(most.prefetch, static_cast<std::uint32_t>(std::min(most_prefetch, most_bytes / batch_bytes)));
@@ -184,7 +182,7 @@ std::string to_json(const LoaderTuneReport& report) {
 }
 
 std::string to_toml(const LoaderTuneReport& report) {
-  return concat("# Found by `flowtrain bench --tune` on ", cores(), " cores.\n# ", best_sentence(report),
+  return concat("# Found by `flowtrain bench --tune` on ", usable_cores(), " cores.\n# ", best_sentence(report),
                 "\n[loader]\n", "workers = ", report.best.workers, "\nreaders = ", report.best.readers,
                 "\nprefetch = ", report.best.prefetch, "\n");
 }

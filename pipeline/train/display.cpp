@@ -12,6 +12,7 @@
 #include "pipeline/train/train_line.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
@@ -20,15 +21,19 @@ namespace flowtrain {
 
 namespace {
 
-// Metrics of single classes and groups that the line of a validation has room for.
-constexpr std::size_t most_parts = 10;
+// Metrics of classes and groups that the line of a validation has room for.
+constexpr std::size_t most_groups = 10;
+
+bool is_of_class(const std::string& name) {
+  return name.starts_with(class_accuracy) || name.find(concat(".", class_accuracy)) != name.npos;
+}
 
 // "accuracy.cat", "f1.3" and "night.f1.3": there is also a metric named by what comes before the last of these dots.
-std::set<std::string> scalars_of_parts(const Scalars& scalars) {
+std::set<std::string> metrics_of_groups(const Scalars& scalars) {
   std::set<std::string> names, parts;
   for (auto& [name, value] : scalars) names.insert(name);
   for (auto& [name, value] : scalars) {
-    bool part = name.starts_with(class_accuracy);
+    bool part = is_of_class(name);
     for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1))
       part = names.contains(name.substr(0, dot));
     if (part) parts.insert(name);
@@ -40,6 +45,7 @@ std::set<std::string> scalars_of_parts(const Scalars& scalars) {
 void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
   try {
     write_file_atomically(path, to_csv(table));
+  } catch (const FolderLost&) {  // the trainer ends the run
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }
@@ -114,6 +120,8 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   }
   if (event.slowest_rank >= 0) slowest_rank_ = event.slowest_rank;
   now.slowest_rank = slowest_rank_;
+  if (event.report) cpu_share_ = event.machine.cpu_share;
+  if (cpu_share_ < 1) now.cpu_share = cpu_share_;
   now.eta_s = event.eta_s;
   progress_.update(now);
   if (event.recovery && metrics_)
@@ -139,10 +147,14 @@ void Display::show(const ValidationEvent& validation) {
   std::string line = concat("validation at iteration ", validation.iteration, ": ");
   JsonObject fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
-  auto left_out = scalars_of_parts(scalars);
-  if (left_out.size() <= most_parts) left_out.clear();
+  const auto groups = metrics_of_groups(scalars);
+  // Those of classes, and of many groups, are in metrics.jsonl alone; so is what nothing was measured of.
+  const auto is_shown = [&](const std::string& name, double value) {
+    if (is_of_class(name)) return false;
+    return !groups.contains(name) || (groups.size() <= most_groups && !std::isnan(value));
+  };
   for (auto& [name, value] : scalars) {
-    if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
+    if (is_shown(name, value)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
     fields[name] = value;
   }
   if (validation.replaced > 0)

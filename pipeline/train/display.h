@@ -58,6 +58,7 @@ class Display : public Logger {
   // Those of them that are done. A snapshot that waits for them may outlive the display.
   std::shared_ptr<std::atomic<std::uint64_t>> shown_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::optional<int> slowest_rank_;  // of the last report
+  double cpu_share_ = 1;             // likewise
   std::set<std::string> clashes_;    // names of metrics that clash with fields; each is logged once
   std::exception_ptr error_;         // set once, before failed_
   std::atomic<bool> failed_{false};

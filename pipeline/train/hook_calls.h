@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "pipeline/train/run_state.h"
+#include "stages/every.h"
 #include "stages/group.h"
 #include "stages/hooks.h"
 
@@ -12,9 +13,9 @@ namespace flowtrain {
 /// Fills in the hooks' context, so that the callers need not know where the run is.
 class HookCalls {
  public:
-  /// Restores the hooks' states from `state`. `hooks` may be null: nobody wants to be called. `per_epoch`: iterations;
-  /// 0: the run has no epochs.
-  HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, std::uint64_t per_epoch);
+  /// Restores the hooks' states from `state`. `hooks` may be null: nobody wants to be called. `epoch`: off where the
+  /// run has no epochs.
+  HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, const Every& epoch);
 
   /// Calls the hooks of one event. Throws HookError.
   void operator()(HookEvent event, const Scalars& scalars = {});
@@ -26,18 +27,16 @@ class HookCalls {
 
   /// Why a hook wants the run to end; empty where no hook does.
   const std::string& stop_reason() const { return hooks_->context().stopped; }
-  /// What hooks have logged since it was last cleared.
+  /// What hooks have logged since it was last cleared, which Reports does after each iteration.
   Scalars& logged() { return hooks_->context().logged; }
   /// Writes the hooks' states into the run's state, for a snapshot.
   void save();
 
  private:
-  bool at_epoch_border(std::uint64_t iteration) const { return per_epoch_ > 0 && iteration % per_epoch_ == 0; }
-
   Hooks none_;
   Hooks* hooks_;
   RunState& state_;
-  std::uint64_t per_epoch_;
+  Every epoch_;
 };
 
 }  // namespace flowtrain

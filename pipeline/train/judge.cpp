@@ -8,12 +8,6 @@
 
 namespace flowtrain {
 
-namespace {
-
-constexpr std::size_t loss_window = 20;
-
-}  // namespace
-
 UserError Judge::error(std::uint64_t iteration, const StepStats& stats, const std::string& why) const {
   return nonfinite_error(iteration, samples.last_batch(), stats, policy.run, why);
 }
@@ -51,8 +45,9 @@ Decision Judge::decide(std::uint64_t iteration, const std::optional<StepStats>& 
                   concat(policy.most, " in a row, each with half the loss's scale of the one before"));
     return Decision::scale_down;
   }
-  state.losses.push_back(stats->loss);
-  if (state.losses.size() > loss_window) state.losses.pop_front();
+  state.note("loss", stats->loss);
+  state.note("grad_norm", stats->grad_norm);
+  for (auto& [name, value] : stats->parts) state.note(name, value);
   state.nonfinite_in_a_row = 0;
   return Decision::update;
 }

@@ -21,6 +21,24 @@ int slowest_link(std::span<const double> waits) {
 
 }  // namespace
 
+void PaceWindow::add(std::uint64_t iterations, double time_s) {
+  constexpr double apart_s = 0.25, window_s = 5;
+  constexpr std::size_t least = 8;
+  latest_ = {iterations, time_s};
+  if (time_s - marks_.back().time_s >= apart_s) marks_.push_back(latest_);
+  while (marks_.size() > least && time_s - marks_[1].time_s >= window_s) marks_.pop_front();
+}
+
+double PaceWindow::iteration_s() const {
+  const auto iterations = latest_.iterations - marks_.front().iterations;
+  return iterations > 0 ? (latest_.time_s - marks_.front().time_s) / static_cast<double>(iterations) : 0;
+}
+
+double Pace::remaining_s(std::uint64_t iterations) const {
+  const double pause_s = run_iterations_ > 0 ? paused_s_ / static_cast<double>(run_iterations_) : 0;
+  return (window_.iteration_s() + pause_s) * static_cast<double>(iterations);
+}
+
 void Pace::start(double elapsed_before_s) {
   elapsed_before_s_ = elapsed_before_s;
   start_ = since_ = epoch_since_ = Clock::now();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <utility>
 
 #include "pipeline/train/logger.h"
@@ -12,6 +13,24 @@
 #include "stages/profile.h"
 
 namespace flowtrain {
+
+/// How long an iteration takes by now: a mean over the last five seconds, or over eight iterations where they are
+/// longer.
+class PaceWindow {
+ public:
+  /// `iterations` are done after `time_s` seconds; both grow from 0.
+  void add(std::uint64_t iterations, double time_s);
+  /// Seconds; 0 before the first iteration.
+  double iteration_s() const;
+
+ private:
+  struct Mark {
+    std::uint64_t iterations = 0;
+    double time_s = 0;
+  };
+  std::deque<Mark> marks_ = {Mark{}};
+  Mark latest_;
+};
 
 /// Times and counts of the compute thread since the last report, the epoch's begin and the run's begin. Validations are
 /// not part of the pace.
@@ -49,6 +68,7 @@ class Pace {
   /// An iteration is over. Its time is that of take_iteration().
   void count_iteration() {
     ++iterations_;
+    window_.add(++run_iterations_, run_s() - paused_s_);
     steps_.add(iteration_.waited_s + iteration_.computed_s);
   }
 
@@ -66,6 +86,8 @@ class Pace {
   double elapsed_s() const { return elapsed_before_s_ + run_s(); }
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
+  /// What `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
+  double remaining_s(std::uint64_t iterations) const;
   /// Of this start, without pauses.
   ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }
 
@@ -89,7 +111,9 @@ class Pace {
   Clock::time_point start_, since_, epoch_since_;
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;
-  Durations steps_;  // of whole iterations
+  std::uint64_t run_iterations_ = 0;  // since the run's begin
+  PaceWindow window_;                 // likewise, without pauses
+  Durations steps_;                   // of whole iterations
   IterationTime iteration_;
   double epoch_waited_s_ = 0;
   std::uint64_t epoch_samples_ = 0;

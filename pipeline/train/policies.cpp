@@ -1,6 +1,9 @@
 #include "pipeline/train/policies.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/out_of_memory.h"
@@ -42,14 +45,11 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
 
 ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
   const std::string& action = settings.text("on_error");
-  const bool skips = action == "skip" && settings.has("max_skipped");
-  if (action != "stop" && processes > 1 && !skips)
-    throw settings.error("on_error",
-                         action == "save" ? "only a process that trains alone can save after an error"
-                                          : "only a process that trains alone can go on without a validation",
-                         ExitCode::usage,
+  const bool trains = settings.has("max_skipped");
+  if (action == "save" && processes > 1 && trains)
+    throw settings.error("on_error", "only a process that trains alone can save after an error", ExitCode::usage,
                          "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
-  if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
+  if (action == "skip" && processes > 1 && trains && dist.boolean("sync_batch_norm"))
     throw settings.error("on_error",
                          concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
                                 ") exclude each other: the others would wait"),
@@ -60,8 +60,22 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
           settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
 }
 
+namespace {
+
+// CUDA reports such an error again in each further call of the process. Drivers, kernels of this program and LibTorch's
+// libraries all name CUDA in the message.
+bool device_is_lost(const std::exception& error) {
+  const std::string_view text = error.what();
+  return !ran_out_of_memory(error) &&
+         std::ranges::any_of(std::array<std::string_view, 4>{"CUDA error", "CUDA driver error", "CUBLAS_STATUS_",
+                                                             "CUDNN_STATUS_EXECUTION_FAILED"},
+                             [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+}
+
+}  // namespace
+
 bool is_survivable(const std::exception& error) {
-  if (host_ran_out_of_memory(error)) return false;
+  if (host_ran_out_of_memory(error) || device_is_lost(error)) return false;
   if (const auto* users = dynamic_cast<const UserError*>(&error))
     return !dynamic_cast<const HookError*>(users) &&
            (users->code() == ExitCode::usage || users->code() == ExitCode::data);

@@ -14,11 +14,15 @@ void Reports::put(StepEvent event, const Scalars& scalars) {
     all.insert(all.end(), scalars.begin(), scalars.end());
   }
   hooks.end_iteration(all);
-  if (plan.per_epoch > 0) add_to_means(event, scalars);
+  take_logged();
+  if (!plan.epoch.off()) {
+    event.epoch = plan.epoch.number(event.iteration);
+    add_to_means(event, scalars);
+  }
   event.report = due(event.iteration);
   complete(event);
   show(event, scalars);
-  if (ends_epoch()) end_epoch();
+  if (plan.epoch.ends(state.iteration)) end_epoch();
 }
 
 Scalars epoch_means(const RunState& state) {
@@ -31,7 +35,7 @@ Scalars epoch_means(const RunState& state) {
 // Of the epoch, for its line in metrics.jsonl; the sums are in the run's state, so that a resumed epoch has the same
 // means. A metric that was not read, or is not finite, does not count; nor do learning rates.
 void Reports::add_to_means(const StepEvent& event, const Scalars& scalars) {
-  if ((event.iteration - 1) % plan.per_epoch == 0) state.epoch_sums.clear();
+  if (plan.epoch.begins(event.iteration)) state.epoch_sums.clear();
   add_to_mean("loss", event.loss);
   add_to_mean("grad_norm", event.grad_norm);
   if (!std::isfinite(event.loss)) return;
@@ -48,8 +52,7 @@ void Reports::add_to_mean(const std::string& name, double value) {
 
 void Reports::complete(StepEvent& event) {
   event.clipped = state.line.clipped / static_cast<double>(state.line.iterations);
-  event.loss_avg = 0;
-  for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
+  event.loss_avg = state.recent_mean("loss");
   pace.describe(event);
   const double iteration_s = event.data_time_s + event.step_time_s;  // of this process
   if (load) load->describe(event, pace.consumer());
@@ -57,10 +60,9 @@ void Reports::complete(StepEvent& event) {
     pace.compare_ranks(group, event);
     read_gauges(event, iteration_s);
   }
-  const auto done = static_cast<double>(event.iteration + 1 - plan.first);
   event.elapsed_s = pace.elapsed_s();
   event.samples = state.samples;
-  event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
+  event.eta_s = pace.remaining_s(plan.last - event.iteration);
 }
 
 void Reports::read_gauges(StepEvent& event, double iteration_s) const {
@@ -71,12 +73,31 @@ void Reports::read_gauges(StepEvent& event, double iteration_s) const {
     event.mfu = event.flops / group.size() / iteration_s / gauges.peak_flops;
 }
 
+// An iteration counts once, however often a hook logs a value in it.
+void Reports::take_logged() {
+  for (auto& [name, value] : hooks.logged()) {
+    state.note(name, value);
+    put_scalar(state.line.logged, name, value);
+  }
+  hooks.logged().clear();
+}
+
+// Of the values that a line has. Those come later, so that a value that bears such a name itself is shown.
+Scalars Reports::smoothed(const Scalars& scalars) const {
+  Scalars means;
+  for (auto& [name, value] : scalars)
+    if (state.recent.contains(name)) means.emplace_back(name + "_avg", state.recent_mean(name));
+  return means;
+}
+
 void Reports::show(const StepEvent& event, const Scalars& scalars) {
   if (!event.report) return loggers.step(event, {});
-  Scalars shown = scalars;
-  shown.insert(shown.end(), hooks.logged().begin(), hooks.logged().end());
+  Scalars all = scalars;
+  all.insert(all.end(), state.line.logged.begin(), state.line.logged.end());
+  Scalars shown = smoothed(all);
+  if (state.recent.contains("grad_norm")) shown.emplace_back("grad_norm_avg", state.recent_mean("grad_norm"));
+  shown.insert(shown.end(), all.begin(), all.end());
   loggers.step(event, shown);
-  hooks.logged().clear();
   state.line = {};
   pace.begin_report();
   if (load) load->begin_report(pace.consumer());
@@ -86,7 +107,7 @@ void Reports::show(const StepEvent& event, const Scalars& scalars) {
 void Reports::end_epoch() {
   Scalars means = epoch_means(state);
   for (auto& rate : pace.end_epoch()) means.push_back(std::move(rate));
-  loggers.epoch(state.iteration, (state.iteration - 1) / plan.per_epoch, means);
+  loggers.epoch(state.iteration, plan.epoch.number(state.iteration), means);
 }
 
 }  // namespace flowtrain

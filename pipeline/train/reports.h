@@ -10,6 +10,7 @@
 #include "pipeline/train/logger.h"
 #include "pipeline/train/pace.h"
 #include "pipeline/train/run_state.h"
+#include "stages/every.h"
 #include "stages/group.h"
 #include "stages/profile.h"
 
@@ -18,8 +19,8 @@ namespace flowtrain {
 /// Which iterations are reported.
 struct ReportPlan {
   std::uint64_t first = 1, last = 0;  ///< iterations of this start
-  std::uint64_t every = 20;           ///< iterations between train lines; 0: none
-  std::uint64_t per_epoch = 0;        ///< iterations; 0: the run has no epochs
+  Every every = 20;                   ///< from one train line to the next
+  Every epoch = {};                   ///< off: the run has no epochs
 };
 
 /// What train lines tell of machine and device.
@@ -41,17 +42,18 @@ struct Reports {
   std::optional<LoadReports> load = {};  ///< nothing: what limits is not known
 
   /// Whether the iteration's train line is due, whose statistics are then to be read.
-  bool due(std::uint64_t iteration) const { return plan.every > 0 && iteration % plan.every == 0; }
+  bool due(std::uint64_t iteration) const { return plan.every.ends(iteration); }
   /// Reports a finished iteration. `scalars`: the parts of its loss and its learning rates; empty if they were not
   /// read. A collective if due().
   void put(StepEvent event, const Scalars& scalars);
 
  private:
-  bool ends_epoch() const { return plan.per_epoch > 0 && state.iteration % plan.per_epoch == 0; }
   void complete(StepEvent& event);
   void read_gauges(StepEvent& event, double iteration_s) const;
   void add_to_means(const StepEvent& event, const Scalars& scalars);
   void add_to_mean(const std::string& name, double value);
+  void take_logged();
+  Scalars smoothed(const Scalars& scalars) const;
   void show(const StepEvent& event, const Scalars& scalars);
   void end_epoch();
 };

@@ -37,7 +37,7 @@ void RunFlags::apply(const StepFlags& all) {
     stop(hooks.stop_reason().empty() ? "a hook of another process asked for it" : hooks.stop_reason());
   if (!SnapshotWords(all).failed) return;
   if (snapshots) snapshots->check();
-  throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot");
+  throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot, or has lost the run's folder");
 }
 
 void RunFlags::look_again() {

@@ -17,6 +17,22 @@ bool RunState::has_saved(const std::string& part) const {
   return std::find(saved.begin(), saved.end(), part) != saved.end();
 }
 
+void RunState::note(const std::string& name, double value) {
+  constexpr std::size_t window = 20;
+  if (!std::isfinite(value)) return;
+  auto& values = recent[name];
+  values.push_back(value);
+  if (values.size() > window) values.pop_front();
+}
+
+double RunState::recent_mean(const std::string& name) const {
+  const auto found = recent.find(name);
+  double mean = 0;
+  if (found != recent.end())
+    for (const double value : found->second) mean += value / static_cast<double>(found->second.size());
+  return mean;
+}
+
 std::uint64_t RunState::validates_again_from() const {
   if (pending && !pending->scalars) return pending->iteration;
   return validation_pending ? iteration : iteration + 1;
@@ -49,12 +65,13 @@ void members(Is<PixelForm> auto& of, const auto& member) {
 }
 void members(Is<PendingLine> auto& of, const auto& member) {
   member("iterations", of.iterations), member("clipped", of.clipped), member("logged", of.logged);
+  member("fresh", of.fresh, may_lack);
 }
 void members(Is<RunState> auto& of, const auto& member) {
   member("iteration", of.iteration);
   member("samples_per_epoch", of.samples_per_epoch);
   member("samples", of.samples, may_lack);
-  member("losses", of.losses);
+  member("recent", of.recent, may_lack);
   member("epoch_sums", of.epoch_sums, may_lack);
   member("line", of.line, may_lack);
   member("best", of.best);
@@ -76,6 +93,7 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("lr_scale", of.lr_scale);
   member("rollback_limit", of.rollback_limit);
   member("rollback_targets", of.rollback_targets, may_lack);
+  member("renamed", of.renamed, may_lack);
   member("saved", of.saved);
 }
 
@@ -181,6 +199,7 @@ RunState RunState::from_json(const std::string& text) try {
   const auto stored = json::parse(text, refuse_depth);
   RunState state;
   read(stored, state);
+  if (stored.contains("losses")) read(stored.at("losses"), state.recent["loss"]);  // of older files
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   return state;
 } catch (const json::exception& error) {

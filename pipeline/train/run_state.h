@@ -32,6 +32,7 @@ struct PendingLine {
   std::uint64_t iterations = 0;  ///< since the last one
   double clipped = 0;            ///< of these
   Scalars logged = {};           ///< by hooks
+  Scalars fresh = {};            ///< by hooks, after the end of the last iteration
 };
 
 /// An overlapped validation whose metrics training has not used yet.
@@ -49,10 +50,11 @@ struct PixelForm {
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
 struct RunState {
   std::uint64_t iteration = 0;
-  std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
-  std::uint64_t samples = 0;                    ///< consumed, of all processes
-  Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
-  std::deque<double> losses;                    ///< the last 20: `loss_avg`
+  std::uint64_t samples_per_epoch = 0;  ///< of the data set at that time; another size means other data
+  std::uint64_t samples = 0;            ///< consumed, of all processes
+  Xxh64 order;                          ///< over the ids of all samples consumed, as little-endian u64
+  /// The last values of each scalar that was read, at most 20: `<name>_avg` is their mean.
+  std::map<std::string, std::deque<double>> recent;
   std::map<std::string, ScalarSum> epoch_sums;  ///< of the last epoch that began, by name
   PendingLine line;
   Rankings best;                                      ///< of validations
@@ -74,7 +76,13 @@ struct RunState {
   double lr_scale = 1;                           ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
+  std::vector<std::string> renamed;            ///< resume.rename, by whose rules the tensors got their names
   std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last
+
+  /// Takes a value of a scalar, if it is finite, for its mean.
+  void note(const std::string& name, double value);
+  /// The mean of what note() took last; 0 where it took nothing.
+  double recent_mean(const std::string& name) const;
 
   /// The iteration whose validation a run that goes on from here does again, and all later ones; that after `iteration`
   /// where none is.

@@ -9,6 +9,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "sampling/io/held_folder.h"
 #include "stages/clock.h"
 #include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
@@ -58,6 +59,7 @@ struct SnapshotBranch::Impl {
   Job job = {};
   LearnerState tensors = {};              // the staging copy, taken at job.since
   std::optional<UserError> failure = {};  // set once, before has_failed
+  std::optional<UserError> lost = {};     // of the thread that trains
   bool last_succeeded = true;
   std::atomic<bool> has_failed = false, busy = false;
   std::jthread thread = {};  // last: it uses all of the above
@@ -109,17 +111,23 @@ struct SnapshotBranch::Impl {
                                   {"stall_s", job.stall_s},
                                   {"total_s", seconds_since(job.since)}});
     return true;
+  } catch (const FolderLost& error) {
+    fail(error.what(), error.hint());
+    return false;
   } catch (const std::exception& error) {  // no memory, say
     const std::string what = concat("no snapshot of iteration ", job.iteration, ": ", error.what());
-    if (policy.stop_on_error && has_failed) {
-      log_warn(what);  // the run is ending; the first failure is what it ends with
-    } else if (policy.stop_on_error) {
-      failure.emplace(ExitCode::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
-      has_failed = true;
-    } else {
+    if (policy.stop_on_error)
+      fail(what, "snapshot.on_error = \"go_on\" lets a run go on without");
+    else
       log_warn(what + "; training goes on");
-    }
     return false;
+  }
+
+  // The first failure is what the run ends with.
+  void fail(const std::string& what, const std::string& hint) {
+    if (has_failed) return log_warn(what);
+    failure.emplace(ExitCode::snapshot, what, hint);
+    has_failed = true;
   }
 
   void start(Job next, const RunState& state) {
@@ -196,10 +204,19 @@ void SnapshotBranch::link(std::uint64_t iteration, const RunState& state, const 
   impl_->start({.iteration = iteration, .links = links, .only_links = true}, state);
 }
 
-bool SnapshotBranch::has_failed() const { return impl_ && impl_->has_failed; }
+bool SnapshotBranch::has_failed() const { return impl_ && (impl_->has_failed || impl_->lost); }
+
+void SnapshotBranch::look_at_folder() {
+  if (!impl_ || impl_->lost) return;
+  try {
+    check_held(impl_->policy.folder);
+  } catch (const FolderLost& error) {
+    impl_->lost = error;
+  }
+}
 
 void SnapshotBranch::check() const {
-  if (has_failed()) throw *impl_->failure;
+  if (has_failed()) throw impl_->lost ? *impl_->lost : *impl_->failure;
 }
 
 // Told to all; rank 0 alone has it open.

@@ -12,6 +12,7 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/train/run_state.h"
 #include "stages/compute.h"
+#include "stages/every.h"
 #include "stages/group.h"
 
 namespace flowtrain {
@@ -21,10 +22,10 @@ struct SnapshotPolicy {
   std::filesystem::path folder;  ///< runs/x/snapshots
   std::size_t keep_last = 3;
   std::vector<BestRule> best = BestRule::by_loss();
-  std::uint64_t keep_every = 0;  ///< iterations that this divides are kept for good; 0: none
-  bool skip_when_busy = false;   ///< see SnapshotBranch::leaves_out
-  bool stop_on_error = false;    ///< check() throws once one could not be written
-  std::string config_toml;       ///< goes into every snapshot, so that each stands for itself
+  Every keep_every;             ///< those of iterations that are due by this are kept for good
+  bool skip_when_busy = false;  ///< see SnapshotBranch::leaves_out
+  bool stop_on_error = false;   ///< check() throws once one could not be written
+  std::string config_toml;      ///< goes into every snapshot, so that each stands for itself
 };
 
 /// Writes snapshots one after the other. Each process of a run has one, and calls it as the others do: the first one
@@ -47,8 +48,11 @@ class SnapshotBranch {
       std::function<void()> before = [] {});
   /// Leads `links` to the snapshot of `iteration`, saved before, as save() does. `state`: as it is now.
   void link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
-  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then.
+  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then, or the
+  /// run's folder is lost.
   void check() const;
+  /// Notes whether the run's folder was removed, renamed or replaced: check() throws then, whatever the policy is.
+  void look_at_folder();
   /// Whether check() throws.
   bool has_failed() const;
   /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once

@@ -48,6 +48,7 @@ JsonObject fields_of(const StepEvent& event) {
   add_if_known(fields, "host_memory_mb", event.machine.host_memory_mb);
   add_if_known(fields, "gpu_memory_mb", event.machine.gpu_memory_mb);
   add_if_known(fields, "gpu_utilisation", event.machine.gpu_utilisation);
+  add_if_known(fields, "cpu_share", event.machine.cpu_share);
   add_if_known(fields, "mfu", event.mfu);
   return fields;
 }

@@ -30,10 +30,10 @@ std::vector<std::string> labels_of(const RunPlan& run_plan) {
 Trainer::Trainer(TrainerParts parts, RunState state)
     : parts_(std::move(parts)),
       state_(std::move(state)),
-      hooks_(parts_.hooks, state_, *parts_.group, parts_.run_plan.last, parts_.iterations_per_epoch),
+      hooks_(parts_.hooks, state_, *parts_.group, parts_.run_plan.last, parts_.epoch),
       flags_{*parts_.group, parts_.interrupt, parts_.snapshots.to, parts_.early_stop, hooks_, state_},
       samples_(parts_.loader, *parts_.group, *parts_.bad_samples, state_),
-      reports_{{parts_.run_plan.first, parts_.run_plan.last, parts_.display_every, parts_.iterations_per_epoch},
+      reports_{{parts_.run_plan.first, parts_.run_plan.last, parts_.display_every, parts_.epoch},
                parts_.loggers,
                hooks_,
                *parts_.group,
@@ -86,6 +86,7 @@ bool Trainer::iterate() {
   const bool hashed = parts_.run_plan.hashes(iteration);
   StepEvent event{.iteration = iteration};
   flags_.wants_snapshot = parts_.group->leads() && snapshots_.wanted();
+  if (parts_.snapshots.to && reports_.due(iteration)) parts_.snapshots.to->look_at_folder();
   Plan plan;
   for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
     const auto ticket = next_batch(micro);
@@ -178,7 +179,7 @@ bool Trainer::wants_stats(const Plan& plan) const {
 
 // An iteration without gradients has nothing to show.
 void Trainer::show_histograms(std::uint64_t iteration) {
-  if (parts_.histograms_every == 0 || iteration % parts_.histograms_every != 0 || errors_.failed()) return;
+  if (!parts_.histograms_every.ends(iteration) || errors_.failed()) return;
   try {
     parts_.loggers.histograms(iteration, parts_.learner->histograms());
   } catch (const std::exception& error) {  // the step itself had enough memory

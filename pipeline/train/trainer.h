@@ -55,20 +55,20 @@ struct TrainerParts {
   Loggers loggers = {};
   Outlet<SnapshotBranch> snapshots;
   const Interrupt* interrupt = nullptr;
-  double snapshot_every_s = 0;       ///< of time, beside the plan's snapshots; 0 = never
-  Tuner* tuner = nullptr;            ///< of `loader`; null: the loader keeps its shape
-  std::uint64_t display_every = 20;  ///< iterations; 0 = never
+  double snapshot_every_s = 0;  ///< of time, beside the plan's snapshots; 0 = never
+  Tuner* tuner = nullptr;       ///< of `loader`; null: the loader keeps its shape
+  Every display_every = 20;     ///< from one train line to the next
   NonFinitePolicy nonfinite = {};
   ErrorPolicy train_errors = {}, val_errors = {};
   EarlyStop early_stop = {};
   std::vector<StatefulSchedule> schedules = {};
-  Hooks* hooks = nullptr;                  ///< null: nobody wants to be called
-  Profile* profile = nullptr;              ///< told of phases; null: nobody asks
-  HashJournal* journal = nullptr;          ///< of the iterations that the plan hashes; not null where it hashes any
-  const MachineMeter* machine = nullptr;   ///< null: nobody measures
-  double peak_flops = 0;                   ///< of this process's device, per second; 0: not known
-  std::uint64_t histograms_every = 0;      ///< iterations between histograms of weights and gradients; 0: none
-  std::uint64_t iterations_per_epoch = 0;  ///< for hooks; 0: the run has no epochs
+  Hooks* hooks = nullptr;                 ///< null: nobody wants to be called
+  Profile* profile = nullptr;             ///< told of phases; null: nobody asks
+  HashJournal* journal = nullptr;         ///< of the iterations that the plan hashes; not null where it hashes any
+  const MachineMeter* machine = nullptr;  ///< null: nobody measures
+  double peak_flops = 0;                  ///< of this process's device, per second; 0: not known
+  Every histograms_every = {};            ///< from one histogram of weights and gradients to the next
+  Every epoch = {};                       ///< for hooks and reports; off: the run has no epochs
 };
 
 /// How a run ended.

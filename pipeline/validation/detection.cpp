@@ -4,11 +4,11 @@
 #include <chrono>
 #include <deque>
 #include <future>
-#include <thread>
 
 #include "pipeline/session/agree_on_error.h"
 #include "pipeline/validation/detect_share.h"
 #include "pipeline/validation/packing.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "stages/clock.h"
 #include "stages/evaluation/detection_metrics.h"
@@ -17,7 +17,7 @@ namespace flowtrain {
 
 namespace {
 
-DetectedImage load(const Dataset& dataset, std::uint64_t id) {
+DetectedImage load(const Dataset& dataset, const Decoding& decoding, std::uint64_t id) {
   DetectedImage loaded{{id, {}, {}}, {}, {}};
   ReadBuffer buffer;
   Image decoded, coloured;
@@ -25,7 +25,7 @@ DetectedImage load(const Dataset& dataset, std::uint64_t id) {
     const Record record = dataset.read(id, buffer);
     loaded.image_result.boxes.assign(record.boxes.begin(),
                                      record.boxes.end());  // there to be found, whatever the picture is like
-    const Picture picture = in_colour(picture_of(record, decoded), coloured);
+    const Picture picture = in_colour(picture_of(record, decoded, decoding), coloured);
     loaded.bgr.reshape(picture.height, picture.width, 3);
     auto* to = loaded.bgr.pixels.data();
     for (int y = 0; y < picture.height; ++y)
@@ -52,7 +52,7 @@ Measured measure(const Dataset& dataset, std::span<const ImageResult> image_resu
   measured.image_results = image_results;
   measured.truth = ground_truth(dataset, image_results);
   measured.found = found_objects(measured.truth, image_results);
-  measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));
+  measured.coco = coco_evaluate(measured.truth, measured.found, usable_cores());
   measured.scalars = detection_metrics(measured.coco, voc_evaluate(measured.truth, measured.found));
   return measured;
 }
@@ -78,13 +78,14 @@ double value_of(const Scalars& scalars, const std::string& name) {
 
 }  // namespace
 
-std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, unsigned readers,
-                                   Detector& detector, const std::function<bool(const DetectedImage&)>& after) {
+std::vector<ImageResult> detect_in(const Dataset& dataset, const Decoding& decoding,
+                                   std::span<const std::uint64_t> records, unsigned readers, Detector& detector,
+                                   const std::function<bool(const DetectedImage&)>& after) {
   std::vector<ImageResult> image_results;
   std::deque<std::future<DetectedImage>> ahead;
   auto read_ahead = [&, next = std::size_t{0}]() mutable {
     while (next < records.size() && ahead.size() < readers)
-      ahead.push_back(std::async(std::launch::async, load, std::cref(dataset), records[next++]));
+      ahead.push_back(std::async(std::launch::async, load, std::cref(dataset), decoding, records[next++]));
   };
   for (read_ahead(); !ahead.empty();) {
     DetectedImage detected = ahead.front().get();
@@ -98,30 +99,43 @@ std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::
   return image_results;
 }
 
-std::optional<std::vector<ImageResult>> detect_in_share(const Dataset& dataset, const std::set<std::uint64_t>& records,
-                                                        Detector& detector, Group& group,
-                                                        const std::function<bool()>& goes_on,
-                                                        const std::function<void(const DetectedImage&)>& on_image) {
+std::optional<std::vector<ImageResult>> detect_in_share(const DetectionMetrics& metrics,
+                                                        const std::set<std::uint64_t>& records, Detector& detector,
+                                                        Group& group, const std::function<bool()>& goes_on) {
   std::vector<std::uint64_t> share;
   for (int turn = 0; const std::uint64_t record : records)
     if (turn++ % group.size() == group.rank()) share.push_back(record);
   // What could not be read was named by the loader that fed the loss.
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
-  const auto after = [&, asked = std::size_t{0}](const DetectedImage& detected) mutable {
-    if (on_image) on_image(detected);
+  std::uint64_t asked = 0;
+  const auto ask = [&] {
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
-  std::vector<ImageResult> image_results = detect_in(dataset, share, 1, detector, after);
+  std::vector<ImageResult> image_results;
+  std::exception_ptr error;
+  try {
+    image_results =
+        detect_in(metrics.dataset, metrics.decoding, share, 1, detector, [&](const DetectedImage& detected) {
+          if (metrics.on_image) metrics.on_image(detected);
+          return ask();
+        });
+  } catch (const std::exception&) {
+    error = std::current_exception();
+    while (complete && asked < share.size()) ask();
+  }
   if (!complete || !goes_on()) return std::nullopt;
+  together(group, "the finding of objects", [&] {
+    if (error) std::rethrow_exception(error);
+  });
   return image_results;
 }
 
 std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
                                          const std::set<std::uint64_t>& records, Group& group,
                                          const std::function<bool()>& goes_on) {
-  auto own = detect_in_share(metrics.dataset, records, detector, group, goes_on, metrics.on_image);
+  auto own = detect_in_share(metrics, records, detector, group, goes_on);
   if (!own) return std::nullopt;
   const std::vector<ImageResult> image_results = gather_image_results(group, std::move(*own));
   std::vector<double> values(metrics.names.size(), 0);

@@ -29,8 +29,9 @@ struct DetectedImage {
 
 /// Looks at records, each of which is read once: the next ones, by `readers` threads, while the net looks at one. Calls
 /// `after` with each, in their order, until that returns false.
-std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, unsigned readers,
-                                   Detector& detector, const std::function<bool(const DetectedImage&)>& after);
+std::vector<ImageResult> detect_in(const Dataset& dataset, const Decoding& decoding,
+                                   std::span<const std::uint64_t> records, unsigned readers, Detector& detector,
+                                   const std::function<bool(const DetectedImage&)>& after);
 
 /// The measures of a detector over many pictures.
 struct Measured {
@@ -45,6 +46,7 @@ struct Measured {
 struct DetectionMetrics {
   const Dataset& dataset;                                   ///< of the validation
   std::vector<std::string> names;                           ///< as in stages/evaluation/metric_names.h; at least one
+  Decoding decoding = {};                                   ///< that of its sampler
   std::function<void(const DetectedImage&)> on_image = {};  ///< told of each record that this process looked at
   std::function<void(const Measured&)> on_measured = {};    ///< rank 0's, told of all
 };

@@ -12,24 +12,50 @@ namespace flowtrain {
 OverlappedValidation::~OverlappedValidation() {
   leaves_ = true;
   if (under_way()) cancel_reads();
+  end();
+}
+
+void OverlappedValidation::end() {
+  const MutexLock lock(mutex_);
+  ends_ = true;
+  changed_.notify_all();
 }
 
 void OverlappedValidation::start(ValidationReplica& net, std::uint64_t iteration) {
-  over_ = false;
+  if (!thread_.joinable()) thread_ = named_thread("ft-validation", [this] { serve(); });
   group_ = &net.group();
-  thread_ = named_thread("ft-validation", [this, &net, iteration] {
-    Agreement agreement(*group_);
-    const auto goes_on = [&] {
-      if (leaves_) throw UserError(ExitCode::distributed, "this process has left the validation");
-      return !(signal_ = agreement.ask(own_signal()));
-    };
-    try {
-      found_ = validate_sets(sets_, net, iteration, goes_on, *group_, on_error_);
-    } catch (...) {
-      error_ = std::current_exception();
-    }
+  over_ = false;
+  under_way_ = true;
+  const MutexLock lock(mutex_);
+  wanted_ = Wanted{&net, iteration};
+  changed_.notify_all();
+}
+
+void OverlappedValidation::serve() {
+  MutexLock lock(mutex_);
+  while (true) {
+    while (!wanted_ && !ends_) changed_.wait(lock);
+    if (!wanted_) return;
+    const Wanted wanted = *std::exchange(wanted_, std::nullopt);
+    lock.unlock();
+    validate(wanted);
     over_ = true;
-  });
+    over_.notify_all();
+    lock.lock();
+  }
+}
+
+void OverlappedValidation::validate(const Wanted& wanted) {
+  Agreement agreement(*group_);
+  const auto goes_on = [&] {
+    if (leaves_) throw UserError(ExitCode::distributed, "this process has left the validation");
+    return !(signal_ = agreement.ask(own_signal()));
+  };
+  try {
+    found_ = validate_sets(sets_, *wanted.net, wanted.iteration, goes_on, *group_, on_error_);
+  } catch (...) {
+    error_ = std::current_exception();
+  }
 }
 
 // A batch that comes from a server which is away would be waited for. Where ranks must all get to the batch that they
@@ -41,7 +67,8 @@ void OverlappedValidation::give_up(int signal) {
 }
 
 Validated OverlappedValidation::finish() {
-  thread_.join();
+  over_.wait(false);
+  under_way_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   return std::exchange(found_, {});
 }

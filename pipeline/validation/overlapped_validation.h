@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "pipeline/validation/validation.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
 class Interrupt;
 
-/// At most one validation at a time. One thread calls. In a group each rank has one, and uses it as the others do.
+/// At most one validation at a time, all on one thread, as cuDNN keeps the plans of its kernels for each thread. One
+/// thread calls. In a group each rank has one, and uses it as the others do.
 class OverlappedValidation {
  public:
   /// What `sets` refer to, and `interrupt` (may be null), outlive it.
@@ -28,7 +30,7 @@ class OverlappedValidation {
   /// From now on a thread measures `net`, which nobody else touches until finish().
   void start(ValidationReplica& net, std::uint64_t iteration);
   /// From start() to finish().
-  bool under_way() const { return thread_.joinable(); }
+  bool under_way() const { return under_way_; }
   /// Under way, and finish() will not wait.
   bool is_over() const { return under_way() && over_; }
   /// What is under way ends by `signal`, after a batch on which the ranks agree; so it does by itself where `interrupt`
@@ -40,6 +42,14 @@ class OverlappedValidation {
   std::optional<int> signal() const { return signal_; }
 
  private:
+  struct Wanted {
+    ValidationReplica* net;
+    std::uint64_t iteration;
+  };
+  void end();
+  // On the thread.
+  void serve();
+  void validate(const Wanted& wanted);
   std::optional<int> own_signal() const;
   void cancel_reads() const;
 
@@ -49,10 +59,15 @@ class OverlappedValidation {
   Group* group_ = nullptr;         // of the net
   std::atomic<int> given_up_ = 0;  // by this signal
   std::atomic<bool> leaves_ = false, over_ = false;
-  Validated found_;  // the thread's until it has ended, as are the next two
+  bool under_way_ = false;
+  Validated found_;  // the thread's until it is over, as are the next two
   std::exception_ptr error_;
   std::optional<int> signal_;
-  std::jthread thread_;  // last: it uses all of the above
+  Mutex mutex_;
+  CondVar changed_;
+  std::optional<Wanted> wanted_ FT_GUARDED_BY(mutex_);
+  bool ends_ FT_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // from the first start() on; last: it uses all of the above
 };
 
 }  // namespace flowtrain

@@ -28,6 +28,7 @@ struct SampleChoice {
   std::size_t most;        ///< samples that one validation shows, and as many with the greatest loss
   /// Whether a record is among those that a validation shows where it meets them.
   std::function<bool(std::uint64_t)> chooses;
+  Decoding decoding = {};  ///< that of the set's sampler
 };
 
 /// Whether a record is among `count` of the records 0 … size - 1, or all: one from each of `count` parts of equal
@@ -55,6 +56,8 @@ struct ShownSamples {
   std::vector<std::string> classes = {};   ///< names, in label order
   std::vector<SampleResult> samples = {};  ///< by record
   std::vector<SampleResult> worst = {};    ///< the greatest loss first; none where rows have no loss
+  /// Further lists of worst samples, of a test with several rules: name and samples.
+  std::vector<std::pair<std::string, std::vector<SampleResult>>> worst_by = {};
 };
 
 /// Collects them during one validation. One thread. Its memory is that of the samples it has found so far.

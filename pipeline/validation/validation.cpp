@@ -3,9 +3,11 @@
 #include <set>
 
 #include "pipeline/graph/loader_forward.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/train/sample_account.h"
 #include "pipeline/validation/detect_share.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {
@@ -23,11 +25,31 @@ DetectionMetrics with_shown(DetectionMetrics metrics, std::optional<SampleCollec
 }
 
 // Where no metric needs boxes, those of the samples that are shown alone. False: the validation was given up.
-bool detect_shown(SampleCollector& shown, const Dataset& dataset, Detector& detector,
+bool detect_shown(SampleCollector& shown, const SampleChoice& samples, Detector& detector,
                   const std::set<std::uint64_t>& records, Group& group, const GoesOn& goes_on) {
-  return detect_in_share(dataset, shown.chosen_of(records), detector, group, goes_on,
-                         [&](const DetectedImage& detected) { shown.add(detected); })
-      .has_value();
+  const DetectionMetrics none{.dataset = samples.dataset,
+                              .names = {},
+                              .decoding = samples.decoding,
+                              .on_image = [&](const DetectedImage& detected) { shown.add(detected); }};
+  return detect_in_share(none, shown.chosen_of(records), detector, group, goes_on).has_value();
+}
+
+// An error of one rank becomes that of all, so that no rank is missed in the collectives to come. A collective.
+void share_error(Group& group, std::exception_ptr& error) try {
+  together(group, "the errors of a validation", [&] {
+    if (!error) return;
+    if (group.size() == 1) std::rethrow_exception(error);
+    try {
+      std::rethrow_exception(error);
+    } catch (const UserError& thrown) {
+      throw UserError(thrown.code(), concat("rank ", group.rank(), ": ", thrown.what()), thrown.hint());
+    } catch (const std::exception& thrown) {
+      throw UserError(ExitCode::usage, concat("rank ", group.rank(), ": ", first_line(thrown.what())));
+    }
+  });
+} catch (const std::exception& thrown) {
+  if (!is_survivable(thrown)) throw;
+  error = std::current_exception();
 }
 
 }  // namespace
@@ -76,24 +98,27 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
         for (auto& row : loader.rows(ticket)) records.insert(row.id);
     });
     loader.release(ticket);
-    if (error && on_error == ErrorPolicy::Action::save) break;
+    if (error && on_error == ErrorPolicy::Action::save && group.size() == 1) break;
     complete = goes_on();
   }
   found = bad_samples_of_all(group, found);
   std::set<std::uint64_t> replaced;  // a substitute may have been bad as well
   for (auto& each : found) replaced.insert(each.position);
   bad.account(std::move(found), iteration);
+  const bool shares_errors = on_error != ErrorPolicy::Action::stop;
+  if (shares_errors) share_error(group, error);
   std::optional<Scalars> seen = Scalars();
   Scalars scalars;
   std::vector<ShownSamples> gathered;
   attempt([&] {
     if (detection && complete)
       seen = measure_detection(with_shown(*detection, shown), *validator.detector(), records, group, goes_on);
-    else if (detector && complete && !detect_shown(*shown, samples->dataset, *detector, records, group, goes_on))
+    else if (detector && complete && !detect_shown(*shown, *samples, *detector, records, group, goes_on))
       seen.reset();
     scalars = validator.end_validation();
     if (shown && complete && seen) gathered.push_back(shown->gather(group));
   });
+  if (shares_errors) share_error(group, error);
   if (error) validator.leave_validation();
   if (!complete || !seen) return {};
   if (error) return {.error = error};

@@ -3,7 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <thread>
+
+#include "sampling/core/cpus.h"
 
 namespace flowtrain {
 
@@ -38,7 +39,7 @@ PipelineLoad LoadMeter::load(const ConsumerTimes& now) const {
   // The processor's clock does not stop in pauses.
   const double share_paused = load.wall_s / std::max(seconds_since(begin_), 1e-9);
   load.cpu_s = (process_cpu_s() - cpu_s_) * std::min(1.0, share_paused);
-  load.cores = std::max(1u, std::thread::hardware_concurrency());
+  load.cores = usable_cores();
   load.prefetch = shape.prefetch;
   load.stages.push_back(stage_load(Limit::order, 1, times.order - times_.order));
   if (times.read.samples > 0)

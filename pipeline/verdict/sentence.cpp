@@ -80,7 +80,10 @@ JsonObject verdict_fields(const Verdict& verdict) {
   for (auto& gain : verdict.gains)
     gains.push_back({{"change", gain.change}, {"speedup", std::round(1000 * gain.speedup) / 1000}});
   JsonObject fields{{"limit", to_text(verdict.limit)}, {"limit_share", verdict.share}, {"gain", std::move(gains)}};
-  if (verdict.headspace) fields["headspace"] = *verdict.headspace;
+  if (verdict.headspace) {
+    fields["headspace"] = *verdict.headspace;
+    fields["data_wait"] = verdict.wait;
+  }
   return fields;
 }
 

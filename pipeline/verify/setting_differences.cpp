@@ -11,6 +11,7 @@
 #include "pipeline/run_reader/json_file.h"
 #include "pipeline/run_reader/stored_config.h"
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -113,7 +114,7 @@ void compare_environments(const fs::path& a, const fs::path& b, SettingDifferenc
   for (auto& [key, value] : *other) one->try_emplace(key, none);
   for (auto& [key, value] : *one) {
     const std::string& theirs = other->try_emplace(key, none).first->second;
-    if (value != theirs) found.environment.push_back({key, value, theirs});
+    if (value != theirs) found.environment.push_back({key, shown_value(key, value), shown_value(key, theirs)});
   }
 }
 
@@ -133,7 +134,8 @@ void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& f
     const bool in_both = values[0] && values[1];
     // Keys that belong to one of two choices follow from the choice.
     if (key == "name" || (!in_both && chooses_another(key.substr(0, key.rfind('.'))))) continue;
-    found.config.push_back({key, values[0].value_or("(none)"), values[1].value_or("(none)")});
+    found.config.push_back(
+        {key, shown_value(key, values[0].value_or("(none)")), shown_value(key, values[1].value_or("(none)"))});
   }
 }
 

@@ -121,6 +121,19 @@ void to_log(std::vector<ChartPoint>& points) {
 
 std::string padded(const std::string& text, int columns) { return printed("%*s", columns, text.c_str()); }
 
+// Values at a chart's side, with as many digits as it takes to tell neighbours apart, or as there is room for.
+std::vector<std::string> labels_of(const std::vector<double>& values) {
+  std::vector<std::string> labels;
+  for (int digits = 4; digits <= 7; ++digits) {
+    std::vector<std::string> longer;
+    for (const double value : values) longer.push_back(printed("%.*g", digits, value));
+    const bool fits = std::ranges::all_of(longer, [](auto& each) { return each.size() < label_columns; });
+    if (fits || labels.empty()) labels = std::move(longer);
+    if (!fits || std::ranges::adjacent_find(labels) == labels.end()) break;
+  }
+  return labels;
+}
+
 void draw_line(Canvas& canvas, const std::vector<ChartPoint>& points, const Range& x, const Range& y) {
   std::vector<Column> columns(static_cast<std::size_t>(canvas.dot_columns()));
   for (auto& point : points) {
@@ -176,14 +189,19 @@ std::vector<Row> draw_chart(const ChartData& data, const ChartShape& shape) {
     mark({data.best->x, log_y ? std::log10(data.best->y) : data.best->y}, '*');
 
   const int plot_rows = shape.rows - 1;
+  const auto is_labelled = [&](int row) { return row + 1 == plot_rows || (row % 3 == 0 && row + 2 < plot_rows); };
+  std::vector<double> values;
   for (int row = 0; row < plot_rows; ++row) {
     const double share = plot_rows > 1 ? 1 - static_cast<double>(row) / (plot_rows - 1) : 0.5;
     const double value = y.low + share * (y.high - y.low);
-    // Each third row, and the last one.
-    const bool labelled = row + 1 == plot_rows || (row % 3 == 0 && row + 2 < plot_rows);
-    rows[static_cast<std::size_t>(row)].add(
-        padded(labelled ? format_rate(log_y ? std::pow(10, value) : value) : "", label_columns - 1) + " ", Style::dim);
-    canvas.add_row(rows[static_cast<std::size_t>(row)], row, shape.unicode);
+    if (is_labelled(row)) values.push_back(log_y ? std::pow(10, value) : value);
+  }
+  const auto labels = labels_of(values);
+  for (int row = 0, next = 0; row < plot_rows; ++row) {
+    auto& drawn = rows[static_cast<std::size_t>(row)];
+    const std::string label = is_labelled(row) ? labels[static_cast<std::size_t>(next++)] : "";
+    drawn.add(padded(label, label_columns - 1) + " ", Style::dim);
+    canvas.add_row(drawn, row, shape.unicode);
   }
   const std::string first = shape.x_label(x.low), last = shape.x_label(x.high);
   const int blanks = shape.columns - label_columns - width_of(first) - width_of(last);

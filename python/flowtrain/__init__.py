@@ -12,24 +12,27 @@ Reading, decoding, augmenting and batching run in native threads, which never ta
 every random draw depend on the seed and the position alone: workers, ranks and restarts change neither.
 """
 
+import atexit as _atexit
+
+from flowtrain import _core, _threads
 from flowtrain._core import ConfigError, DataError, Record
+from flowtrain._sampler import sample_rng, sampler
 from flowtrain.data_loader import DataLoader
 from flowtrain.export import ExportError, export
 from flowtrain.loader import Batch, Loader
-from flowtrain._sampler import sample_rng, sampler
 from flowtrain.run import Run, Snapshot
 from flowtrain.train import Training, train
 
-import atexit
-
-from . import _core
-from ._threads import stop_all
-
-atexit.register(_core.end_interpreter)
-atexit.register(stop_all)  # the last to be registered is the first to be called
+_atexit.register(_core.end_interpreter)
+_atexit.register(_threads.stop_all)  # the last to be registered is the first to be called
 
 __version__: str = _core.version
 __all__ = [
     "Batch", "ConfigError", "DataError", "DataLoader", "ExportError", "Loader", "Record", "Run", "Snapshot", "Training",
-    "export", "sample_rng", "sampler", "train",
+    "__version__", "export", "sample_rng", "sampler", "train",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

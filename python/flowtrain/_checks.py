@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import importlib.util
 import operator
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from flowtrain import _core
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
@@ -22,3 +28,30 @@ def refuse_workers(overrides: Mapping[str, Any] | None, argument: str) -> None:
     """Of rows that Python makes: the key says nothing of their threads. Raises TypeError, which names the argument."""
     if overrides and "loader.workers" in overrides:
         raise TypeError(f"loader.workers is of native threads: give {argument}={overrides['loader.workers']!r}")
+
+
+def check_process(made_in: int) -> None:
+    """Raises RuntimeError in a process that was forked from the one in which a loader was made."""
+    if os.getpid() != made_in:
+        raise RuntimeError(_core.made_before_fork)
+
+
+def no_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
+    """The error for an argument that there is not: it names the nearest one, or where all are listed."""
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    way_out = f"did you mean {near[0]}?" if near else f"help(flowtrain.{function}) lists them"
+    return TypeError(f"{function}() has no argument {name!r}: {way_out}")
+
+
+def import_torch() -> Any:
+    """torch; None where it is not installed. Raises ImportError, with the reason, where it is there and broken."""
+    try:
+        return importlib.import_module("torch")
+    except Exception as error:  # a library that is missing is an ImportError, an OSError or a ValueError
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            return None
+        found = importlib.util.find_spec("torch")
+        raise ImportError(
+            f"{found.origin if found else 'torch'} cannot be imported: {error}. The LibTorch that cmake/go installs is "
+            "for C++ alone, without the libraries that Python's torch loads: pip install torch in a folder of its own"
+        ) from error

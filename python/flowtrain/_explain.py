@@ -116,8 +116,9 @@ def _steps(
         yield from (f"{key} = {value}" for key, value in sampler.items())
         return
     shape = fields["image"]
-    channels = shape[0] if makes_floats == "the workers" else shape[2]
-    yield from _cut(sampler, stored, shape[1], training)
+    is_planar = makes_floats == "the workers"
+    channels = shape[0] if is_planar else shape[2]
+    yield from _cut(sampler, stored, shape[1:] if is_planar else shape[:2], training)
     if training and sampler["flip"] > 0:
         yield f"mirror left to right with probability {sampler['flip']}"
     if stored["files"] or channels != stored["channels"]:
@@ -133,22 +134,30 @@ def _steps(
 _IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def _cut(sampler: Mapping[str, Any], stored: Mapping[str, Any], size: int, training: bool) -> Iterator[str]:
-    fits = stored["height"] == stored["width"] == size
+def _cut(sampler: Mapping[str, Any], stored: Mapping[str, Any], sides: list[int], training: bool) -> Iterator[str]:
+    height, width = sides
+    fits = [stored["height"], stored["width"]] == sides
     crop = sampler["crop"]
     if crop == "auto":
         crop = "none" if fits else "random_resized"
-    resize = sampler["resize"] or (size * 256 // 224 if crop == "random_resized" else size)
+    larger = 256 if crop == "random_resized" else 224
+    resize = sampler["resize"] or [side * larger // 224 for side in sides]
     if training and crop == "pad":
-        yield f"pad by {sampler['padding']} black pixels on each side, cut {size} x {size} at a random place"
+        yield f"pad by {sampler['padding']} black pixels on each side, cut {height} x {width} at a random place"
     elif training and crop == "random_resized":
         (least, most), (narrow, wide) = sampler["scale"], sampler["ratio"]
         yield (f"cut a random part of {least:.0%} to {most:.0%} of the area, width / height {narrow:.3g} to "
-               f"{wide:.3g}, and resize it to {size} x {size} ({sampler['filter']})")
-    elif not fits or resize != size:
-        yield f"resize the shorter side to {resize} ({sampler['filter']}) and cut {size} x {size} from the middle"
+               f"{wide:.3g}, and resize it to {height} x {width} ({sampler['filter']})")
+    elif not fits or resize not in (height, sides):
+        yield f"resize {_resized(sampler, resize)} ({sampler['filter']}) and cut {height} x {width} from the middle"
     else:
         yield "take the picture as it is stored"
+
+
+def _resized(sampler: Mapping[str, Any], resize: Any) -> str:
+    if isinstance(resize, int) or resize[0] == resize[1] and not sampler["resize"]:
+        return f"the shorter side to {resize if isinstance(resize, int) else resize[0]}"
+    return f"to {resize[0]} x {resize[1]}" if sampler["resize"] else f"to cover {resize[0]} x {resize[1]}"
 
 
 def _augmentation(sampler: Mapping[str, Any]) -> Iterator[str]:

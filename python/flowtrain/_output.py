@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from flowtrain import _core
+from flowtrain._checks import import_torch
 
 Contents = Any  # a list of arrays, or the owner of a batch's memory, where `allocate` has made that
 
@@ -91,29 +92,38 @@ class GpuTensors(PinnedTensors):
 
     ahead = 1
 
-    def __init__(self, device: Any, normalize: bool) -> None:
-        """normalize: pictures come as u8 (batch, height, width, channels), and are finished on the GPU."""
+    def __init__(self, device: Any, normalize: bool, memory_format: Any = None) -> None:
+        """normalize: pictures come as u8 (batch, height, width, channels), and are finished on the GPU.
+        memory_format: of f32 pictures; None: contiguous."""
         super().__init__()
         import torch
 
         self.device = torch.device(device)
         self._stream = torch.cuda.Stream(self.device)
         self._normalizes = normalize
+        self._layout = memory_format or torch.contiguous_format
         self.where = f"{self.device}, copied on a stream of its own from page-locked memory"
 
     def open(self, core: _core.Loader) -> None:
         super().open(core)
         self._rules = [
-            normalizing(mean, stddev, shape[-1], self.device) if self._normalizes and dtype == "u8" and stddev else None
+            normalizing(mean, stddev, shape[-1], self.device, self._layout)
+            if self._normalizes and dtype == "u8" and stddev else self._laid_out
             for dtype, shape, _, mean, stddev in core.layout()
-        ] + [None]
+        ]
+
+    def _laid_out(self, tensor: Any) -> Any:
+        is_picture = tensor.dim() == 4 and tensor.is_floating_point()
+        return tensor.contiguous(memory_format=self._layout) if is_picture else tensor
 
     def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
         import torch
 
+        *fields, own_ids = super().start(contents, ids)
         with torch.cuda.stream(self._stream):
-            copies = [tensor.to(self.device, non_blocking=True) for tensor in super().start(contents, ids)]
-            made = [rule(copy) if rule else copy for rule, copy in zip(self._rules, copies)]
+            made = [rule(field.to(self.device, non_blocking=True)) for rule, field in zip(self._rules, fields)]
+            # From memory that is not page-locked a copy of many ids would wait for those before it.
+            made.append(own_ids.pin_memory().to(self.device, non_blocking=True))
             return made, self._stream.record_event()
 
     def finish(self, started: Any) -> list[Any]:
@@ -127,10 +137,13 @@ class GpuTensors(PinnedTensors):
         return list(tensors)
 
 
-def normalizing(mean: list[float], stddev: list[float], channels: int, device: Any) -> Callable[[Any], Any]:
+def normalizing(
+    mean: list[float], stddev: list[float], channels: int, device: Any, memory_format: Any = None
+) -> Callable[[Any], Any]:
     """From u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
 
-    By the multiplier and the addend of the native one: equal to it up to the rounding of one operation.
+    By the multiplier and the addend of the native one: equal to it up to the rounding of one operation. One pass reads
+    the bytes and writes the floats as `memory_format` says; None: contiguous.
     """
     import torch
 
@@ -141,7 +154,14 @@ def normalizing(mean: list[float], stddev: list[float], channels: int, device: A
     shape = (1, channels, 1, 1)
     scale = torch.from_numpy(1 / (255 * deviations)).to(device).view(shape)
     shift = torch.from_numpy(-means / deviations).to(device).view(shape)
-    return lambda pictures: torch.addcmul(shift, pictures.permute(0, 3, 1, 2).float(), scale).contiguous()
+    layout = memory_format or torch.contiguous_format
+
+    def finished(pictures: Any) -> Any:
+        planes = pictures.permute(0, 3, 1, 2)
+        out = torch.empty(planes.shape, dtype=torch.float32, device=planes.device, memory_format=layout)
+        return torch.addcmul(shift, planes, scale, out=out)
+
+    return finished
 
 
 def allocate_pinned(size: int) -> Any:
@@ -158,36 +178,57 @@ def has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def make_output(output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool) -> Output:
+def is_elsewhere(device: Any) -> bool:
+    """Whether batches are to leave the host's memory."""
+    return device is not None and str(device) != "cpu"
+
+
+def make_output(
+    output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool, memory_format: Any = None
+) -> Output:
     """What the arguments of Loader() ask for. Raises ValueError, TypeError, or ImportError where torch is wanted."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
     if normalize not in ("host", "device"):
         raise ValueError(f"normalize = {normalize!r}: expected 'host' or 'device'")
-    to_gpu = device is not None and str(device) != "cpu"
+    to_gpu = is_elsewhere(device)
     if normalize == "device" and not to_gpu:
         raise TypeError("normalize = 'device' wants a device: device = 'cuda'")
+    if memory_format is not None and not to_gpu:
+        raise TypeError("memory_format wants a device, which writes batches in that order: device = 'cuda'")
     if output == "numpy" and (to_gpu or pin_memory):
         raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
     if output == "numpy":
         return Output(copy)
-    try:
-        import torch
-    except ImportError as error:
-        if output == "torch" or to_gpu or pin_memory:
-            raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch") from error
+    torch = torch_if_it_works(must=output == "torch" or to_gpu or bool(pin_memory))
+    if torch is None:
         return Output(copy)
     if to_gpu:
         if torch.device(device).type != "cuda":
             raise ValueError(f"device = {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
         if not has_gpu():
             raise RuntimeError(f"device = {device!r}: torch sees no GPU")
-        return GpuTensors(device, normalize == "device")
+        return GpuTensors(device, normalize == "device", memory_format)
     if pin_memory and not has_gpu():
         warnings.warn("pin_memory: torch sees no GPU, so memory is not page-locked", stacklevel=_callers_level())
     elif pin_memory:
         return PinnedTensors()
     return Tensors(copy)
+
+
+def torch_if_it_works(must: bool) -> Any:
+    """torch; None where it is not installed or, with a warning that says why, cannot be imported. With `must` both are
+    an ImportError."""
+    try:
+        torch = import_torch()
+    except ImportError as error:
+        if must:
+            raise
+        warnings.warn(f"arrays of NumPy in place of tensors: {error}", stacklevel=_callers_level())
+        return None
+    if torch is None and must:
+        raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch")
+    return torch
 
 
 def _callers_level() -> int:

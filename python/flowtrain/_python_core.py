@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy
 
 from flowtrain import _core
+from flowtrain._checks import check_process
 from flowtrain._rows import Rows
 from flowtrain._threads import Threads
 
@@ -43,11 +44,13 @@ class PythonCore:
         self._used = threading.Lock()
         self._made_in = os.getpid()
 
+    def another(self) -> PythonCore:
+        """A second stream of the same samples."""
+        return PythonCore(self._stream, self._rows)
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        if os.getpid() != self._made_in:
-            raise RuntimeError("this loader was made before a fork, and its threads are not in this process: make it "
-                               "after the fork, or start processes by 'spawn'")
+        check_process(self._made_in)
         if not self._used.acquire(blocking=False):
             raise RuntimeError("another thread is in this loader")
         try:

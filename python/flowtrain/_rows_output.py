@@ -30,13 +30,13 @@ class RowsOutput(Output):
 
 
 def make_rows_output(
-    rows: Rows, output: str | None, device: Any, pin_memory: bool | None, normalize: str
+    rows: Rows, output: str | None, device: Any, pin_memory: bool | None, normalize: str, memory_format: Any = None
 ) -> RowsOutput:
     """What the arguments of Loader() ask for. Raises what make_output() raises, and TypeError for a device."""
     if device is not None and str(device) != "cpu" or normalize != "host":
         raise TypeError("rows that Python makes are in host memory: leave out device and normalize, and move batches "
                         "by tensor.to(device, non_blocking=True), with pin_memory=True")
-    arrays = make_output(output, None, pin_memory, normalize, copy=False)
+    arrays = make_output(output, None, pin_memory, normalize, copy=False, memory_format=memory_format)
     pins = isinstance(arrays, PinnedTensors)
     return RowsOutput(rows, Tensors(copy=False) if pins else arrays, pins)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any
+from typing import IO, Any
 
 import numpy
 
+from flowtrain._output import torch_if_it_works
+
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
            "I8": "i1", "U8": "u1", "BOOL": "?"}
+
+_METADATA = "__metadata__"
 
 _TORCH_DTYPES = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16",
                  "torch.int64": "I64", "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8",
@@ -27,16 +31,22 @@ def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, 
         return tensors_from(opened.read(), os.fspath(file), output)
 
 
+def read_metadata(file: IO[bytes]) -> dict[str, str]:
+    """The metadata of an open file, of which the header alone is read. Raises ValueError where it is damaged."""
+    size = file.read(8)
+    metadata: dict[str, str] = json.loads(file.read(int.from_bytes(size, "little"))).get(_METADATA, {})
+    return metadata
+
+
 def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any]:
     """read_tensors() of a file's content; `file` is its name in errors."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
-    torch = None if output == "numpy" else _torch(must=output == "torch")
+    torch = None if output == "numpy" else torch_if_it_works(must=output == "torch")
     try:
         start = 8 + int.from_bytes(content[:8], "little")
-        header = json.loads(content[8:start])
-        header.pop("__metadata__", None)
-        arrays = {name: _array(content, start, **entry) for name, entry in header.items()}
+        arrays = {name: _array(content, start, **entry) for name, entry in _header(content).items()
+                  if name != _METADATA}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is no whole safetensors file: {error}") from None
     if torch is not None:
@@ -50,10 +60,14 @@ def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any
     return {name: array for name, (_, array) in arrays.items()}
 
 
-def tensors_to_bytes(tensors: dict[str, Any]) -> bytes:
-    """A file of these tensors of torch, in their order. Raises ValueError for a dtype that such files have not."""
+def tensors_to_bytes(tensors: dict[str, Any], tied: dict[str, str]) -> bytes:
+    """A file of these tensors of torch, in their order. Raises ValueError for a dtype that such files have not.
+
+    tied: other names of them, {other: name}; they are metadata, as the library safetensors has it.
+    """
     torch = importlib.import_module("torch")
-    header, parts, end = {}, [], 0
+    header: dict[str, Any] = {_METADATA: tied} if tied else {}
+    parts, end = [], 0
     for name, tensor in tensors.items():
         dtype = _TORCH_DTYPES.get(str(tensor.dtype))
         if dtype is None:
@@ -67,13 +81,9 @@ def tensors_to_bytes(tensors: dict[str, Any]) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *parts])
 
 
-def _torch(must: bool) -> Any:
-    try:
-        return importlib.import_module("torch")
-    except ImportError:
-        if must:
-            raise
-        return None
+def _header(content: bytes) -> dict[str, Any]:
+    header: dict[str, Any] = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+    return header
 
 
 def _array(content: bytes, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> tuple[str, Any]:

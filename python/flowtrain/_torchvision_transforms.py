@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
             raise TypeError(f"flowtrain does not do {part!r} of {module}: {WAY_OUT}")
         if not _may_follow(name, seen) or name == "RandomCrop" and "Pad" in seen and found["padding"]:
             raise TypeError(f"flowtrain does not do {part!r} after {', '.join(seen) or 'nothing'}: {WAY_OUT}")
-        if name == "CenterCrop" and found["size"] > keys["resize"]:
+        if name == "CenterCrop" and any(map(operator.gt, _both(found["size"]), _both(keys["resize"]))):
             raise TypeError(f"flowtrain does not do {part!r} of pictures whose shorter side is {keys['resize']}, which "
                             f"it would have to pad: {WAY_OUT}")
         if "filter" in found and not any(each in _TO_TENSORS for each in seen):
@@ -50,14 +51,12 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
 
 
 def _check_whole(seen: list[str], keys: Keys, data: NativeData) -> None:
-    """That pictures are of one size and square, and become tensors of floats."""
+    """That pictures are of one size, and become tensors of floats."""
     if "Pad" in seen and "RandomCrop" not in seen:
         raise TypeError(f"flowtrain does not do Pad without RandomCrop after it: {WAY_OUT}")
     if "size" not in keys and data.picture is None:
         raise TypeError("the transform gives pictures of no common size: RandomResizedCrop, RandomCrop or CenterCrop "
                         "does")
-    if "size" not in keys and data.picture and data.picture[0] != data.picture[1]:
-        raise TypeError(f"the pictures are {data.picture[0]} x {data.picture[1]}, flowtrain's are square: {WAY_OUT}")
     if not any(name in _TO_FLOATS for name in seen):
         raise TypeError("the transform gives no tensors of floats: ToTensor does, or ToImage and ToDtype")
 
@@ -97,6 +96,16 @@ def _same(sides: Any) -> int | None:
     return numbers[0] if len(set(numbers)) == 1 else None
 
 
+def _size(sides: Any) -> int | list[int]:
+    """One number where both sides are equal, else [height, width]."""
+    same = _same(sides)
+    return list(sides) if same is None else same
+
+
+def _both(size: int | list[int]) -> list[int]:
+    return [size, size] if isinstance(size, int) else size
+
+
 def _filter(transform: Any) -> str | None:
     if getattr(transform.interpolation, "value", None) != "bilinear":
         return None
@@ -104,27 +113,30 @@ def _filter(transform: Any) -> str | None:
 
 
 def _random_resized_crop(transform: Any, data: NativeData) -> Keys | None:
-    size, filter_ = _same(transform.size), _filter(transform)
-    if size is None or filter_ is None:
+    size, filter_ = _size(transform.size), _filter(transform)
+    if filter_ is None:
         return None
     return {"crop": "random_resized", "size": size, "scale": list(transform.scale), "ratio": list(transform.ratio),
             "filter": filter_}
 
 
 def _resize(transform: Any, data: NativeData) -> Keys | None:
-    size, filter_ = _same(transform.size), _filter(transform)
-    if size is None or filter_ is None or transform.max_size:
+    filter_ = _filter(transform)
+    if filter_ is None or transform.max_size:
         return None
-    if data.picture and data.picture[0] == data.picture[1]:
-        return {"size": size, "resize": size, "filter": filter_}
-    if not isinstance(transform.size, int) and len(transform.size) != 1:
-        return None  # both sides, which changes the form of a picture
-    return {"resize": size, "filter": filter_}
+    if not isinstance(transform.size, int) and len(transform.size) != 1:  # both sides, whatever the picture's form
+        if data.picture and data.picture[0] == data.picture[1] and _same(transform.size) is not None:
+            return {"size": _same(transform.size), "resize": _same(transform.size), "filter": filter_}
+        return {"size": _size(transform.size), "resize": list(transform.size), "filter": filter_}
+    shorter = _same(transform.size)
+    if data.picture is None or shorter is None:
+        return {"resize": shorter, "filter": filter_}
+    sides = [shorter * side // min(data.picture[:2]) for side in data.picture[:2]]
+    return {"size": _size(sides), "resize": shorter, "filter": filter_}
 
 
 def _center_crop(transform: Any, data: NativeData) -> Keys | None:
-    size = _same(transform.size)
-    return None if size is None else {"size": size}
+    return {"size": _size(transform.size)}
 
 
 def _padding(transform: Any) -> int | None:
@@ -135,10 +147,10 @@ def _padding(transform: Any) -> int | None:
 
 
 def _random_crop(transform: Any, data: NativeData) -> Keys | None:
-    size, padding = _same(transform.size), _padding(transform)
-    if size is None or padding is None or transform.pad_if_needed:
+    padding = _padding(transform)
+    if padding is None or transform.pad_if_needed:
         return None
-    return {"crop": "pad", "size": size, "padding": padding}
+    return {"crop": "pad", "size": _size(transform.size), "padding": padding}
 
 
 def _pad(transform: Any, data: NativeData) -> Keys | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from flowtrain._batches import BatchT
-from flowtrain._checks import refuse_workers, whole
+from flowtrain._checks import no_argument, refuse_workers, whole
+from flowtrain._output import torch_if_it_works
+from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows
 from flowtrain._torchvision_data import WAY_OUT, NativeData, native_data
 from flowtrain._torchvision_transforms import sampler_keys
@@ -30,8 +34,8 @@ class DataLoader(Loader[BatchT]):
     python="threads" runs that in Python; or take a data set of flowtrain's (Loader.image_folder and its like).
 
     Batches are `(images, labels)`: f32 (batch, channels, height, width) and i64 (batch,), as tensors. Each iter() is
-    another epoch with another order, as with torch; the order depends on `seed` alone. len(), state_dict(),
-    load_state_dict(), set_epoch() are Loader's.
+    another epoch with another order, as with torch; the order depends on `seed` alone, which is torch's unless it is
+    given. len(), state_dict(), load_state_dict(), set_epoch() are Loader's.
 
     Under torch.distributed, or RANK and WORLD_SIZE, each rank takes its part of the samples by itself, those of
     validation, too: leave out DistributedSampler, and give rank=0, world_size=1 where a rank is to see all of them.
@@ -40,6 +44,8 @@ class DataLoader(Loader[BatchT]):
     the pictures' folder), gives dicts, as its samples differ in size and number of boxes: the rows that CornerNet
     learns from, with the keys of Loader.coco(path, sampler="cornernet"), augmented.
     """
+
+    _follows_torch = False  # the seed is torch's: no argument gives one
 
     @overload
     def __init__(
@@ -98,7 +104,9 @@ class DataLoader(Loader[BatchT]):
             (and puts them back): threads share them. What they draw from flowtrain.sample_rng() always is.
         collate_fn: as torch has it, with python="threads"; None: torch's default_collate; without torch, or with
             output="numpy", rows are stacked as NumPy arrays.
-        seed: of the order and of all that is drawn; None: the generator's, or 0.
+        seed: of the order and of all that is drawn. None: the generator's; without one that of torch.manual_seed(), or
+            what torch has drawn where it was not called, another one in each process; 0 for several ranks, which must
+            have the same, and without torch. load_state_dict() takes such a seed from the state.
         overrides: values of keys, {"order.name": "weighted", "order.weights_file": "weights.txt"}, which replace those
             that the other arguments give.
         """
@@ -109,8 +117,10 @@ class DataLoader(Loader[BatchT]):
         num_workers = whole("num_workers", num_workers)
         if prefetch_factor is not None:
             prefetch_factor = whole("prefetch_factor", prefetch_factor, 1)
+        rank, world_size = rank_and_world(rank, world_size)
+        self._follows_torch = seed is None and generator is None and "run.seed" not in (overrides or {})
         if seed is None:
-            seed = generator.initial_seed() % 2**31 if generator is not None else 0
+            seed = _seed_of_torch(generator, world_size)
         if python not in (None, "threads"):
             raise ValueError(f"python = {python!r}: expected 'threads', or nothing")
         if collate_fn is not None and python is None:
@@ -143,13 +153,37 @@ class DataLoader(Loader[BatchT]):
         self.dataset = dataset
         self.batch_size = batch_size
 
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """As Loader has it; a seed that was torch's becomes that of the state, whose order goes on."""
+        seed = self._basis.get("run.seed")
+        before = state.get("basis") if isinstance(state, Mapping) else None
+        stored = before.get("run.seed", seed) if isinstance(before, Mapping) else seed
+        if self._follows_torch and stored != seed and isinstance(stored, str) and stored.isdecimal():
+            self.close()
+            overrides = {**self._arguments["overrides"], "run.seed": int(stored)}
+            Loader.__init__(self, **{**self._arguments, "overrides": overrides})
+            del self._basis
+        super().load_state_dict(state)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        more = {name: getattr(self, name) for name in ("_explained", "dataset", "batch_size")}
+        more = {name: getattr(self, name) for name in ("_explained", "_follows_torch", "dataset", "batch_size")}
         return (*super().__reduce__(), more)
 
     def explain(self) -> str:
         """What each part of the data set and its transform became, then what Loader.explain() says."""
         return "\n".join([*self._explained, super().explain()])
+
+
+def _seed_of_torch(generator: Any, world_size: int) -> int:
+    """The generator's seed, or that of torch.manual_seed(). Ranks must have one order, and scripts seed each rank
+    otherwise: for several it is 0, as DistributedSampler's is."""
+    if generator is None:
+        torch = sys.modules.get("torch")
+        if torch is None or world_size > 1:
+            return 0
+        generator = torch
+    seed: int = generator.initial_seed() % 2**31
+    return seed
 
 
 #: Arguments of torch's DataLoader that this one lacks: their defaults, and what to do in place of others.
@@ -168,7 +202,7 @@ _LACKING: dict[str, tuple[Any, str]] = {
 def _check_is_default(name: str, value: Any) -> None:
     """Raises TypeError for an argument that neither torch's DataLoader nor this one has, or that asks for something."""
     if name not in _LACKING:
-        raise TypeError(f"flowtrain.DataLoader has no argument {name!r}: help(flowtrain.DataLoader) lists them")
+        raise no_argument("DataLoader", name, [*signature(DataLoader).parameters, *_LACKING])
     default, way_out = _LACKING[name]
     if value is default or type(value) in (int, float, str) and value == default:
         return
@@ -180,9 +214,9 @@ def _check_is_default(name: str, value: Any) -> None:
 def _default_collate(output: str | None) -> Callable[[list[Any]], Any] | None:
     if output == "numpy":
         return None
-    try:
-        from torch.utils.data import default_collate
-    except ImportError:
+    if torch_if_it_works(must=output == "torch") is None:
         return None
+    from torch.utils.data import default_collate
+
     collate: Callable[[list[Any]], Any] = default_collate
     return collate

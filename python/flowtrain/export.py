@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flowtrain._checks import import_torch
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
@@ -20,10 +22,14 @@ class ExportError(ValueError):
 
 
 def check_torch() -> None:
-    """Raises ExportError where the torch that is installed is not the native program's: what export takes from it is
-    not in every version. ModuleNotFoundError where there is none."""
-    import torch
-
+    """Raises ExportError where there is no torch that can be imported, or one that is not the native program's: what
+    export takes from it is not in every version."""
+    try:
+        torch = import_torch()
+    except ImportError as error:
+        raise ExportError(f"export needs PyTorch: {error}") from error
+    if torch is None:
+        raise ExportError(f"export needs PyTorch: pip install torch=={TORCH}.0")
     if not torch.__version__.startswith(f"{TORCH}."):
         raise ExportError(f"this is torch {torch.__version__}, and export needs the native program's: "
                           f"pip install torch=={TORCH}.0")
@@ -39,6 +45,7 @@ def export(
     amp: str | None = None,
     device: str | torch.device | None = None,
     dynamic_batch: bool = True,
+    check: bool = True,
 ) -> None:
     """Compiles a net with its loss and its backward pass into one file, which `flowtrain` trains without Python.
 
@@ -70,13 +77,18 @@ def export(
     amp: "bf16" or "fp16": torch.autocast around these functions. "fp16" needs a GPU to be of use.
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.
+    check: at the end, make two steps of the compiled package beside eager PyTorch, on the example, and compare losses,
+        gradients, weights after the update, buffers and outputs. An example of real values finds more than zeros do.
 
     These functions run while the graphs are made, and what torch computes in them is kept: an `if` or a `for` of Python
     goes in every step as it went for the example. Compilation takes about a minute. It needs torch 2.11, whose version
     has to be the program's, and a C++ compiler.
-    Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
+    Warns (UserWarning) of what a net draws or counts in Python, which stays as it was while the graphs were made.
+    Raises ExportError, a ValueError, where the net cannot be exported, or where the package does not compute what the
+    net does, with the reason and a way out.
     """
     check_torch()
     from flowtrain._export import export_package
 
-    export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch)
+    export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch,
+                   check=check)

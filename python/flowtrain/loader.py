@@ -15,9 +15,10 @@ import numpy
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
-from flowtrain._checks import refuse_workers, whole
+from flowtrain._checks import no_argument, refuse_workers, whole
+from flowtrain._epochs import Epoch, Position, Streams
 from flowtrain._explain import explain_loader, explain_rows
-from flowtrain._output import Output, make_output
+from flowtrain._output import Output, is_elsewhere, make_output
 from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
@@ -27,9 +28,17 @@ from flowtrain._toml import key_to_toml
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
 Batch = Any
 
+_NUMBER_END = 2**63
 _STATE_VERSION = 1
 _PARTS = _core.parts()
 _DATASETS, _SAMPLERS = _PARTS["data"], _PARTS["sampler"]
+
+
+def _check_position(epoch: int, samples: int) -> None:
+    for name, value in (("epoch", epoch), ("samples", samples)):
+        if not 0 <= value < _NUMBER_END:
+            raise _core.ConfigError(f"a position with {name} = {value}: expected a number from 0 to 2**63 - 1\n"
+                                    "  hint: pass what state_dict() has returned")
 
 
 class Loader(Generic[BatchT]):
@@ -61,7 +70,8 @@ class Loader(Generic[BatchT]):
         output: str | None = None,
         ids: bool = False,
         device: Any = None,
-        normalize: str = "host",
+        normalize: str | None = None,
+        memory_format: Any = None,
         pin_memory: bool | None = None,
         copy: bool = False,
         rank: int | None = None,
@@ -84,7 +94,9 @@ class Loader(Generic[BatchT]):
         device: "cuda", "cuda:1": batches are tensors there; the next one is copied, on a stream of its own, while one
             is used. None: in host memory.
         normalize: "device": bytes go to the GPU, which makes the f32 images of them: a quarter of the traffic, and
-            equal to the host's up to rounding.
+            equal to the host's up to rounding. "host": threads of the loader make them. None: "device" where there is
+            one, else "host".
+        memory_format: of f32 images on a GPU, torch.channels_last; None: contiguous.
         pin_memory: tensors are in page-locked memory, where torch has a GPU: `batch.cuda(non_blocking=True)` returns at
             once, and the batch may be dropped then.
         copy: batches have memory of their own, which is never reused: for what reads it after the batch was dropped,
@@ -101,6 +113,9 @@ class Loader(Generic[BatchT]):
             raise ValueError(f"dtype = {dtype!r}: expected 'float32' or 'uint8'")
         if batch_size is not None and global_batch_size is not None:
             raise TypeError("give batch_size, of this rank, or global_batch_size, of all")
+        if normalize is None:
+            on_device = is_elsewhere(device) and dtype == "float32" and sampler is None and rows is None
+            normalize = "device" if on_device else "host"
         if dtype == "uint8" and normalize == "device":
             raise TypeError("normalize = 'device' makes floats: leave out dtype = 'uint8'")
         rank, world_size = rank_and_world(rank, world_size)
@@ -113,7 +128,8 @@ class Loader(Generic[BatchT]):
             values["data.dataset"] = "arrays"
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
-            "output": output, "ids": ids, "device": device, "normalize": normalize, "pin_memory": pin_memory,
+            "output": output, "ids": ids, "device": device, "normalize": normalize,
+            "memory_format": memory_format, "pin_memory": pin_memory,
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
             "arrays": arrays,
         }
@@ -121,25 +137,22 @@ class Loader(Generic[BatchT]):
         training, floats = split == "train", dtype == "float32" and normalize == "host"
         self._rows = rows if sampler is None else SamplerRows(sampler)
         self._output: Output
-        self._core: _core.Loader
+        self._core: _core.Loader  # opens streams, and knows the data; iterators have streams of their own
         if self._rows is not None:
             if arrays is not None:
                 raise TypeError("Loader.arrays takes native samplers: Loader.python takes a data set with arrays")
-            self._output = make_rows_output(self._rows, output, device, pin_memory, normalize)
+            self._output = make_rows_output(self._rows, output, device, pin_memory, normalize, memory_format)
             self._core = open_core(file, pairs, training, drop_last, rank, world_size, self._rows)
         else:
-            self._output = make_output(output, device, pin_memory, normalize, copy)
+            self._output = make_output(output, device, pin_memory, normalize, copy, memory_format)
             self._core = _core.Loader(file, pairs, training, drop_last, floats, rank, world_size,
                                       self._output.allocate, arrays)
         self._output.open(self._core)
         self._ids = ids
         self._names = self._core.fields()
         self._is_pair = self._names == ["image", "label"]
-        self._epochs = 0  # that were begun; an iterator of an earlier one ends
-        self._goes_on = True  # the next iter() is the position's epoch, not the one after it
-        self._begun = False  # threads work on the position's epoch
-        self._interrupted = False  # before an epoch's first batch was handed out: it begins again
-        self._place = self._core.position()  # after the batch that was handed out last, not the one on its way
+        self._streams = Streams(self._core, os.getpid())
+        self._place: Mapping[str, int] = self._core.position()  # after the batch that was handed out last
         self._wait_s = 0.0
         self._longest_wait_s = 0.0
         self._batches = 0
@@ -168,6 +181,7 @@ class Loader(Generic[BatchT]):
         folder = os.fspath(file)
         if folder and os.path.isdir(folder):
             file = os.path.join(folder, "config.toml")
+        _check_arguments("Loader.config", more, {"file", "split", "overrides"})
         return cls(file, overrides, split=split, **more)
 
     @classmethod
@@ -197,6 +211,7 @@ class Loader(Generic[BatchT]):
         A state knows of the data set its kind and length. Raises DataError, which names the sample, for what the data
         set raises, in the place of the batch that has the sample.
         """
+        _check_arguments("Loader.python", more, {"dataset", "shuffle", "workers", "prefetch", "seed", "overrides"})
         workers = whole("workers", workers)
         refuse_workers(overrides, "workers")
         values: dict[str, Any] = {"order.name": "shuffle" if shuffle else "sequential", **(overrides or {})}
@@ -211,60 +226,56 @@ class Loader(Generic[BatchT]):
         """Batches of an epoch, on every rank."""
         return self._core.sizes()["batches"]
 
-    def __iter__(self) -> Iterator[BatchT]:
-        """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over.
+    def __iter__(self) -> Epoch[BatchT]:
+        """An iterator of the next epoch, or of the rest of the one that load_state_dict() has set.
 
-        One of which nothing was asked for is not: Lightning calls iter() to see whether it can.
+        Iterators are independent: each takes the next epoch that no other one has taken, when it is asked for its first
+        batch, so nested loops and zip(loader, loader) work. Each has threads of its own while it runs.
         """
-        if self._interrupted and self._goes_on:
-            self._seek(self._place["epoch"], self._place["samples"])
-        self._interrupted = False
-        if not (self._begun and self._goes_on):
-            self._core.begin_epoch()
-            self._place = self._core.position()
-            self._begun = self._goes_on = True
-        self._epochs += 1
-        return self._batches_of(self._epochs)
+        return Epoch(self, self._streams.prepare())
 
-    def _batches_of(self, epoch: int) -> Iterator[BatchT]:
+    def _batches_of(self, position: Position) -> Iterator[BatchT]:
         started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
         handed_out = False
-        while self._epochs == epoch:  # else a later iter() has begun another one
-            begin = time.perf_counter()
-            self._goes_on = False
-            try:
-                self._start_batches(started)
+        try:
+            stream = self._streams.take(position)
+            while position.stream is not None:  # else close() or load_state_dict() has ended it
+                begin = time.perf_counter()
+                self._start_batches(stream, started)
                 if not started:
                     return
                 waiting, place = started.popleft()
                 if isinstance(waiting, Exception):
                     raise waiting
                 handed = [self._batch(self._output.finish(waiting))]
-            except KeyboardInterrupt:
-                self._interrupted = self._goes_on = not handed_out
-                raise
-            handed_out = True
-            del waiting  # else it would be held, here, for as long as the next one is not asked for
-            waited = time.perf_counter() - begin
-            self._batches += 1
-            self._wait_s += waited
-            self._longest_wait_s = max(self._longest_wait_s, waited)
-            self._place = place  # last: an interrupt before this leaves the batch to come again
-            yield handed.pop()
+                handed_out = True
+                del waiting  # else it would be held, here, for as long as the next one is not asked for
+                waited = time.perf_counter() - begin
+                self._batches += 1
+                self._wait_s += waited
+                self._longest_wait_s = max(self._longest_wait_s, waited)
+                position.place = self._place = place  # last: an interrupt before this leaves the batch to come again
+                yield handed.pop()
+        except KeyboardInterrupt:
+            if not handed_out:
+                self._streams.give_back(position)
+            raise
+        finally:
+            self._streams.release(position)
 
-    def _start_batches(self, started: deque[tuple[Any, dict[str, int]]]) -> None:
+    def _start_batches(self, stream: Any, started: deque[tuple[Any, dict[str, int]]]) -> None:
         """Fills it up to one batch, for which it waits, and those that go ahead to a device, if they are there."""
         while len(started) <= self._output.ahead:
             try:
-                batch = self._core.next(wait=not started)
+                batch = stream.next(wait=not started)
             except Exception as error:
                 if not started:
                     raise
-                started.append((error, self._place))  # raised in its turn
+                started.append((error, {}))  # raised in its turn
                 return
             if not batch:
                 return
-            started.append((self._output.start(*batch), self._core.position()))
+            started.append((self._output.start(*batch), stream.position()))
 
     def _batch(self, tensors: list[Any]) -> Batch:
         *fields, ids = tensors
@@ -280,20 +291,9 @@ class Loader(Generic[BatchT]):
 
         After load_state_dict() its own epoch goes on where it stood, if it has batches left.
         """
-        place, epoch = self._place, whole("epoch", epoch)
-        if self._goes_on and epoch == place["epoch"] and place["batches_left"] > 0:
-            return
-        if self._begun and epoch == place["epoch"] + 1:
-            self._goes_on = False
-            return
-        self._seek(epoch, 0)
-
-    def _seek(self, epoch: int, samples: int) -> None:
-        self._core.seek(epoch, samples)
-        self._place = self._core.position()
-        self._goes_on = True
-        self._begun = False
-        self._epochs += 1  # ends what iterates
+        epoch = whole("epoch", epoch)
+        _check_position(epoch, 0)
+        self._streams.begin_at(epoch)
 
     # --- State ---
 
@@ -302,9 +302,14 @@ class Loader(Generic[BatchT]):
 
         Equal on all ranks that have taken as many batches. With another batch size, other workers or another number of
         ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
+
+        Of several iterators it is the one that has handed out a batch last; each one's own is `iterator.state_dict()`.
         """
-        place = {name: self._place[name] for name in ("epoch", "samples")}
-        return {"version": _STATE_VERSION, **place, "basis": dict(self._basis)}
+        return self._state_at(self._place)
+
+    def _state_at(self, place: Mapping[str, int]) -> dict[str, Any]:
+        return {"version": _STATE_VERSION, "epoch": place["epoch"], "samples": place["samples"],
+                "basis": dict(self._basis)}
 
     @cached_property
     def _basis(self) -> dict[str, str]:
@@ -312,7 +317,7 @@ class Loader(Generic[BatchT]):
         return self._core.basis()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
+        """The next iter() goes on from there; those that run end. Raises ConfigError where data or keys differ."""
         if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
             what = state.get("version") if isinstance(state, Mapping) else f"none, a {type(state).__name__}"
             raise _core.ConfigError(f"a loader's state of version {what}, expected {_STATE_VERSION}")
@@ -334,7 +339,8 @@ class Loader(Generic[BatchT]):
                 "the state is of another stream of samples: " + "; ".join(changes)
                 + "\n  hint: put back what was there, or begin a new stream: without load_state_dict()"
             )
-        self._seek(state["epoch"], state["samples"])
+        _check_position(state["epoch"], state["samples"])
+        self._place = self._streams.seek(state["epoch"], state["samples"])
 
     # --- What it is, and how it fares ---
 
@@ -363,7 +369,9 @@ class Loader(Generic[BatchT]):
         memory_blocks: batches that were held at once (None: their memory is not the loader's); verdict: what to change.
         """
         seconds = time.perf_counter() - self._since
-        sizes, busy = self._core.sizes(), self._core.busy_seconds()
+        sizes, busy = self._core.sizes(), {"read": 0.0, "sample": 0.0}
+        for stream in self._streams.all():
+            busy = {stage: busy[stage] + seconds for stage, seconds in stream.busy_seconds().items()}
         wait = self._wait_s / seconds if seconds > 0 else 0.0
         if wait < 0.01:
             verdict = "batches were there when they were asked for"
@@ -371,8 +379,8 @@ class Loader(Generic[BatchT]):
             verdict = "rows are made in Python, whose threads share the GIL: less Python for each, or a native sampler"
         elif busy["read"] / max(sizes["readers"], 1) > busy["sample"] / max(sizes["workers"], 1):
             verdict = "reading is the slowest stage: more readers, or the data on a faster disk"
-        elif sizes["workers"] < (os.cpu_count() or 1):
-            verdict = f"decoding and augmenting is the slowest stage: more workers, there are {os.cpu_count()} cores"
+        elif sizes["workers"] < (cores := _core.usable_cores()):
+            verdict = f"decoding and augmenting is the slowest stage: more workers, there are {cores} cores"
         else:
             verdict = "all cores decode and augment: smaller stored pictures, or cheaper augmentation"
         stats = {
@@ -398,11 +406,8 @@ class Loader(Generic[BatchT]):
         return _again, (type(self), self._arguments, self.state_dict())
 
     def close(self) -> None:
-        """Ends its threads. Batches that were handed out stay good; another iter() starts the threads again."""
-        if self._begun and self._goes_on:  # nothing was asked of this epoch: it comes again
-            self._seek(self._place["epoch"], self._place["samples"])
-        self._core.close()
-        self._epochs += 1
+        """Ends its threads, and the iterators that run. Batches that were handed out stay good; iter() starts anew."""
+        self._streams.close()
 
     def __enter__(self) -> Loader[BatchT]:
         return self
@@ -416,6 +421,14 @@ def _again(kind: type[Loader[Any]], arguments: dict[str, Any], state: dict[str, 
     Loader.__init__(loader, **arguments)
     loader.load_state_dict(state)
     return loader
+
+
+def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> None:
+    """Raises TypeError for what neither the function nor Loader() takes."""
+    known = {*inspect.signature(Loader.__init__).parameters} - {"self", "rows", "arrays"} | own
+    for name in given:
+        if name not in known:
+            raise no_argument(function, name, known)
 
 
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
@@ -440,7 +453,7 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         overrides = dict(arguments.pop("overrides", None) or {})
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
-               "pin_memory", "copy", "rank", "world_size"}
+               "memory_format", "pin_memory", "copy", "rank", "world_size"}
         own |= {"arrays"} if dataset == "arrays" else set()
         places = {"path", "split"} if dataset != "arrays" else set()
         more: dict[str, Any] = {}
@@ -467,8 +480,10 @@ def _constructor(dataset: str) -> Any:
             elif key in sampler_keys or of_plugin:
                 values[f"sampler.{key}"] = value
             else:
-                known = sorted({"train", "shuffle", "overrides", *places, *own, *named, *data_keys, *sampler_keys})
-                raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
+                if key in _TRAIN_KEYS:
+                    raise TypeError(f"Loader.{dataset}() with train=False has no argument {key!r}: it is of training")
+                raise no_argument(f"Loader.{dataset}", key, {"train", "shuffle", "overrides", *places, *own, *named,
+                                                             *data_keys, *sampler_keys} - {"arrays"})
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
         values.update(overrides)

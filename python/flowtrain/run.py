@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy
 
-from flowtrain._safetensors import read_tensors
+from flowtrain._safetensors import read_metadata, read_tensors
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -87,7 +88,8 @@ class Run:
     def state_dict(
         self, snapshot: Snapshot | int | None = None, *, average: bool = False, output: str | None = None
     ) -> dict[str, Any]:
-        """Parameters and buffers by name, for load_state_dict() of the same net.
+        """Parameters and buffers by name, for load_state_dict() of the same net. Of weights that are tied in a net that
+        was exported, each name is there, if its package lies where the run has found it.
 
         resnet18, 34, 50 and 101 have the names and shapes of torchvision's. The net takes what the run's batches hold:
         normalized as its [sampler] says (Loader.config(run, split="val") makes such batches).
@@ -99,14 +101,28 @@ class Run:
         """
         chosen = self._choose(snapshot)
         tensors = read_tensors(chosen.path / "model.safetensors", output)
-        if not average:
-            return tensors
+        if average:
+            tensors = self._averaged(chosen, tensors, output)
+        return tensors | {other: tensors[name] for other, name in self._tied().items() if name in tensors}
+
+    def _averaged(self, chosen: Snapshot, tensors: dict[str, Any], output: str | None) -> dict[str, Any]:
         averages = {name.removeprefix("ema."): tensor
                     for name, tensor in read_tensors(chosen.path / "optim.safetensors", output).items()
                     if name.startswith("ema.")}
         if not averages:
             raise ValueError(f"{chosen.path} holds no average of the weights: a run with ema.decay > 0 keeps one")
         return {name: averages.get(name, tensor) for name, tensor in tensors.items()}
+
+    def _tied(self) -> dict[str, str]:
+        """Other names of tensors in the net that a package was made of, which are metadata of its weights."""
+        try:
+            started = json.loads((self.path / "env.json").read_bytes())["started_in"]
+            with zipfile.ZipFile(self.path / started / self.config["net"]["package"]) as package:
+                weights = next(name for name in package.namelist() if name.endswith("/weights.safetensors"))
+                with package.open(weights) as file:
+                    return read_metadata(file)
+        except (OSError, KeyError, ValueError, StopIteration, zipfile.BadZipFile):
+            return {}  # it has no package, or that is gone
 
     def _choose(self, wish: Snapshot | int | None) -> Snapshot:
         if isinstance(wish, Snapshot):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace flowtrain {
 namespace {
@@ -45,7 +46,47 @@ constexpr Turn turns[] = {{},  // by orientation, 1 … 8
                           {true, true, true},
                           {true, true, false}};
 
+/// The directory's tag "Orientation"; nothing where there is none. Other types than whole numbers say nothing, but hide
+/// what XMP says.
+std::optional<std::uint32_t> exif_orientation(std::span<const std::byte> block) {
+  constexpr std::string_view name("Exif\0\0", 6);
+  constexpr std::size_t entry_bytes = 12;
+  constexpr std::uint32_t orientation_tag = 0x112, short_type = 3, long_type = 4;
+  if (starts_with(block, name)) block = block.subspan(name.size());
+  const Tiff tiff(block);
+  if (!tiff.has_header()) return {};
+  std::optional<std::uint32_t> found;  // the last one counts
+  const std::size_t directory = tiff.number(4, 4), entries = tiff.number(directory, 2);
+  for (std::size_t i = 0; i < entries && directory + 2 + i * entry_bytes < block.size(); ++i) {
+    const std::size_t entry = directory + 2 + i * entry_bytes;
+    if (tiff.number(entry, 2) != orientation_tag) continue;
+    const auto type = tiff.number(entry + 2, 2), count = tiff.number(entry + 4, 4);
+    const int size = type == short_type ? 2 : type == long_type ? 4 : 0;
+    const bool is_inside = std::uint64_t{count} * static_cast<unsigned>(size) <= 4;  // else the entry says where
+    found = tiff.number(is_inside ? entry + 8 : tiff.number(entry + 8, 4), size);
+  }
+  return found;
+}
+
+/// The digit of `tiff:Orientation`, written as an attribute or as an element.
+std::optional<std::uint32_t> xmp_orientation(std::span<const std::byte> packet) {
+  const std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
+  for (std::size_t at = 0; (at = text.find("tiff:Orientation", at)) != text.npos;) {
+    auto left = text.substr(at += std::strlen("tiff:Orientation"));
+    if (left.starts_with("=\"") || left.starts_with('>'))
+      left.remove_prefix(left[0] == '=' ? 2 : 1);
+    else
+      continue;
+    if (!left.empty() && left[0] >= '0' && left[0] <= '9') return static_cast<std::uint32_t>(left[0] - '0');
+  }
+  return {};
+}
+
 }  // namespace
+
+bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+}
 
 std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian) {
   std::uint32_t value = 0;
@@ -54,20 +95,10 @@ std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian) {
   return value;
 }
 
-int exif_orientation(std::span<const std::byte> block) {
-  constexpr std::size_t name_bytes = 6, entry_bytes = 12;
-  constexpr std::uint32_t orientation_tag = 0x112;
-  const bool named = block.size() >= name_bytes && std::memcmp(block.data(), "Exif\0", name_bytes) == 0;
-  const Tiff tiff(named ? block.subspan(name_bytes) : block);
-  if (!tiff.has_header()) return 1;
-  const std::size_t directory = tiff.number(4, 4), entries = tiff.number(directory, 2);
-  for (std::size_t i = 0; i < entries; ++i) {
-    const std::size_t entry = directory + 2 + i * entry_bytes;
-    if (tiff.number(entry, 2) != orientation_tag) continue;
-    const auto orientation = tiff.number(entry + 8, 2);
-    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
-  }
-  return 1;
+int orientation_of(std::span<const std::byte> exif, std::span<const std::byte> xmp) {
+  auto found = exif_orientation(exif);
+  if (!found) found = xmp_orientation(xmp);
+  return found && *found >= 1 && *found <= 8 ? static_cast<int>(*found) : 1;
 }
 
 Rect as_stored(const Rect& part, int orientation, int height, int width) {

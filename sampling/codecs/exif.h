@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "sampling/codecs/image.h"
 
@@ -11,9 +12,12 @@ namespace flowtrain {
 /// The bytes as one number: the first is the lowest of a little-endian number, otherwise the highest. At most four.
 std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian);
 
-/// The orientation 1 … 8 that an Exif block gives; 1 where it gives none or is damaged. The block begins with "Exif",
-/// as in a JPEG's APP1, or with the TIFF header that follows it there, as in a PNG or a WebP file.
-int exif_orientation(std::span<const std::byte> block);
+/// How a picture is to be turned, 1 (not at all) … 8: as its Exif block says or, where that is silent, its XMP packet.
+/// The result is that of Pillow's exif_transpose(). The block begins with "Exif", as in a JPEG's APP1, or with the TIFF
+/// header that follows it there, as in a PNG or a WebP file; a damaged one is silent. Either may be empty.
+int orientation_of(std::span<const std::byte> exif, std::span<const std::byte> xmp);
+/// Whether the bytes begin with this text.
+bool starts_with(std::span<const std::byte> bytes, std::string_view text);
 
 /// Whether rows become columns.
 inline bool is_turned(int orientation) { return orientation > 4; }

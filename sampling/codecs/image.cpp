@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "sampling/codecs/exif.h"
@@ -18,10 +18,6 @@ namespace {
 
 constexpr std::uint64_t max_pixels = std::uint64_t{1} << 28;
 constexpr std::uint64_t max_side = 65535;  // JPEG's own
-
-bool starts_with(std::span<const std::byte> bytes, const char* prefix, std::size_t size) {
-  return bytes.size() >= size && std::memcmp(bytes.data(), prefix, size) == 0;
-}
 
 /// The largest divisor up to `most` that leaves at least (height, width) pixels of `part`.
 int divisor_for(const Rect& part, int height, int width, int most) {
@@ -40,28 +36,65 @@ std::pair<int, int> seen_pixels(double start, double length, int count, double l
 }
 
 Picture stored_pixels(const Record& record) {
-  const auto wanted = std::uint64_t{record.height} * record.width * record.channels;
-  if (record.height > max_side || record.width > max_side || record.channels > 4 || wanted == 0 ||
-      record.bytes.size() != wanted)
-    throw SampleError(concat("pixels of ", record.height, "x", record.width, "x", record.channels, " do not fit ",
-                             record.bytes.size(), " stored bytes"));
+  const std::uint64_t pixels = std::uint64_t{record.height} * record.width;  // each fits 32 bits
+  const auto shape = [&] { return concat("pixels of ", record.height, "x", record.width, "x", record.channels); };
+  if (pixels > max_pixels || record.channels > 4)
+    throw SampleError(shape() + " (taken: 2^28 pixels and 4 channels at most)");
+  if (pixels * record.channels == 0 || record.bytes.size() != pixels * record.channels)
+    throw SampleError(concat(shape(), " do not fit ", record.bytes.size(), " stored bytes"));
   return {reinterpret_cast<const std::uint8_t*>(record.bytes.data()), static_cast<int>(record.height),
           static_cast<int>(record.width), static_cast<int>(record.channels),
           std::size_t{record.width} * record.channels};
 }
 
-// As it is seen, so that what is kept needs no turning.
-Picture decode_for_cache(const Record& record, Image& out, Warnings warnings, Exif exif) {
-  PictureReader& reader = open_picture(record.bytes, warnings, exif);
+/// Boxes that were drawn on a picture of another size lie elsewhere. Throws SampleError then, with the way out where
+/// the picture would fit if it were turned, or left as it is.
+void check_annotated_size(const Record& record, int height, int width, const Decoding& how) {
+  const auto fits = [&](int rows, int columns) {
+    return (record.height == 0 || record.height == static_cast<std::uint32_t>(rows)) &&
+           (record.width == 0 || record.width == static_cast<std::uint32_t>(columns));
+  };
+  if (fits(height, width)) return;
+  const bool applies = how.exif == Exif::apply;
+  PictureReader& other = open_picture(record.bytes, how.warnings, applies ? Exif::ignore : Exif::apply);
+  const bool turned = is_turned(other.orientation());
+  const bool other_fits = turned ? fits(other.width(), other.height()) : fits(other.height(), other.width());
+  throw SampleError(concat("the annotation is of a picture of ", record.width ? record.width : width, "x",
+                           record.height ? record.height : height, " pixels, this one has ", width, "x", height,
+                           !other_fits ? ""
+                           : applies   ? "; it fits the picture as it is stored: set sampler.exif = \"ignore\""
+                                       : "; it fits the picture as Exif turns it: set sampler.exif = \"apply\""));
+}
+
+/// All of a picture file as it is to be seen, so that what is kept needs no turning.
+Picture decode_whole(const Record& record, Image& out, const Decoding& how) {
+  PictureReader& reader = open_picture(record.bytes, how.warnings, how.exif);
   thread_local Image stored;
   const int orientation = reader.orientation();  // of the header, which goes with the read
+  const bool turned = is_turned(orientation);
+  check_annotated_size(record, turned ? reader.width() : reader.height(), turned ? reader.height() : reader.width(),
+                       how);
   Picture picture = reader.read({0, 0, reader.height(), reader.width()}, 1, orientation == 1 ? out : stored);
   if (orientation != 1) {
     orient(picture, orientation, out);
     picture = out.view();
   }
-  record.cache->keep(record, picture);
+  if (record.cache) record.cache->keep(record, picture);
   return picture;
+}
+
+/// A kind of picture file that is not read, by its first bytes; empty for others.
+std::string_view unread_format(std::span<const std::byte> file) {
+  using namespace std::string_view_literals;
+  for (const auto& [start, name] : {std::pair{"II*\0"sv, "TIFF"sv},
+                                    {"MM\0*"sv, "TIFF"sv},
+                                    {"GIF8"sv, "GIF"sv},
+                                    {"BM"sv, "BMP"sv},
+                                    {"\0\0\1\0"sv, "ICO"sv},
+                                    {"\0\0\0\xcjP  "sv, "JPEG 2000"sv}})
+    if (starts_with(file, start)) return name;
+  constexpr std::size_t box_length_bytes = 4;
+  return file.size() > box_length_bytes && starts_with(file.subspan(box_length_bytes), "ftyp") ? "HEIF or AVIF" : "";
 }
 
 }  // namespace
@@ -93,10 +126,9 @@ void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t h
 }
 
 std::optional<FileFormat> format_of(std::span<const std::byte> file) {
-  if (starts_with(file, "\xff\xd8\xff", 3)) return FileFormat::jpeg;
-  if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return FileFormat::png;
-  if (starts_with(file, "RIFF", 4) && file.size() > 12 && starts_with(file.subspan(8), "WEBP", 4))
-    return FileFormat::webp;
+  if (starts_with(file, "\xff\xd8\xff")) return FileFormat::jpeg;
+  if (starts_with(file, "\x89PNG\r\n\x1a\n")) return FileFormat::png;
+  if (starts_with(file, "RIFF") && file.size() > 12 && starts_with(file.subspan(8), "WEBP")) return FileFormat::webp;
   return {};
 }
 
@@ -106,7 +138,9 @@ PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, 
   if (format == FileFormat::jpeg) return open_jpeg(file, warnings, exif);
   if (format == FileFormat::png) return open_png(file, exif);
   if (format == FileFormat::webp) return open_webp(file, exif);
-  throw SampleError("neither a JPEG nor a PNG nor a WebP file");
+  const auto name = unread_format(file);
+  throw SampleError(concat("neither a JPEG nor a PNG nor a WebP file",
+                           name.empty() ? "" : concat(", but a ", name, " file: convert it to PNG")));
 }
 
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {
@@ -114,10 +148,10 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
   reader.read({0, 0, reader.height(), reader.width()}, 1, out);
 }
 
-Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
+Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
   switch (record.encoding) {
     case Encoding::pixels: return stored_pixels(record);
-    case Encoding::image: decode_image(record.bytes, scratch, warnings); break;
+    case Encoding::image: return decode_whole(record, scratch, how);
     case Encoding::shapes: draw_shapes(record.bytes, scratch); break;
     case Encoding::bytes: throw SampleError("the record holds no picture");
   }
@@ -125,18 +159,18 @@ Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
   return scratch.view();
 }
 
-StoredPicture::StoredPicture(const Record& record, Warnings warnings, Exif exif) {
+StoredPicture::StoredPicture(const Record& record, const Decoding& how) : fast_(how.fast) {
   if (record.encoding == Encoding::image && !record.cache) {
-    reader_ = &open_picture(record.bytes, warnings, exif);
+    reader_ = &open_picture(record.bytes, how.warnings, how.exif);
     height_ = reader_->height();
     width_ = reader_->width();
     orientation_ = reader_->orientation();
     if (is_turned(orientation_)) std::swap(height_, width_);
+    check_annotated_size(record, height_, width_, how);
     return;
   }
   thread_local Image whole;
-  whole_ =
-      record.encoding == Encoding::image ? decode_for_cache(record, whole, warnings, exif) : picture_of(record, whole);
+  whole_ = picture_of(record, whole, how);
   height_ = whole_.height;
   width_ = whole_.width;
   channels_ = whole_.channels;
@@ -149,7 +183,7 @@ StoredPicture::Part StoredPicture::decode(const Rect& part, const Window& within
   const auto stored = [&](const Rect& seen) { return as_stored(seen, orientation_, stored_height, stored_width); };
   const Rect at = stored(part);
   const Rect limit = stored(within.rect());
-  const int divisor = reader_ ? divisor_for(at, height, width, reader_->largest_divisor()) : 1;
+  const int divisor = reader_ && fast_ ? divisor_for(at, height, width, reader_->largest_divisor()) : 1;
   const auto [x, columns] = seen_pixels(at.x, at.width, width, limit.x, limit.x + limit.width, divisor);
   const auto [y, rows] = seen_pixels(at.y, at.height, height, limit.y, limit.y + limit.height, divisor);
   const Window window{x, y, rows, columns};

@@ -62,6 +62,16 @@ enum class Warnings : std::uint8_t {
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
                  std::uint64_t bytes_per_pixel = 3);
 
+/// Whether a picture is turned as its Exif block says.
+enum class Exif : std::uint8_t { ignore, apply };
+
+/// How picture files become pixels: the keys `warnings`, `exif` and `fast_decode` of samplers.
+struct Decoding {
+  Warnings warnings = Warnings::bad;
+  Exif exif = Exif::ignore;
+  bool fast = true;  ///< a JPEG that is to shrink is decoded at a half, a quarter or an eighth of its size
+};
+
 /// The kinds of picture files that are known.
 enum class FileFormat : std::uint8_t { jpeg, png, webp };
 
@@ -72,8 +82,8 @@ std::optional<FileFormat> format_of(std::span<const std::byte> file);
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);
 
 /// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
-/// not applied. Throws SampleError where the bytes do not make a picture.
-Picture picture_of(const Record& record, Image& scratch, Warnings warnings = Warnings::bad);
+/// not applied. Throws SampleError where the bytes do not make a picture, or one of another size than is annotated.
+Picture picture_of(const Record& record, Image& scratch, const Decoding& how = {});
 
 /// The picture in three channels: itself, or grey repeated, in `coloured`. Throws SampleError as check_channels().
 Picture in_colour(const Picture& picture, Image& coloured);
@@ -83,17 +93,14 @@ void check_channels(int channels);
 
 class PictureReader;
 
-/// Whether a picture is turned as its Exif block says.
-enum class Exif : std::uint8_t { ignore, apply };
-
 /// A record's picture. At first only its size is known; of a file, only the part that is asked for is decoded. If the
 /// record has a cache, the whole picture is decoded at once, even if the cache is full: so damage in a part that no one
 /// asks for is noticed in every run or in none.
 class StoredPicture {
  public:
   /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before
-  /// decode(). Throws SampleError.
-  StoredPicture(const Record& record, Warnings warnings, Exif exif = Exif::ignore);
+  /// decode(). Throws SampleError, also for a picture of another size than is annotated.
+  explicit StoredPicture(const Record& record, const Decoding& how = {});
 
   int height() const { return height_; }
   int width() const { return width_; }
@@ -104,14 +111,15 @@ class StoredPicture {
     Picture picture;
     Rect from;
   };
-  /// The pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (JPEG; others at 1/1) that
-  /// still has as many, and as far around the part as a filter looks, but none outside `within`. They are gone with the
-  /// next picture that this thread decodes. At most once. Throws SampleError.
+  /// The pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (JPEG if it is to be fast;
+  /// otherwise at 1/1) that still has as many, and as far around the part as a filter looks, but none outside `within`.
+  /// They are gone with the next picture that this thread decodes. At most once. Throws SampleError.
   Part decode(const Rect& part, const Window& within, int height, int width);
 
  private:
   int height_ = 0, width_ = 0, channels_ = 3;
   int orientation_ = 1;
+  bool fast_ = true;
   PictureReader* reader_ = nullptr;
   Picture whole_;  // where there is no reader
 };

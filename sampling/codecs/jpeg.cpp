@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sampling/codecs/exif.h"
 #include "sampling/codecs/picture_reader.h"
@@ -52,11 +53,14 @@ class JpegReader : public PictureReader {
   int largest_divisor() const override { return 8; }
 
   int orientation() const override {
+    constexpr std::string_view exif_name("Exif\0\0", 6), xmp_name("http://ns.adobe.com/xap/1.0/\0", 29);
+    std::span<const std::byte> exif, xmp;
     for (auto* marker = info_.marker_list; marker; marker = marker->next) {
-      const auto* bytes = reinterpret_cast<const std::byte*>(marker->data);
-      if (const int found = exif_orientation({bytes, marker->data_length}); found != 1) return found;
+      const std::span block(reinterpret_cast<const std::byte*>(marker->data), marker->data_length);
+      if (exif.empty() && starts_with(block, exif_name)) exif = block;  // others continue the first one
+      if (starts_with(block, xmp_name)) xmp = block;
     }
-    return 1;
+    return orientation_of(exif, xmp);
   }
 
   Picture read(const Window& part, int divisor, Image& out) override {
@@ -111,20 +115,20 @@ class JpegReader : public PictureReader {
     for (int y = 0; y < out.height; ++y) {
       JSAMPROW row = inks ? inks[0] : out.row(y);
       jpeg_read_scanlines(&info_, &row, 1);
-      if (inks) inks_to_rgb(row, info_.output_width, info_.saw_Adobe_marker, out.row(y));
+      if (inks) inks_to_rgb(row, info_.output_width, out.row(y));
     }
     if (info_.output_scanline == info_.output_height) jpeg_finish_decompress(&info_);
     return true;
   }
 
-  /// Adobe's programs store inks inverted: 255 is no ink.
-  static void inks_to_rgb(const std::uint8_t* cmyk, unsigned width, bool inverted, std::uint8_t* rgb) {
-    const unsigned flip = inverted ? 0 : 255;
+  /// Inks are stored inverted: 255 is no ink. Adobe's programs began it, and all readers take files for theirs, with
+  /// Adobe's marker or without.
+  static void inks_to_rgb(const std::uint8_t* cmyk, unsigned width, std::uint8_t* rgb) {
     for (unsigned x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
-      const unsigned light = cmyk[3] ^ flip;
-      rgb[0] = static_cast<std::uint8_t>(((cmyk[0] ^ flip) * light + 127) / 255);
-      rgb[1] = static_cast<std::uint8_t>(((cmyk[1] ^ flip) * light + 127) / 255);
-      rgb[2] = static_cast<std::uint8_t>(((cmyk[2] ^ flip) * light + 127) / 255);
+      const unsigned light = cmyk[3];
+      rgb[0] = static_cast<std::uint8_t>((cmyk[0] * light + 127) / 255);
+      rgb[1] = static_cast<std::uint8_t>((cmyk[1] * light + 127) / 255);
+      rgb[2] = static_cast<std::uint8_t>((cmyk[2] * light + 127) / 255);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "sampling/codecs/exif.h"
 #include "sampling/codecs/picture_reader.h"
@@ -14,23 +15,31 @@
 namespace flowtrain {
 namespace {
 
-/// What the first eXIf chunk of a PNG file holds, before or after the pixels; nothing where there is none or its
-/// checksum is wrong. libpng is told to pass over all such chunks, and would look no further than the pixels.
-std::span<const std::byte> exif_in_png(std::span<const std::byte> file) {
+/// What follows `start` in the first chunk of a PNG file that is of this type and begins so, before or after the
+/// pixels; nothing where there is none or its checksum is wrong. libpng is told to pass over all such chunks, and would
+/// look no further than the pixels.
+std::span<const std::byte> chunk_in_png(std::span<const std::byte> file, std::string_view type,
+                                        std::string_view start = {}) {
   constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after
   auto left = file.subspan(std::min(signature_bytes, file.size()));
   while (left.size() >= around_bytes) {
     const std::size_t length = number_in(left.first(4), false);
     if (length > left.size() - around_bytes) return {};
     const auto data = left.subspan(8, length);
-    if (std::memcmp(left.data() + 4, "eXIf", 4) == 0) {
+    if (starts_with(left.subspan(4), type) && starts_with(data, start)) {
       const auto* checked = reinterpret_cast<const Bytef*>(left.data() + 4);
       const auto checksum = crc32_z(0, checked, 4 + length);
-      return checksum == number_in(left.subspan(8 + length, 4), false) ? data : std::span<const std::byte>();
+      if (checksum != number_in(left.subspan(8 + length, 4), false)) return {};
+      return data.subspan(start.size());
     }
     left = left.subspan(around_bytes + length);
   }
   return {};
+}
+
+int orientation_in_png(std::span<const std::byte> file) {
+  constexpr std::string_view xmp_name("XML:com.adobe.xmp\0\0", 19);  // the second 0: the text is not packed
+  return orientation_of(chunk_in_png(file, "eXIf"), chunk_in_png(file, "iTXt", xmp_name));
 }
 
 /// One file being read. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
@@ -38,9 +47,7 @@ std::span<const std::byte> exif_in_png(std::span<const std::byte> file) {
 class PngReader : public PictureReader {
  public:
   PngReader(std::span<const std::byte> file, Exif exif)
-      : left_(file),
-        file_bytes_(file.size()),
-        orientation_(exif == Exif::apply ? exif_orientation(exif_in_png(file)) : 1) {
+      : left_(file), file_bytes_(file.size()), orientation_(exif == Exif::apply ? orientation_in_png(file) : 1) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) {
@@ -79,9 +86,11 @@ class PngReader : public PictureReader {
     });
     // All but the chunks that pixels need are passed over: a thousand packed texts would unfold to gigabytes.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+    // Some writers state a window for the packed pixels that is smaller than theirs.
+    png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
     png_read_info(png_, info_);
-    png_set_expand(png_);  // palettes, few bits, a transparent colour
-    png_set_strip_16(png_);
+    png_set_expand(png_);    // palettes, few bits, a transparent colour
+    png_set_strip_16(png_);  // the upper 8 bits, as Pillow and OpenCV take them
     png_set_gray_to_rgb(png_);
     if ((png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) || png_get_valid(png_, info_, PNG_INFO_tRNS)) {
       const png_color_16 black{};

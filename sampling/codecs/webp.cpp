@@ -1,9 +1,9 @@
 #include <webp/decode.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sampling/codecs/exif.h"
 #include "sampling/codecs/picture_reader.h"
@@ -15,16 +15,16 @@ namespace {
 // Upsampled colour depends on the neighbours, and libwebp takes a cut for the picture's edge.
 constexpr int spare = 2;
 
-/// What the first EXIF chunk of a WebP file (a RIFF list: name, length, data padded to an even length) holds; nothing
-/// where there is none.
-std::span<const std::byte> exif_in_webp(std::span<const std::byte> file) {
+/// What the first chunk of this name in a WebP file (a RIFF list: name, length, data padded to an even length) holds;
+/// nothing where there is none.
+std::span<const std::byte> chunk_in_webp(std::span<const std::byte> file, std::string_view name) {
   constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
   auto left = file.subspan(std::min(list_header_bytes, file.size()));
   while (left.size() >= header_bytes) {
     const std::size_t length = number_in(left.subspan(4, 4), true);
     const auto data = left.subspan(header_bytes, std::min(length, left.size() - header_bytes));
     if (data.size() < length) return {};
-    if (std::memcmp(left.data(), "EXIF", 4) == 0) return data;
+    if (starts_with(left, name)) return data;
     left = left.subspan(std::min(header_bytes + length + length % 2, left.size()));
   }
   return {};
@@ -33,7 +33,9 @@ std::span<const std::byte> exif_in_webp(std::span<const std::byte> file) {
 class WebpReader : public PictureReader {
  public:
   WebpReader(std::span<const std::byte> file, Exif exif)
-      : file_(file), orientation_(exif == Exif::apply ? exif_orientation(exif_in_webp(file)) : 1) {
+      : file_(file),
+        orientation_(exif == Exif::apply ? orientation_of(chunk_in_webp(file, "EXIF"), chunk_in_webp(file, "XMP "))
+                                         : 1) {
     if (!WebPInitDecoderConfig(&config_)) throw InternalError("libwebp has another version than its header");
     const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
     if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");

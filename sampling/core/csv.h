@@ -4,17 +4,33 @@
 #include <string>
 #include <string_view>
 
+#include "sampling/core/parse.h"
+
 namespace flowtrain {
 
-/// Appends a cell, in quotes where its text needs them (RFC 4180). The caller writes commas and line ends.
+/// Whether a spreadsheet would take a cell for a formula, and run it: a text, not a number, that begins so.
+inline bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t\r").find(text.front()) == text.npos) return false;
+  return !parse_number<double>(text.substr(text.front() == '+' ? 1 : 0));
+}
+
+/// Appends a cell, in quotes where its text needs them (RFC 4180). A text that a spreadsheet would run as a formula
+/// gets an apostrophe in front, as spreadsheets mark texts; csv_text() takes it away again. The caller writes commas
+/// and line ends.
 inline void append_csv_cell(std::string& line, std::string_view text) {
+  const std::string_view mark = is_formula(text) ? "'" : "";
   if (text.find_first_of(",\"\r\n") == text.npos) {
-    line += text;
+    line.append(mark).append(text);
     return;
   }
-  line += '"';
+  line.append(1, '"').append(mark);
   for (const char c : text) line.append(c == '"' ? 2 : 1, c);
   line += '"';
+}
+
+/// The text of a cell that append_csv_cell() wrote, its quotes taken away.
+inline std::string_view csv_text(std::string_view cell) {
+  return cell.starts_with('\'') && is_formula(cell.substr(1)) ? cell.substr(1) : cell;
 }
 
 }  // namespace flowtrain

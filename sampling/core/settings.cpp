@@ -9,6 +9,7 @@
 
 #include "sampling/core/home.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -36,13 +37,20 @@ std::string described(const Value& value) {
   return std::string(names[value.index()]) + " " + to_toml(value);
 }
 
-/// `value` as `kind` stores it, or nothing where it is of another type. An empty list has no element type and fits all.
-std::optional<Value> converted(Kind kind, Value value) {
+/// Whether one number may stand for the key's list.
+bool takes_one(const Key& key) {
+  return key.kind == Kind::integers && std::holds_alternative<std::int64_t>(key.fallback);
+}
+
+/// `value` as `key` stores it, or nothing where it is of another type. An empty list has no element type and fits all.
+std::optional<Value> converted(const Key& key, Value value) {
+  const Kind kind = key.kind;
   // The kinds but the last are in the order of Value's alternatives.
   if (value.index() == static_cast<std::size_t>(kind)) return value;
   const auto* whole = std::get_if<std::int64_t>(&value);
   const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value);
   if (kind == Kind::integer_or_text && (whole || std::holds_alternative<std::string>(value))) return value;
+  if (whole && takes_one(key)) return value;
   if (kind == Kind::real && whole) return static_cast<double>(*whole);
   if (kind == Kind::reals && wholes) return std::vector<double>(wholes->begin(), wholes->end());
   if (to_toml(value) != "[]") return {};
@@ -113,8 +121,10 @@ requires std::is_arithmetic_v<Number> std::string fault(const Key& key, Number n
 std::string fault(const Key& key, const std::string& text, const char* subject = "") {
   const auto& choices = key.choices;
   if (choices.empty() || std::ranges::find(choices, text) != choices.end()) return {};
+  const std::string meant = similar(lower_case(text), choices);
   return concat(subject, "must be ", key.kind == Kind::integer_or_text ? "an integer or " : "",
-                choices.size() > 1 ? "one of " : "", join(choices, ", ", to_toml), ", got ", to_toml(text));
+                choices.size() > 1 ? "one of " : "", join(choices, ", ", to_toml), ", got ", to_toml(text),
+                meant.empty() || choices.size() == 1 ? "" : concat("; did you mean ", to_toml(meant), "?"));
 }
 
 template <class T>
@@ -162,7 +172,7 @@ std::string Origin::text() const {
 
 Settings::Settings(std::string table, std::vector<Key> keys) : table_(std::move(table)), keys_(std::move(keys)) {
   for (const auto& key : keys_) {
-    auto fallback = converted(key.kind, key.fallback);
+    auto fallback = converted(key, key.fallback);
     if (!fallback) throw InternalError("the default of " + dotted(table_, key.name) + " is not of its kind");
     if (!slots_.emplace(key.name, Slot{std::move(*fallback), {}}).second)
       throw InternalError("two keys called " + dotted(table_, key.name));
@@ -175,16 +185,18 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   if (found == slots_.end()) {
     std::vector<std::string> known(keys_.size());
     std::ranges::transform(keys_, known.begin(), &Key::name);
-    const auto near = nearest(name, known);
+    const auto near = similar(name, known);
     throw UserError(
         ExitCode::usage, where + "unknown key",
         (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (known.empty() ? "none" : join(known)));
   }
   const auto& key = this->key(name);
   const auto hint = key.help.empty() ? "" : dotted(table_, name) + ": " + key.help;
-  auto stored = converted(key.kind, value);
+  auto stored = converted(key, value);
   if (!stored)
-    throw UserError(ExitCode::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
+    throw UserError(ExitCode::usage,
+                    where + "expected " + (takes_one(key) ? "an integer or " : "") + expectation(key.kind) + ", got " +
+                        described(value),
                     spelling_hint(dotted(table_, name), key.kind, value, origin).value_or(hint));
   const auto wrong = std::visit([&](const auto& held) { return fault(key, held); }, *stored);
   if (!wrong.empty()) throw UserError(ExitCode::usage, where + wrong, hint);

@@ -32,7 +32,7 @@ struct Value : std::variant<bool, std::int64_t, double, std::string, std::vector
 struct Key {
   std::string name;
   Kind kind;
-  Value fallback;
+  Value fallback;  ///< an integer with Kind::integers: one number may stand for the list
   std::string help;
   double min = -std::numeric_limits<double>::infinity();  ///< numbers, and each element of a list of numbers
   double max = std::numeric_limits<double>::infinity();

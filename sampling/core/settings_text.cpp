@@ -1,11 +1,13 @@
-// How settings read in messages and files: values as TOML writes them, and the nearest spelling of a name.
+// How settings read in messages and files: values as TOML writes them, and the names that are most like another one.
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "sampling/core/settings.h"
+#include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -70,6 +72,24 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+/// "loader.batch_per_rank" → loader, batch, per, rank.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (std::string_view("_-. ").find(c) == std::string_view::npos)
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+/// Whether two words are the same, or one of them is the beginning of the other: "warm" and "warmup".
+bool are_alike(const std::string& a, const std::string& b) {
+  constexpr std::size_t least = 3;
+  return a == b || (std::min(a.size(), b.size()) >= least && (a.starts_with(b) || b.starts_with(a)));
+}
+
 }  // namespace
 
 std::string to_toml(const Value& value) {
@@ -84,6 +104,22 @@ std::string nearest(const std::string& word, std::span<const std::string> candid
       best = candidate;
       best_distance = distance;
     }
+  return best;
+}
+
+std::string similar(const std::string& word, std::span<const std::string> candidates) {
+  std::string best = nearest(word, candidates);
+  if (!best.empty()) return best;
+  const auto words = words_of(word);
+  double most = 0;
+  for (const auto& candidate : candidates) {
+    const auto others = words_of(candidate);
+    const auto shared = std::ranges::count_if(words, [&](const std::string& each) {
+      return each.size() > 1 && std::ranges::any_of(others, [&](auto& other) { return are_alike(each, other); });
+    });
+    const double share = static_cast<double>(shared) / static_cast<double>(std::max(words.size(), others.size()));
+    if (share > most) best = candidate, most = share;
+  }
   return best;
 }
 

@@ -8,12 +8,13 @@
 
 namespace flowtrain {
 
-/// A new folder among the system's temporary files, removed with all that is in it.
+/// A new folder among the system's temporary files, removed with all that is in it. Who makes one of the same use later
+/// removes what processes that were killed have left behind.
 class TemporaryFolder {
  public:
   /// `use`: a part of its name. Throws UserError(code) where it cannot be made.
   TemporaryFolder(const std::string& use, ExitCode code);
-  ~TemporaryFolder() { remove(); }
+  ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
@@ -23,6 +24,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;  // the folder itself, locked for as long as this process lives and needs it
 };
 
 }  // namespace flowtrain

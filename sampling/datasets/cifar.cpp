@@ -6,8 +6,10 @@
 #include "sampling/class_names.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/text_lines.h"
 
 namespace flowtrain {
 namespace {
@@ -110,10 +112,11 @@ Layout layout_of(const Files& files, const Settings& settings) {
 
 /// The split's files.
 std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, bool training, bool is_cifar10) {
-  auto split = settings.text("split");
+  auto split = usual_split(settings.text("split"));
   if (split.empty()) split = training ? "train" : "test";
   if (split != "train" && split != "test")
-    throw settings.error("split", "cifar has no split " + to_toml(split), ExitCode::usage, "set train or test");
+    throw settings.error("split", "cifar has no split " + to_toml(settings.value("split")), ExitCode::usage,
+                         "set train or test");
   std::vector<std::string> names{split + ".bin"};
   if (is_cifar10 && split == "test") names = {"test_batch.bin"};
   if (is_cifar10 && split == "train")
@@ -134,14 +137,11 @@ std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, 
 std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   const auto found = files.find(layout.names_file);
   if (!found) return numbered_classes(layout.classes);
+  const auto bytes = read_whole(files, *found);
   std::vector<std::string> names;
-  std::string name;
-  for (const auto byte : read_whole(files, *found)) {
-    const auto c = std::to_integer<char>(byte);
-    if (c != '\n' && c != '\r') name += c;
-    if (c == '\n' && !name.empty()) names.push_back(std::exchange(name, {}));
-  }
-  if (!name.empty()) names.push_back(name);
+  for (const auto name :
+       text_lines({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, files.describe(*found)))
+    if (!name.empty()) names.emplace_back(name);
   if (names.size() != layout.classes)
     throw UserError(ExitCode::data,
                     concat(files.describe(*found), ": ", names.size(), " names for ", layout.classes, " classes"),

@@ -1,10 +1,13 @@
 #include "sampling/datasets/coco.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/odd_boxes.h"
 #include "sampling/fingerprint.h"
 
 namespace flowtrain {
@@ -30,12 +33,6 @@ Box box_of(const CocoAnnotation& annotation, bool marks_crowds) {
           static_cast<float>(annotation.y + annotation.height),
           static_cast<std::int32_t>(annotation.category),
           annotation.crowd && marks_crowds};
-}
-
-bool has_area(const Box& box, const CocoImage& image) {
-  const bool in_width = image.width == 0 || (box.x1 > 0 && box.x0 < image.width);
-  const bool in_height = image.height == 0 || (box.y1 > 0 && box.y0 < image.height);
-  return box.x0 < box.x1 && box.y0 < box.y1 && in_width && in_height;
 }
 
 /// The annotations' numbers in the order of the boxes: by image, by label, then as in the file.
@@ -95,8 +92,9 @@ CocoInstances Coco::instances() const {
 std::vector<std::uint32_t> Coco::files_below(const std::string& folder, const Names& names) const {
   std::vector<std::uint32_t> files(names.size(), missing);
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (const auto file = picture_files().find(folder + std::string(names[i])))
-      files[i] = static_cast<std::uint32_t>(*file);
+    for (const auto name : {trimmed(names[i]), names[i]})  // blanks count only where a file has them
+      if (const auto file = picture_files().find(folder + std::string(name)))
+        files[i] = static_cast<std::uint32_t>(*file);
   return files;
 }
 
@@ -125,23 +123,29 @@ void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>&
   const bool drops_crowds = settings.text("crowd") == "drop", marks_crowds = settings.text("crowd") == "mark";
   const bool drops_empty = settings.text("empty") == "drop";
   const auto order = box_order(instances);
+  const auto whole = [](double side) { return static_cast<std::uint32_t>(std::lround(side)); };
+  OddBoxes all_odd;
+  std::string first_odd;
   auto next = order.begin();
   for (std::uint32_t i = 0; i < instances.images.size(); ++i) {
     const auto& image = instances.images[i];
-    Picture picture{image.id, files[i], static_cast<std::uint32_t>(boxes_.size()), 0};
+    Picture picture{image.id,          files[i], static_cast<std::uint32_t>(boxes_.size()), 0, whole(image.height),
+                    whole(image.width)};
+    OddBoxes odd;
     for (; next != order.end() && instances.annotations[*next].image == i; ++next) {
       const auto& annotation = instances.annotations[*next];
       if (annotation.crowd && drops_crowds) continue;
       const auto box = box_of(annotation, marks_crowds);
-      if (has_area(box, image))
-        boxes_.push_back(box);
-      else
-        ++picture.without_area;
+      if (odd.keeps(box, image.width, image.height)) boxes_.push_back(box);
     }
+    picture.left_out = odd.left_out();
+    all_odd += odd;
+    if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = instances.file_names[i];
     if (drops_empty && boxes_.size() == picture.first_box) continue;
     if (picture.file == missing) missing_names_[pictures_.size()] = instances.file_names[i];
     pictures_.push_back(picture);
   }
+  all_odd.tell(files_.describe(annotations_), first_odd);
   pictures_.shrink_to_fit();
   boxes_.shrink_to_fit();
 }
@@ -154,14 +158,16 @@ Record Coco::read(std::uint64_t id, ReadBuffer& buffer) const {
   return {.id = id,
           .encoding = Encoding::image,
           .bytes = buffer.bytes,
+          .height = picture.height,
+          .width = picture.width,
           .boxes = std::span(boxes_).subspan(picture.first_box, end - picture.first_box)};
 }
 
 std::string Coco::describe(std::uint64_t id) const {
   const auto& picture = pictures_[id];
   auto path = picture.file == missing ? missing_names_.at(id) : picture_files().describe(picture.file);
-  if (picture.without_area == 0) return path;
-  return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+  if (picture.left_out == 0) return path;
+  return path + " (boxes left out: " + std::to_string(picture.left_out) + ")";
 }
 
 std::uint64_t Coco::fingerprint() const {

@@ -27,7 +27,7 @@ class Coco : public NamedDataset {
   bool has_boxes() const override { return !boxes_.empty(); }
   /// The whole annotation file: evaluation needs also what training leaves out.
   std::shared_ptr<const BoxAnnotations> annotations() const override;
-  /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
+  /// The picture's path, with the number of its boxes that were left out: they have no area in the picture.
   std::string describe(std::uint64_t id) const override;
   std::string name(std::uint64_t id) const override { return std::to_string(pictures_[id].image_id); }
   std::uint64_t fingerprint() const override;
@@ -37,7 +37,8 @@ class Coco : public NamedDataset {
     std::int64_t image_id;
     std::uint32_t file;  ///< `missing`: there is none
     std::uint32_t first_box;
-    std::uint32_t without_area;
+    std::uint32_t left_out;       ///< boxes
+    std::uint32_t height, width;  ///< as annotated; 0: not given
   };
   static constexpr std::uint32_t missing = 0xffffffff;
 

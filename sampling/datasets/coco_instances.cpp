@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/json_rows.h"
 
@@ -27,14 +28,14 @@ struct Reader {
     if (row.has(height)) image.height = row.real(height);
     if (!(image.width >= 0 && image.width < largest_pixel && image.height >= 0 && image.height < largest_pixel))
       row.fail("its width or height is no number of pixels");
-    if (row.text(file_name).empty()) row.fail("'file_name' is empty");
+    if (trimmed(row.text(file_name)).empty()) row.fail("'file_name' is empty");
     out.file_names.add(row.text(file_name));
     out.images.push_back(image);
   }
 
   void take_category(const JsonRow& row) {
     enum { id, name };
-    out.categories.push_back({row.integer(id), row.text(name)});
+    out.categories.push_back({row.integer(id), std::string(trimmed(row.text(name)))});
   }
 
   void take_annotation(const JsonRow& row) {

@@ -18,7 +18,7 @@ struct CocoImage {
 
 struct CocoCategory {
   std::int64_t id;
-  std::string name;
+  std::string name;  ///< without blanks around it
 };
 
 /// One object. x, y: its box's upper left corner; lengths in pixels, from 0, as the file has them: not clipped.

@@ -6,6 +6,7 @@
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/idx_file.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
 
@@ -47,10 +48,10 @@ class Idx : public Dataset {
 
 /// The name before "-images-idx3-ubyte" of the split's files.
 std::string prefix_of(const Settings& settings, bool training) {
-  const auto& split = settings.text("split");
+  const auto split = usual_split(settings.text("split"));
   if (split == "train" || (split.empty() && training)) return "train";
   if (split == "test" || split.empty()) return "t10k";
-  throw settings.error("split", "idx has no split " + to_toml(split), ExitCode::usage,
+  throw settings.error("split", "idx has no split " + to_toml(settings.value("split")), ExitCode::usage,
                        "set train or test; name other files with images and labels");
 }
 

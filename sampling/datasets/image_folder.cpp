@@ -1,5 +1,5 @@
 // Pictures in one folder per class: path/[split/]class/…/x.jpg. Labels are those of torchvision's ImageFolder: the
-// places of the folders' sorted names.
+// places of the folders' sorted names. A folder that has files, but none of a picture, is no class.
 
 #include <algorithm>
 #include <map>
@@ -7,9 +7,13 @@
 #include <span>
 
 #include "sampling/class_names.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "sampling/core/warning.h"
+#include "sampling/datasets/class_folders.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
 #include "sampling/named_dataset.h"
@@ -32,6 +36,7 @@ class LeftOut {
   std::string text(const std::vector<std::string>& classes) const {
     auto folders = folders_;
     std::erase_if(folders, [&](auto& folder) { return std::ranges::binary_search(classes, folder); });
+    for (auto& folder : folders) folder = as_utf8(folder);
     return concat(
         files_, files_ == 1 ? " file of another kind" : " files of other kinds", " left out: ", kinds(),
         folders.empty() ? "" : "; of folders that hold nothing else no class is made: ", listed_classes(folders));
@@ -42,7 +47,8 @@ class LeftOut {
   std::string kinds() const {
     constexpr std::size_t most = 5;
     std::vector<std::pair<std::uint64_t, std::string>> kinds;
-    for (auto& [ending, files] : endings_) kinds.emplace_back(files, ending.empty() ? "without ending" : "." + ending);
+    for (auto& [ending, files] : endings_)
+      kinds.emplace_back(files, ending.empty() ? "without ending" : "." + as_utf8(ending));
     std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::uint64_t, std::string>::first);
     const auto list = join(std::span(kinds).first(std::min(most, kinds.size())), ", ",
                            [](const auto& kind) { return concat(kind.first, " ", kind.second); });
@@ -54,39 +60,34 @@ class LeftOut {
   std::vector<std::string> folders_;
 };
 
-/// The folder that holds the classes' folders.
-struct Base {
-  std::string folder;     ///< empty, or ending in a slash
-  bool is_split = false;  ///< the folder of one split
-};
-
 class ImageFolder : public NamedDataset {
  public:
-  ImageFolder(Files files, Base place)
-      : files_(std::move(files)), base_bytes_(place.folder.size()), is_split_(place.is_split) {
-    const std::string& base = place.folder;
-    const auto [first, last] = files_.range(base);
+  ImageFolder(Files files, ClassFolders place, bool training)
+      : files_(std::move(files)),
+        base_(std::move(place.base)),
+        has_split_(place.has_split),
+        notes_(std::move(place.notes)) {
     LeftOut left_out;
-    for (auto file = first; file < last; ++file) {
-      const auto name = files_.name(file).substr(base.size());
-      const auto slash = name.find('/');
-      if (slash == name.npos) continue;
-      const auto folder = name.substr(0, slash);
-      if (!is_picture(name)) {
-        left_out.add(folder, name);
-        continue;
-      }
-      if (classes_.empty() || classes_.back() != folder) classes_.emplace_back(folder);
-      samples_.push_back({static_cast<std::uint32_t>(file), static_cast<std::int32_t>(classes_.size() - 1)});
-    }
+    // Labels of validation follow training's by name, so a class without samples would only be one more to know there.
+    const bool keeps_empty = training || !has_split_;
+    const auto beside = find_samples(left_out, keeps_empty);
+    if (keeps_empty) add_empty_classes();
     sort_classes();
     const auto others = left_out.any() ? left_out.text(classes_) : "";
     constexpr const char* convert = "convert pictures of other kinds to PNG or JPEG";
+    const auto here = files_.describe(base_);
     if (samples_.empty())
-      throw EmptyDataset(concat(files_.describe(base), ": no pictures (", picture_endings, ") in sub-folders",
-                                others.empty() ? "" : "; ", others),
-                         others.empty() ? "put the pictures of each class into a folder of its own" : convert);
-    if (!others.empty()) warn(concat(files_.describe(base), ": ", others, "; ", convert));
+      throw EmptyDataset(
+          concat(here, ": no pictures (", picture_endings, ") in sub-folders", others.empty() ? "" : "; ", others),
+          others.empty() ? "put the pictures of each class into a folder of its own" : convert);
+    if (!others.empty()) warn(concat(here, ": ", others, "; ", convert));
+    warn_of_names(here);
+    if (beside > 0)
+      warn(concat(here, ": ", beside, beside == 1 ? " picture lies" : " pictures lie",
+                  " beside the folders of the classes, and ", beside == 1 ? "is" : "are", " left out"));
+    note_hidden();
+    if (training && classes_.size() == 1)
+      notes_.push_back(concat("there is one class only, ", classes_.front(), ": a net learns nothing from its labels"));
   }
 
   std::uint64_t size() const override { return samples_.size(); }
@@ -97,13 +98,23 @@ class ImageFolder : public NamedDataset {
   }
 
   std::int64_t label(std::uint64_t id) const override { return samples_[id].label; }
-  std::vector<std::string> classes() const override { return classes_; }
+  std::vector<std::string> classes() const override {
+    auto shown = classes_;
+    for (auto& name : shown) name = as_utf8(name);
+    return shown;
+  }
   std::string describe(std::uint64_t id) const override { return files_.describe(samples_[id].file); }
   /// "class/picture.jpg".
   std::string name(std::uint64_t id) const override {
-    return std::string(files_.name(samples_[id].file).substr(base_bytes_));
+    return as_utf8(files_.name(samples_[id].file).substr(base_.size()));
   }
-  bool has_split() const override { return is_split_; }
+  bool has_split() const override { return has_split_; }
+  std::string place() const override {
+    auto place = files_.describe(base_);
+    while (place.size() > 1 && (place.ends_with('/') || place.ends_with(':'))) place.pop_back();
+    return place;
+  }
+  std::vector<std::string> notes() const override { return notes_; }
   std::uint64_t fingerprint() const override {
     std::uint64_t all = 0;
     for (auto& sample : samples_) all = fingerprint_of(files_.name(sample.file), all);
@@ -116,6 +127,35 @@ class ImageFolder : public NamedDataset {
     std::int32_t label;
   };
 
+  /// Fills samples_ and classes_; returns the number of pictures that lie beside the folders.
+  std::size_t find_samples(LeftOut& left_out, bool keeps_empty) {
+    std::size_t beside = 0;
+    const auto [first, last] = files_.range(base_);
+    for (auto file = first; file < last; ++file) {
+      const auto name = files_.name(file).substr(base_.size());
+      const auto slash = name.find('/');
+      const bool usable = is_picture(name);
+      if (slash == name.npos) {
+        beside += usable ? 1 : 0;
+        continue;
+      }
+      const auto folder = name.substr(0, slash);
+      if (!usable) left_out.add(folder, name);
+      if (!usable && !(keeps_empty && is_other_picture(name))) continue;
+      if (classes_.empty() || classes_.back() != folder) classes_.emplace_back(folder);
+      if (usable)
+        samples_.push_back({static_cast<std::uint32_t>(file), static_cast<std::int32_t>(classes_.size() - 1)});
+    }
+    return beside;
+  }
+
+  /// A folder without files is a class, too: labels are the same in splits that lack its pictures.
+  void add_empty_classes() {
+    for (const std::string_view folder : files_.empty_folders())
+      if (folder.starts_with(base_) && folder.size() > base_.size() && folder.find('/', base_.size()) == folder.npos)
+        classes_.emplace_back(folder.substr(base_.size()));
+  }
+
   /// The paths' order is nearly that of the classes, but "cat-big/1.jpg" comes before "cat/1.jpg".
   void sort_classes() {
     std::vector<std::int32_t> order(classes_.size()), label(classes_.size());
@@ -127,62 +167,38 @@ class ImageFolder : public NamedDataset {
     std::ranges::sort(classes_);
   }
 
+  /// Names that are probably not meant so: of folders without a picture, and those that differ in case alone.
+  void warn_of_names(const std::string& here) const {
+    std::vector<bool> filled(classes_.size());
+    for (auto& sample : samples_) filled[static_cast<std::size_t>(sample.label)] = true;
+    std::vector<std::string> empty, alike;
+    std::map<std::string, std::size_t> lower;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      if (!filled[i]) empty.push_back(as_utf8(classes_[i]));
+      const auto [same, is_new] = lower.try_emplace(lower_case(classes_[i]), i);
+      if (!is_new) alike.push_back(as_utf8(concat(classes_[same->second], " and ", classes_[i])));
+    }
+    if (!empty.empty())
+      warn(concat(here, ": no picture is in ", listed_classes(empty),
+                  ": a class without samples, so that labels follow the folders' names; remove a folder that is none"));
+    if (!alike.empty()) warn(concat(here, ": ", listed_classes(alike), " differ in case alone, and are two classes"));
+  }
+
+  void note_hidden() {
+    std::vector<std::string> hidden;
+    for (const std::string_view folder : files_.hidden_folders())
+      if (folder.starts_with(base_) && folder.find('/', base_.size()) == folder.npos)
+        hidden.push_back(as_utf8(folder.substr(base_.size())));
+    if (!hidden.empty()) notes_.push_back(concat("hidden folders are not read: ", listed_classes(hidden)));
+  }
+
   Files files_;
-  std::size_t base_bytes_;
-  bool is_split_;
-  std::vector<std::string> classes_;
+  std::string base_;
+  bool has_split_;
+  std::vector<std::string> notes_;
+  std::vector<std::string> classes_;  ///< as the folders are called
   std::vector<Sample> samples_;
 };
-
-/// The deepest folder that holds all pictures: "", or ending in a slash.
-std::string common_folder(const Files& files) {
-  std::string common;
-  bool first = true;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto name = files.name(i);
-    if (!is_picture(name)) continue;
-    if (first) common = name;
-    first = false;
-    const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
-    common.erase(end, common.end());
-  }
-  common.erase(common.rfind('/') + 1);
-  return common;
-}
-
-bool has_folder(const Files& files, const std::string& name) {
-  const auto [first, last] = files.range(name + '/');
-  return first < last;
-}
-
-/// Archives often wrap everything in one folder more, which is looked into.
-Base find_base(const Files& files, const Settings& settings, bool training) {
-  const auto& split = settings.text("split");
-  auto wanted = training ? std::vector<std::string>{"train"} : std::vector<std::string>{"val", "test"};
-  if (!split.empty()) wanted = {split};
-  auto common = common_folder(files);
-  for (std::size_t slash = 0; slash != common.npos; slash = common.find('/', slash + 1)) {
-    const auto outer = slash == 0 ? "" : common.substr(0, slash + 1);
-    for (const auto& name : wanted)
-      if (has_folder(files, outer + name)) return {outer + name + '/', true};
-    if (!split.empty()) continue;
-    for (const std::string other : {"train", "val", "test"})
-      if (has_folder(files, outer + other))
-        throw settings.error("path",
-                             "there is '" + files.describe(outer + other) + "', but no folder " +
-                                 (training ? "'train'" : "'val' or 'test'") + " beside it",
-                             ExitCode::data,
-                             "name the folder with split; data.val_share makes a split of the training data");
-  }
-  if (!split.empty())
-    throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), ExitCode::data);
-  // Without splits the classes are the folders in the common one, unless that is itself the only class.
-  const auto [first, last] = files.range(common);
-  for (auto file = first; file < last; ++file)
-    if (is_picture(files.name(file)) && files.name(file).find('/', common.size()) != std::string::npos) return {common};
-  const auto slash = common.size() < 2 ? common.npos : common.rfind('/', common.size() - 2);
-  return {slash == common.npos ? "" : common.substr(0, slash + 1)};
-}
 
 }  // namespace
 
@@ -191,13 +207,13 @@ DatasetEntry image_folder_entry() {
       .name = "image_folder",
       .help =
           "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
-          "those of validation are training's. split: a sub-folder; default train, or val (test) to validate; where "
-          "there is neither, data.val_share makes a split",
-      .keys = {},
+          "those of validation are training's. split: a sub-folder; default train, or val (else test) to validate, by "
+          "their usual names in any case; where there is no such folder, data.val_share makes a split",
+      .keys = {split_names_key()},
       .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
         auto files = open_files(settings);
-        auto base = find_base(files, settings, input.training);
-        return std::make_unique<ImageFolder>(std::move(files), std::move(base));
+        auto place = find_class_folders(files, settings, input.training);
+        return std::make_unique<ImageFolder>(std::move(files), std::move(place), input.training);
       }};
 }
 

@@ -50,7 +50,8 @@ const JsonRow::Slot& JsonRow::slot(std::size_t key, bool matches, const char* ex
 
 std::int64_t JsonRow::integer(std::size_t key) const {
   const auto& at = slots_[key];
-  return slot(key, at.type == Type::number && at.number.is_integer, "a whole number").number.integer;
+  if (at.type == Type::text) fail_key(key, "is not a whole number, but the text '" + at.text + "'");
+  return slot(key, at.type == Type::number && at.number.is_integer, "a whole number of at most 64 bits").number.integer;
 }
 
 double JsonRow::real(std::size_t key) const {
@@ -256,6 +257,9 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
     if (std::from_chars(digits.data(), end, out.real).ec != std::errc()) stream_.fail("a number out of range");
     const auto whole = std::from_chars(digits.data(), end, out.integer);
     out.is_integer = whole.ec == std::errc() && whole.ptr == end;
+    constexpr double exact = std::uint64_t{1} << 53;  // as far as doubles are all whole numbers
+    if (!out.is_integer && std::abs(out.real) <= exact && std::trunc(out.real) == out.real)
+      out.integer = static_cast<std::int64_t>(out.real), out.is_integer = true;
     return out;
   }
 

@@ -33,7 +33,7 @@ class JsonRow {
   struct Number {
     double real;
     std::int64_t integer;  ///< the same, if it is one
-    bool is_integer;       ///< written without fraction and exponent, and within 64 bits
+    bool is_integer;       ///< has no fraction, and is within 64 bits
   };
   struct Slot {
     Type type = Type::none;

@@ -14,6 +14,7 @@ JsonStream::JsonStream(std::istream& stream, const std::string& path)
       at_(block()),
       end_(at_) {
   refill();
+  if (Peek() == '\xff' || Peek() == '\xfe') fail("UTF-16; JSON is read in UTF-8");
   if (Peek() != '\xef') return;
   for (const char byte : {'\xef', '\xbb', '\xbf'}) {  // the mark that some editors put before UTF-8
     if (Peek() != byte) fail("expected a value");

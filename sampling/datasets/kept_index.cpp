@@ -3,23 +3,25 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 namespace flowtrain {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '2'};
+constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '3'};
 /// File systems note times in steps of up to two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 
 struct Header {
   std::array<char, 8> magic;
-  std::uint64_t file_bytes;
-  std::int64_t modified_ns;
+  FileVersion file;
   std::uint64_t kept_bytes, checksum;
 };
 
@@ -30,20 +32,50 @@ std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
 
 std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
+/// A hash of eight blocks spread over the file and of its end: another content of the same length nearly always differs
+/// in some of them, as the headers in a tar hold times and checksums. 0 where they cannot be read: scanning says why.
+std::uint64_t hash_of_samples(const ByteSource& file) try {
+  constexpr std::uint64_t samples = 8;
+  const auto size_bytes = file.size_bytes();
+  std::array<std::byte, 4096> block;
+  std::uint64_t hash = 0;
+  for (std::uint64_t i = 0; i <= samples; ++i) {
+    const auto offset =
+        i < samples ? size_bytes / samples * i : size_bytes - std::min<std::uint64_t>(size_bytes, block.size());
+    hash = XXH3_64bits_withSeed(block.data(), file.read_at(offset, block), hash);
+  }
+  return hash;
+} catch (const std::runtime_error&) {
+  return 0;
+}
+
+/// Waits some milliseconds at most for the file system to give a new file a time after `changed_ns`; false where it
+/// does not.
+bool waits_for_tick(int file, std::int64_t changed_ns) {
+  struct stat made;
+  for (int tries = 0; tries < 10; ++tries) {
+    if (fstat(file, &made) != 0) return false;
+    if (nanoseconds(made.st_ctim) > changed_ns) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (futimens(file, nullptr) != 0) return false;
+  }
+  return false;
+}
+
 std::string name_of(const std::string& path) { return path + ".index"; }
 
 }  // namespace
 
 KeptIndex::KeptIndex(const std::string& path, const Descriptor& file)
-    : path_(path), size_bytes_(file.size_bytes()), modified_ns_(file.modified_ns()) {}
+    : path_(path), version_{file.size_bytes(), file.modified_ns(), file.changed_ns(), hash_of_samples(file)} {}
 
 std::optional<std::vector<std::byte>> KeptIndex::recall() const {
   try {
     const auto index = Descriptor::file(name_of(path_).c_str());
     Header header{};
     if (index.read_at(0, std::as_writable_bytes(std::span(&header, 1))) < sizeof(header)) return {};
-    const bool fits = header.magic == magic && header.file_bytes == size_bytes_ && header.modified_ns == modified_ns_ &&
-                      header.kept_bytes == index.size_bytes() - sizeof(header);
+    const bool fits =
+        header.magic == magic && header.file == version_ && header.kept_bytes == index.size_bytes() - sizeof(header);
     if (!fits) return {};
     std::vector<std::byte> kept(header.kept_bytes);
     if (index.read_at(sizeof(header), kept) < kept.size() || checksum_of(header, kept) != header.checksum) return {};
@@ -57,14 +89,17 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
   // By name: another file may have taken the place of the one that is open.
   struct stat now;
   if (::stat(path_.c_str(), &now) != 0) return;
-  if (static_cast<std::uint64_t>(now.st_size) != size_bytes_ || nanoseconds(now.st_mtim) != modified_ns_) return;
+  const bool same = static_cast<std::uint64_t>(now.st_size) == version_.size_bytes &&
+                    nanoseconds(now.st_mtim) == version_.modified_ns && nanoseconds(now.st_ctim) == version_.changed_ns;
+  if (!same) return;
 
-  Header header{magic, size_bytes_, modified_ns_, bytes.size(), 0};
+  Header header{magic, version_, bytes.size(), 0};
   header.checksum = checksum_of(header, bytes);
   write_cache_file(name_of(path_), name_of(path_) + ".", {std::as_bytes(std::span(&header, 1)), bytes}, [&](int file) {
-    // The time that the file system gives to a new file is the one to compare with: its clock need not be ours.
+    // The times that the file system gives to a new file are those to compare with: its clock need not be ours.
+    if (!waits_for_tick(file, version_.changed_ns)) return false;
     struct stat made;
-    if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - modified_ns_ < coarsest_clock_ns) return false;
+    if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - version_.modified_ns < coarsest_clock_ns) return false;
     return fchmod(file, now.st_mode & 0666) == 0;  // who may read the file may read its index
   });
 }

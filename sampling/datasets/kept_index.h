@@ -12,27 +12,37 @@
 
 namespace flowtrain {
 
-/// The index of one file: `<path>.index`. It counts only for a file of the size and the time that the file had when the
-/// index was made, and carries a checksum: one that is stale or damaged counts as absent. That it cannot be read or
-/// written is no error. Several processes may use the same files.
+/// What tells one content of a file from another.
+struct FileVersion {
+  std::uint64_t size_bytes;
+  std::int64_t modified_ns, changed_ns;
+  std::uint64_t samples_hash;
+
+  bool operator==(const FileVersion&) const = default;
+};
+
+/// The index of one file: `<path>.index`. It counts only for the file that it was made of, and carries a checksum: one
+/// that is stale or damaged counts as absent. The file's size, both of its times (of its content, and of any change,
+/// which copying and setting the first one give a new value) and a hash of samples of its bytes tell that. So a copy of
+/// a file with its index is indexed again. Checking costs nine reads of 4 KiB. That an index cannot be read or written
+/// is no error. Several processes may use the same files.
 ///
-/// An index: magic (8 bytes; it changes with the layout of what is kept), size of the file (u64), its time (i64,
-/// nanoseconds since 1970), size of what is kept (u64), checksum of all that (u64), what is kept. Numbers are
-/// little-endian, the checksum is XXH3.
+/// An index: magic (8 bytes; it changes with the layout of what is kept), size of the file (u64), its two times (i64,
+/// nanoseconds since 1970), the hash of its samples (u64), size of what is kept (u64), checksum of all that (u64), what
+/// is kept. Numbers are little-endian, hashes are XXH3.
 class KeptIndex {
  public:
   /// `file` is the open file at `path`.
   KeptIndex(const std::string& path, const Descriptor& file);
 
   std::optional<std::vector<std::byte>> recall() const;
-  /// Keeps nothing if the file has changed since this was made, or was written less than two seconds ago: it could
-  /// then change once more and look the same.
+  /// Keeps nothing if the file has changed since this was made, or was written less than two seconds ago, or changed in
+  /// the same tick of the file system's clock: it could then change once more and look the same.
   void keep(std::span<const std::byte> bytes) const;
 
  private:
   std::string path_;
-  std::uint64_t size_bytes_;
-  std::int64_t modified_ns_;
+  FileVersion version_;
 };
 
 }  // namespace flowtrain

@@ -11,6 +11,7 @@
 
 #include "sampling/core/random.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/split_names.h"
 
 namespace flowtrain {
 namespace {
@@ -129,11 +130,12 @@ class Shapes : public Dataset {
 
 std::unique_ptr<Dataset> make_shapes(const Settings& settings, const DatasetInput& input) {
   static const std::vector<std::string> splits{"train", "val", "test"};
-  auto split = settings.text("split");
+  auto split = usual_split(settings.text("split"));
   if (split.empty()) split = input.training ? "train" : "val";
   const auto found = std::find(splits.begin(), splits.end(), split);
   if (found == splits.end())
-    throw settings.error("split", "shapes has no split " + to_toml(split), ExitCode::usage, "set train, val or test");
+    throw settings.error("split", "shapes has no split " + to_toml(settings.value("split")), ExitCode::usage,
+                         "set train, val or test");
   const bool is_train = found == splits.begin();
   return std::make_unique<Shapes>(
       ShapesSettings{.split = split,

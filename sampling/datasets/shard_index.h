@@ -15,15 +15,21 @@ class RemoteFile;
 struct RemoteAccess;
 class Settings;
 
-/// The tar shards that the keys `path` and `split` name, in order; local ones exist. `path` is one shard, a pattern
-/// "a-{000..127}.tar", or a folder; of a folder, `split` names a sub-folder, a shard or a pattern in it (default: its
-/// sub-folder train, or val or test to validate, if there is one, else the folder itself). Of a remote `path` (see
-/// is_remote) shards are named one by one or by a pattern, and whether they exist is not looked at. Throws UserError:
-/// usage for a pattern that cannot be read, data for what is not there.
-std::vector<std::string> find_shards(const Settings& settings, bool training);
+/// Shards that belong to one split.
+struct ShardList {
+  std::vector<std::string> paths = {};  ///< in order; not empty
+  bool has_split = false;               ///< training and validation have shards of their own
+  std::string place = {};               ///< the folder, the shard or the pattern, for messages
+  std::vector<std::string> notes = {};  ///< sentences on shards and folders that lie there, too, and are not used
+};
 
-/// Whether `split` or a sub-folder's name says which shards are training's and which are validation's.
-bool has_split(const Settings& settings, bool training);
+/// The tar shards that the keys `path` and `split` name; local ones exist. `path` is one shard, a pattern
+/// "a-{000..127}.tar", or a folder; of a folder, `split` names a sub-folder, a shard or a pattern in it. Without
+/// `split` the usual names of splits decide (see find_splits, and the key `split_names`): those of sub-folders with
+/// shards, or else those of the shards ("x-train-000.tar", "x-val-000.tar"). Of a remote `path` (see is_remote) shards
+/// are named one by one or by a pattern, and whether they exist is not looked at. Throws UserError: usage for a pattern
+/// that cannot be read, data for what is not there, and for names of which it cannot be told whether they are splits.
+ShardList find_shards(const Settings& settings, bool training);
 
 /// A sample of a shard: where its picture lies.
 struct ShardSample {

@@ -1,11 +1,17 @@
 #include "sampling/datasets/shard_index.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
+#include "sampling/class_names.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/datasets/split_names.h"
+#include "sampling/io/files.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {
@@ -39,15 +45,21 @@ std::vector<std::string> expand(const std::string& pattern, const std::string& k
   return names;
 }
 
-std::vector<std::string> shards_in(const fs::path& folder, const std::string& key, const Settings& settings) {
+/// The .tar files of a folder, sorted; `error` says why it cannot be listed.
+std::vector<std::string> shards_below(const fs::path& folder, std::error_code& error) {
   std::vector<std::string> shards;
-  std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ".tar" && !it->path().filename().native().starts_with('.'))
+    if (ending_of(it->path().native()) == "tar" && !is_hidden(it->path().filename().native()))
       shards.push_back(it->path().string());
+  std::ranges::sort(shards);
+  return shards;
+}
+
+std::vector<std::string> shards_in(const fs::path& folder, const std::string& key, const Settings& settings) {
+  std::error_code error;
+  auto shards = shards_below(folder, error);
   if (error) throw settings.error(key, "cannot list " + folder.string() + ": " + error.message(), ExitCode::data);
   if (shards.empty()) throw settings.error(key, "no .tar shards in " + folder.string(), ExitCode::data);
-  std::ranges::sort(shards);
   return shards;
 }
 
@@ -56,20 +68,82 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// The sub-folder to use where no split is named.
-fs::path default_folder(const fs::path& path, const Settings& settings, bool training) {
-  const auto wanted = training ? std::vector<std::string>{"train"} : std::vector<std::string>{"val", "test"};
-  for (const auto& name : wanted)
-    if (is_folder(path / name)) return path / name;
-  for (const char* other : {"train", "val", "test"})
-    if (is_folder(path / other))
-      throw settings.error(
-          "path",
-          "there is '" + (path / other).string() + "', but no folder " + (training ? "'train'" : "'val' or 'test'") +
-              " beside it",
-          ExitCode::data,
-          "name the folder or the pattern of shards with split; data.val_share makes a split of the training data");
-  return path;
+/// Sub-folders that hold shards, sorted.
+std::vector<std::string> shard_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const auto name = it->path().filename().string();
+    std::error_code ignored;
+    if (!is_hidden(name) && is_folder(it->path()) && !shards_below(it->path(), ignored).empty()) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+/// A shard's name without its numbers and ending: those of one split share it.
+std::string stem_of(const std::string& shard) {
+  auto stem = fs::path(shard).stem().string();
+  std::erase_if(stem, [](unsigned char c) { return std::isdigit(c); });
+  return stem;
+}
+
+/// The names of those that this side uses, of splits that are found among folders or shards.
+struct Choice {
+  std::vector<std::string> names;
+  bool has_split = false;
+  std::vector<std::string> notes = {};
+};
+
+/// Nothing where names say nothing of splits: then all of it is one set. `what`: "folders" or "shards".
+std::optional<Choice> choose(const std::vector<std::string>& names, const fs::path& folder, const char* what,
+                             const Settings& settings, bool training) {
+  const auto mode = split_names_of(settings);
+  if (mode == SplitNames::ignore) return {};
+  const auto splits = find_splits(names);
+  if (!splits.any()) return {};
+  const auto& measured = splits.validation.empty() ? splits.test : splits.validation;
+  const auto& found = splits.training.empty() ? measured : splits.training;
+  if (!splits.is_complete() && !splits.others.empty() && mode == SplitNames::decide)
+    throw unclear_split(settings, concat(folder.string(), ": ", listed_classes(found),
+                                         " may be a split, or data as are ", listed_classes(splits.others)));
+  if (!splits.is_complete()) return Choice{found};
+  Choice choice{training ? splits.training : measured, true};
+  if (!training) return choice;
+  if (splits.validation.empty())
+    choice.notes.push_back(concat("there is no validation split, so the ", what, " ", listed_classes(splits.test),
+                                  " validate and choose the best snapshot; data.val_share = 0.1 holds samples out of "
+                                  "the training data instead"));
+  else if (!splits.test.empty())
+    choice.notes.push_back(
+        concat("test data: the ", what, " ", listed_classes(splits.test),
+               "; the run does not use them, `flowtrain test` does where data.test.split names them"));
+  if (!splits.others.empty())
+    choice.notes.push_back(concat("not used: the ", what, " ", listed_classes(splits.others)));
+  return choice;
+}
+
+/// The shards of a folder, of which sub-folders or names may divide them into splits.
+ShardList shards_of_folder(const fs::path& folder, const Settings& settings, bool training) {
+  const auto folders = shard_folders(folder);
+  auto choice = choose(folders, folder, "folders", settings, training);
+  if (choice && choice->names.size() > 1)
+    throw unclear_split(settings,
+                        concat(folder.string(), ": several folders may be one split: ", listed_classes(choice->names)));
+  if (choice) {
+    const auto place = folder / choice->names.front();
+    return {shards_in(place, "path", settings), choice->has_split, place.string(), std::move(choice->notes)};
+  }
+  auto shards = shards_in(folder, "path", settings);
+  std::vector<std::string> stems;
+  for (const auto& shard : shards)
+    if (const auto stem = stem_of(shard); std::ranges::find(stems, stem) == stems.end()) stems.push_back(stem);
+  choice = choose(stems, folder, "shards", settings, training);
+  if (!choice || !choice->has_split) return {std::move(shards), false, folder.string()};
+  std::erase_if(shards,
+                [&](auto& shard) { return std::ranges::find(choice->names, stem_of(shard)) == choice->names.end(); });
+  return {std::move(shards), true, concat(folder.string(), " (", listed_classes(choice->names), "…)"),
+          std::move(choice->notes)};
 }
 
 /// Of a server's folder: no list of it can be had.
@@ -84,29 +158,27 @@ std::vector<std::string> remote_shards(std::string path, const std::string& spli
 
 }  // namespace
 
-std::vector<std::string> find_shards(const Settings& settings, bool training) {
+ShardList find_shards(const Settings& settings, bool training) {
   const auto& split = settings.text("split");
-  if (is_remote(settings.text("path"))) return remote_shards(settings.text("path"), split, settings);
   const fs::path path = settings.text("path");
+  if (is_remote(path.string())) {
+    auto shards = remote_shards(path.string(), split, settings);
+    return {std::move(shards), !split.empty(), public_name(path.string()) + (split.empty() ? "" : "/" + split)};
+  }
   if (path.empty())
     throw settings.error("path", "this data set needs a .tar, a folder of them or a pattern", ExitCode::data,
                          "set data.path in the configuration or --set data.path=FOLDER");
   if (!is_folder(path) && !split.empty())
     throw settings.error("split", "path is no folder that could have splits: " + path.string());
+  if (split.empty() && is_folder(path)) return shards_of_folder(path, settings, training);
   const std::string key = split.empty() ? "path" : "split";
-  const auto place = !split.empty() ? path / split : is_folder(path) ? default_folder(path, settings, training) : path;
-  if (is_folder(place)) return shards_in(place, key, settings);
-  const auto shards = expand(place.string(), key, settings);
+  const auto place = split.empty() ? path : path / split;
+  if (is_folder(place)) return {shards_in(place, key, settings), true, place.string()};
+  auto shards = expand(place.string(), key, settings);
   std::error_code ignored;
   for (const auto& shard : shards)
     if (!fs::exists(shard, ignored)) throw settings.error(key, "no such shard: " + shard, ExitCode::data);
-  return shards;
-}
-
-bool has_split(const Settings& settings, bool training) {
-  const fs::path path = settings.text("path");
-  if (!settings.text("split").empty()) return true;
-  return !is_remote(path.string()) && is_folder(path) && default_folder(path, settings, training) != path;
+  return {std::move(shards), !split.empty(), place.string()};
 }
 
 }  // namespace flowtrain

@@ -2,13 +2,16 @@
 // sample is a picture with its boxes, or the part of a picture that one box cuts out.
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sampling/core/parse.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/odd_boxes.h"
 #include "sampling/datasets/voc_annotation.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/encoding.h"
 #include "sampling/io/files.h"
 #include "sampling/named_dataset.h"
 
@@ -70,7 +73,8 @@ std::optional<std::string_view> before_label(std::string_view line) {
 /// have spaces.
 std::vector<std::string> read_list(const Files& files, std::size_t list) {
   const auto bytes = read_needed(files, list, 1 << 28);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto content = without_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string_view text(content);
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     const auto line = text.substr(at, text.find('\n', at) - at);
@@ -98,8 +102,11 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
   const auto place = files.name(list);
   const std::string root(place.substr(0, place.rfind("ImageSets/")));
   std::vector<Annotated> pictures;
-  for (const auto& name : read_list(files, list)) {
-    const auto picture = find_picture(files, root + "JPEGImages/" + name);
+  OddBoxes odd;
+  std::string first_odd;
+  for (auto& name : read_list(files, list)) {
+    auto picture = find_picture(files, root + "JPEGImages/" + name);
+    if (!picture && (picture = files.find(root + "JPEGImages/" + name))) name.resize(name.rfind('.'));
     const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
       throw UserError(
@@ -110,7 +117,10 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
           "line a name and -1, 0 or 1");
     const auto xml = read_needed(files, *annotation, max_voc_annotation_bytes);
     pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
+    odd += pictures.back().annotation.odd;
+    if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = files.name(*annotation);
   }
+  odd.tell(files.describe(list), first_odd);
   return pictures;
 }
 
@@ -126,13 +136,14 @@ std::vector<std::string> class_names(const Settings& settings, const std::vector
   return {found.begin(), found.end()};
 }
 
-/// A box widened on each side by `margin` of its longer side, within the picture.
+/// A box widened on each side by `margin` of its longer side, within the picture as far as its size is known.
 Box widen(const Box& box, double margin, const VocAnnotation& picture) {
   const auto by = static_cast<float>(margin) * std::max(box.x1 - box.x0, box.y1 - box.y0);
+  const auto within = [](float size, float end) { return size > 0 ? std::min(size, end) : end; };
   return {std::max(0.0f, box.x0 - by),
           std::max(0.0f, box.y0 - by),
-          std::min(picture.width, box.x1 + by),
-          std::min(picture.height, box.y1 + by),
+          within(picture.width, box.x1 + by),
+          within(picture.height, box.y1 + by),
           box.label,
           box.ignore};
 }
@@ -155,7 +166,12 @@ class Voc : public NamedDataset {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     const auto at = crops_ ? picture_of_box(id) : id;
     files_.read(pictures_[at].file, buffer.bytes);
-    Record record{.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = label(id)};
+    Record record{.id = id,
+                  .encoding = Encoding::image,
+                  .bytes = buffer.bytes,
+                  .height = pictures_[at].height,
+                  .width = pictures_[at].width,
+                  .label = label(id)};
     if (crops_)
       record.region = boxes_[id];
     else
@@ -171,13 +187,13 @@ class Voc : public NamedDataset {
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return !crops_ && !boxes_.empty(); }
 
-  /// The picture's path, with the box's number (crops), or how many boxes without area were left out (images).
+  /// The picture's path, with the box's number (crops), or how many boxes were left out (images).
   std::string describe(std::uint64_t id) const override {
     const auto& picture = pictures_[crops_ ? picture_of_box(id) : id];
     const auto path = files_.describe(picture.file);
     if (crops_) return path + " box " + std::to_string(id - picture.first_box);
-    if (picture.without_area == 0) return path;
-    return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+    if (picture.left_out == 0) return path;
+    return path + " (boxes left out: " + std::to_string(picture.left_out) + ")";
   }
 
   /// The picture's: what its boxes cut out stays together.
@@ -197,7 +213,8 @@ class Voc : public NamedDataset {
   struct Picture {
     std::size_t file;
     std::uint32_t first_box;
-    std::uint32_t without_area;
+    std::uint32_t left_out;       ///< boxes
+    std::uint32_t height, width;  ///< as annotated; 0: not given
   };
 
   void choose_target(const Settings& settings) {
@@ -212,7 +229,9 @@ class Voc : public NamedDataset {
 
   void add(const Annotated& picture, const Settings& settings) {
     const auto& annotation = picture.annotation;
-    pictures_.push_back({picture.file, static_cast<std::uint32_t>(boxes_.size()), annotation.without_area});
+    const auto whole = [](float side) { return static_cast<std::uint32_t>(std::lround(side)); };
+    pictures_.push_back({picture.file, static_cast<std::uint32_t>(boxes_.size()), annotation.odd.left_out(),
+                         whole(annotation.height), whole(annotation.width)});
     for (const auto& object : annotation.objects) {
       const auto place = std::ranges::find(classes_, object.name) - classes_.begin();
       const bool known = static_cast<std::size_t>(place) < classes_.size() && (target_.empty() || place == 1);
@@ -220,9 +239,6 @@ class Voc : public NamedDataset {
       auto box = object.box;
       box.label = static_cast<std::int32_t>(place);
       box.ignore = object.difficult;
-      if (crops_ && (annotation.width <= 0 || annotation.height <= 0))
-        throw UserError(ExitCode::data,
-                        files_.describe(picture.file) + ": its annotation has no <size>, which crops need");
       boxes_.push_back(crops_ ? widen(box, settings.real("margin"), annotation) : box);
     }
   }

@@ -2,27 +2,77 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <pugixml.hpp>
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "sampling/io/encoding.h"
 
 namespace flowtrain {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw UserError(ExitCode::data, path + ": " + what, "mend the annotation, or take the picture off the split's list");
+[[noreturn]] void fail(const std::string& path, const std::string& what,
+                       const char* hint = "mend the annotation, or take the picture off the split's list") {
+  throw UserError(ExitCode::data, path + ": " + what, hint);
 }
+
+/// What `encoding` is in the XML's first line, <?xml … encoding="…"?>; empty where it is not given.
+std::string declared_encoding(std::string_view xml) {
+  if (!xml.starts_with("<?xml")) return {};
+  const auto line = xml.substr(0, xml.find("?>"));
+  const auto key = line.find("encoding");
+  const auto begin = key == line.npos ? line.npos : line.find_first_of("\"'", key);
+  if (begin == line.npos) return {};
+  const auto value = line.substr(begin + 1);
+  return std::string(value.substr(0, value.find(line[begin])));
+}
+
+/// The XML in UTF-8, if its first line names another encoding; nothing where it is in UTF-8 already, or tells by its
+/// first bytes that it is UTF-16.
+std::optional<std::string> converted(std::string_view xml, const std::string& path) {
+  constexpr std::size_t first_bytes = 4;
+  if (!marked_encoding(xml).empty() || xml.substr(0, first_bytes).find('\0') != xml.npos) return {};
+  const auto encoding = declared_encoding(xml);
+  const auto lower = lower_case(encoding);
+  // Some tools declare the encoding that the text had in memory.
+  if (lower.empty() || lower == "utf-8" || lower == "utf8" || lower.starts_with("utf-16")) return {};
+  auto text = in_utf8(xml, encoding);
+  if (!text) fail(path, "cannot be read in the encoding that it declares, '" + encoding + "'", "save it as UTF-8");
+  return text;
+}
+
+/// The text in a node's child without blanks around it.
+std::string_view text_in(const pugi::xml_node& node, const char* child) { return trimmed(node.child_value(child)); }
 
 /// The number in a node's child; some tools write fractions. Far beyond any picture, and so no number, is 10^7.
 float number(const pugi::xml_node& node, const char* child, const std::string& path) {
-  const auto value = parse_number<double>(trimmed(node.child_value(child), " \t\r\n"));
+  const auto value = parse_number<double>(text_in(node, child));
   if (!value || !(std::abs(*value) < 1e7))
     fail(path,
          std::string("<") + child + "> at byte " + std::to_string(node.offset_debug()) + " is missing or no number");
   return static_cast<float>(*value);
+}
+
+/// The picture's width or height; 0 where it is not given.
+float side(const pugi::xml_node& size, const char* child, const std::string& path) {
+  return text_in(size, child).empty() ? 0 : std::max(0.0f, number(size, child, path));
+}
+
+VocObject read_object(const pugi::xml_node& node, const std::string& path) {
+  const auto bounds = node.child("bndbox");
+  VocObject object{std::string(text_in(node, "name")), text_in(node, "difficult") == "1"};
+  const auto place = [&] { return std::to_string(node.offset_debug()); };
+  if (object.name.empty() || !bounds) fail(path, "the <object> at byte " + place() + " has no name or no bndbox");
+  if (!is_utf8(object.name))
+    fail(path, "the name of the <object> at byte " + place() + " is not UTF-8",
+         "let the file's first line say its encoding, such as <?xml version=\"1.0\" encoding=\"windows-1252\"?>");
+  object.box = {number(bounds, "xmin", path), number(bounds, "ymin", path), number(bounds, "xmax", path),
+                number(bounds, "ymax", path), -1};
+  return object;
 }
 
 }  // namespace
@@ -30,33 +80,29 @@ float number(const pugi::xml_node& node, const char* child, const std::string& p
 VocAnnotation parse_voc(std::span<const std::byte> xml, const std::string& path) {
   if (xml.size() > max_voc_annotation_bytes) fail(path, "larger than an annotation may be (1 MiB)");
   pugi::xml_document document;
-  const auto parsed = document.load_buffer(xml.data(), xml.size());
+  const auto text = converted({reinterpret_cast<const char*>(xml.data()), xml.size()}, path);
+  const auto parsed = text ? document.load_buffer(text->data(), text->size(), pugi::parse_default, pugi::encoding_utf8)
+                           : document.load_buffer(xml.data(), xml.size());
   if (!parsed) fail(path, "malformed XML at byte " + std::to_string(parsed.offset) + ": " + parsed.description());
   const auto root = document.child("annotation");
   if (!root) fail(path, "no <annotation> in it");
 
   VocAnnotation out;
   if (const auto size = root.child("size")) {
-    out.width = std::max(0.0f, number(size, "width", path));
-    out.height = std::max(0.0f, number(size, "height", path));
+    out.width = side(size, "width", path);
+    out.height = side(size, "height", path);
   }
   for (const auto node : root.children("object")) {
-    const auto bounds = node.child("bndbox");
-    VocObject object{node.child_value("name"), std::string_view(node.child_value("difficult")) == "1"};
-    if (object.name.empty() || !bounds)
-      fail(path, "the <object> at byte " + std::to_string(node.offset_debug()) + " has no name or no bndbox");
-    const float xmin = number(bounds, "xmin", path), ymin = number(bounds, "ymin", path);
-    const float xmax = number(bounds, "xmax", path), ymax = number(bounds, "ymax", path);
+    auto object = read_object(node, path);
     auto& box = object.box;
-    box = {std::max(0.0f, xmin - 1), std::max(0.0f, ymin - 1), xmax, ymax, -1};
+    // Equal corners would make one pixel, but nobody draws that: it is a click without a drag.
+    if (box.x0 < box.x1 && box.y0 < box.y1) --box.x0, --box.y0;
+    if (!out.odd.keeps(box, out.width, out.height)) continue;
+    box.x0 = std::max(0.0f, box.x0);
+    box.y0 = std::max(0.0f, box.y0);
     if (out.width > 0) box.x1 = std::min(box.x1, out.width);
     if (out.height > 0) box.y1 = std::min(box.y1, out.height);
-    // Equal corners would make one pixel, but nobody draws that: it is a click without a drag.
-    const bool has_area = xmin < xmax && ymin < ymax && box.x0 < box.x1 && box.y0 < box.y1;
-    if (has_area)
-      out.objects.push_back(std::move(object));
-    else
-      ++out.without_area;
+    out.objects.push_back(std::move(object));
   }
   return out;
 }

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "sampling/dataset.h"
+#include "sampling/datasets/odd_boxes.h"
 
 namespace flowtrain {
 
 struct VocObject {
-  std::string name;  ///< of its class
+  std::string name;  ///< of its class, in UTF-8
   bool difficult = false;
   Box box{0, 0, 0, 0, -1};  ///< clipped to the picture where its size is known
 };
@@ -19,15 +20,16 @@ struct VocObject {
 struct VocAnnotation {
   float width = 0, height = 0;  ///< of the picture; 0: not said
   std::vector<VocObject> objects;
-  std::uint32_t without_area = 0;  ///< objects left out: their box has no area in the picture
+  OddBoxes odd;  ///< some of them were left out
 };
 
 /// Annotation files beyond this are refused.
 inline constexpr std::size_t max_voc_annotation_bytes = 1 << 20;
 
-/// Reads an annotation. Its pixels count from 1 and both corners belong to the box; those of a Box count from 0 and its
-/// second corner does not: x0 = xmin - 1, x1 = xmax. Throws UserError(data) naming `path` for what is malformed (with
-/// the byte) or missing.
+/// Reads an annotation in UTF-8, UTF-16 or any encoding that its first line declares and iconv knows. Blanks around its
+/// texts do not count; a width or height that is missing or empty is 0. Its pixels count from 1 and both corners belong
+/// to the box; those of a Box count from 0 and its second corner does not: x0 = xmin - 1, x1 = xmax. Throws
+/// UserError(data) naming `path` for what is malformed (with the byte) or missing.
 VocAnnotation parse_voc(std::span<const std::byte> xml, const std::string& path);
 
 }  // namespace flowtrain

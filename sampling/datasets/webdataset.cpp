@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "sampling/class_names.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/named_dataset.h"
 #include "sampling/remote/remote.h"
 
@@ -30,11 +32,8 @@ std::filesystem::path names_file(const std::string& shard) {
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  std::ifstream stream(path, std::ios::binary);
-  std::vector<std::string> names;
-  for (std::string line; std::getline(stream, line); names.push_back(line))
-    if (line.ends_with('\r')) line.pop_back();
-  if (stream.bad() || !stream.eof()) throw UserError(ExitCode::data, path.string() + ": cannot be read");
+  auto names = read_text_lines(path);
+  for (auto& name : names) name = as_utf8(name);
   return names;
 }
 
@@ -44,8 +43,8 @@ constexpr const char* labels_hint =
 class WebDataset : public NamedDataset {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
-  WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names, bool has_split)
-      : has_split_(has_split),
+  WebDataset(ShardList list, Shards shards, std::int64_t classes, std::vector<std::string> names)
+      : list_(std::move(list)),
         shards_(std::move(shards.all)),
         access_(std::move(shards.access)),
         classes_(std::max(classes, static_cast<std::int64_t>(names.size()))),
@@ -123,21 +122,28 @@ class WebDataset : public NamedDataset {
 
   std::string describe(std::uint64_t id) const override {
     const auto [shard, sample] = locate(id);
-    return concat(shard.path, ":", shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]);
+    return as_utf8(concat(shard.path, ":", shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]));
   }
 
   /// "shard.tar:picture.jpg".
   std::string name(std::uint64_t id) const override {
     const auto path = describe(id);
-    return path.substr(locate(id).shard.path.rfind('/') + 1);
+    return path.substr(as_utf8(locate(id).shard.path).rfind('/') + 1);
   }
-  bool has_split() const override { return has_split_; }
+  bool has_split() const override { return list_.has_split; }
+  std::string place() const override {
+    return as_utf8(concat(list_.place, shards_.size() > 1 ? concat(", ", shards_.size(), " shards") : ""));
+  }
+  std::vector<std::string> notes() const override { return list_.notes; }
 
   std::uint64_t fingerprint() const override {
     std::uint64_t all = 0;
-    for (auto& shard : shards_)
+    for (auto& shard : shards_) {
       all = fingerprint_of(shard.file->size_bytes(),
                            fingerprint_of(std::string_view(shard.path).substr(shard.path.rfind('/') + 1), all));
+      for (auto& sample : shard.samples)
+        all = fingerprint_of(static_cast<std::uint64_t>(sample.label), fingerprint_of(sample.size_bytes, all));
+    }
     return all;
   }
 
@@ -152,7 +158,7 @@ class WebDataset : public NamedDataset {
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
   }
 
-  const bool has_split_;
+  const ShardList list_;
   std::vector<Shard> shards_;
   std::shared_ptr<const RemoteAccess> access_;  ///< null where the shards are local
   std::vector<std::uint64_t> ends_;             ///< the id after each shard's last
@@ -166,22 +172,23 @@ DatasetEntry webdataset_entry() {
   std::vector<Key> keys{{"classes", Kind::integer, std::int64_t{0},
                          "number of classes; 0: as many as classes.txt beside local shards has lines (their names), or "
                          "else the largest label and one",
-                         0, static_cast<double>(max_classes)}};
+                         0, static_cast<double>(max_classes)},
+                        split_names_key()};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {.name = "webdataset",
           .help =
               "WebDataset tar shards read in place: pictures (jpg, png, webp) and their labels (NAME.cls). path: a "
               ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
-              "pattern in the folder path; default train, or val (test) to validate, where there is one",
+              "pattern in the folder path; default train, or val (else test) to validate, by their usual names in any "
+              "case, of sub-folders or of shards",
           .keys = std::move(keys),
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             const auto classes = settings.integer("classes");
-            const auto paths = find_shards(settings, input.training);
-            const bool named = classes == 0 && !is_remote(paths.front());
-            auto names = named ? read_class_names(names_file(paths.front())) : std::vector<std::string>();
-            auto shards = index_shards(paths, classes > 0 ? classes : max_classes, settings);
-            return std::make_unique<WebDataset>(std::move(shards), classes, std::move(names),
-                                                has_split(settings, input.training));
+            auto list = find_shards(settings, input.training);
+            const bool named = classes == 0 && !is_remote(list.paths.front());
+            auto names = named ? read_class_names(names_file(list.paths.front())) : std::vector<std::string>();
+            auto shards = index_shards(list.paths, classes > 0 ? classes : max_classes, settings);
+            return std::make_unique<WebDataset>(std::move(list), std::move(shards), classes, std::move(names));
           }};
 }
 

@@ -25,6 +25,8 @@ struct stat status_of(int number) {
   return status;
 }
 
+std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
 bool write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto done = ::write(file, bytes.data(), bytes.size());
@@ -66,10 +68,9 @@ Descriptor::~Descriptor() {
 
 std::uint64_t Descriptor::size_bytes() const { return static_cast<std::uint64_t>(status_of(number_).st_size); }
 
-std::int64_t Descriptor::modified_ns() const {
-  const auto time = status_of(number_).st_mtim;
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+std::int64_t Descriptor::modified_ns() const { return nanoseconds(status_of(number_).st_mtim); }
+
+std::int64_t Descriptor::changed_ns() const { return nanoseconds(status_of(number_).st_ctim); }
 
 std::size_t Descriptor::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   std::size_t done = 0;

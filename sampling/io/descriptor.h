@@ -38,6 +38,8 @@ class Descriptor final : public ByteSource {
   std::uint64_t size_bytes() const override;
   /// When the file was last written: nanoseconds since 1970.
   std::int64_t modified_ns() const;
+  /// When the file, its times or its name were last changed; programs can set modified_ns(), but not this.
+  std::int64_t changed_ns() const;
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
 
  private:

@@ -10,6 +10,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/utf8.h"
 #include "sampling/io/tar.h"
 
 namespace flowtrain {
@@ -20,7 +21,24 @@ namespace fs = std::filesystem;
 /// Deeper than any data set; a link that leads back to a folder above it would otherwise go on for long.
 constexpr int max_depth = 32;
 
-bool is_hidden(std::string_view name) { return name.starts_with('.') || name.find("/.") != name.npos; }
+/// Whether systems add this name to folders and archives: resource forks, thumbnails, settings, bins.
+bool is_of_system(std::string_view part) {
+  static constexpr std::string_view known[] = {"__macosx",  "@eadir",      "lost+found",  "$recycle.bin",
+                                               "thumbs.db", "desktop.ini", "ehthumbs.db", "system volume information"};
+  return std::ranges::find(known, lower_case(part)) != std::end(known);
+}
+
+bool is_hidden_part(std::string_view part) { return part.starts_with('.') || is_of_system(part); }
+
+/// The path up to its first hidden part; empty where there is none.
+std::string_view hidden_start(std::string_view path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    if (is_hidden_part(path.substr(begin, end - begin))) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
+}
 
 bool is_folder(const std::string& path) {
   std::error_code ignored;  // opening it says more
@@ -41,6 +59,7 @@ Files::Files(const std::string& path)
     : path_(path), is_folder_(is_folder(path)), source_(open_source(path, is_folder_)) {
   is_folder_ ? list_folder() : list_archive();
   sort();
+  sort_folders();
 }
 
 void Files::list_folder() {
@@ -51,25 +70,63 @@ void Files::list_folder() {
   std::string last = path_;
   while (!error && it != end) {
     last = it->path().native();
-    const bool hidden = it->path().filename().native().starts_with('.');
+    const bool hidden = is_hidden_part(it->path().filename().native());
     std::error_code dangling;  // a link to nowhere is a file that cannot be read
     const bool folder = it->is_directory(dangling);
     if (folder && it.depth() >= max_depth)
       throw UserError(ExitCode::data, last + ": folders are nested deeper than " + std::to_string(max_depth),
                       "remove the link that leads back to a folder above it");
-    if (folder && hidden) it.disable_recursion_pending();
-    if (!folder && !hidden) names_.add(std::string_view(last).substr(root.native().size()));
+    const auto name = std::string_view(last).substr(root.native().size());
+    if (folder && hidden) {
+      it.disable_recursion_pending();
+      note_hidden(name);
+    } else if (folder) {
+      empty_folders_.emplace_back(name);
+    } else if (!hidden) {
+      names_.add(name);
+    }
     it.increment(error);
   }
   if (error) throw UserError(ExitCode::data, last + ": cannot list: " + error.message());
 }
 
 void Files::list_archive() {
-  scan_tar(source_, path_, [this](const TarEntry& entry) {
-    if (is_hidden(entry.name)) return;
+  const auto add_file = [this](const TarEntry& entry) {
+    const auto hidden = hidden_start(entry.name);
+    if (!hidden.empty()) {
+      if (hidden.size() < entry.name.size()) note_hidden(hidden);
+      return;
+    }
     names_.add(entry.name);
     extents_.push_back({entry.offset, entry.size_bytes});
+  };
+  scan_tar(source_, path_, add_file, [this](std::string_view name) {
+    const auto hidden = hidden_start(name);
+    if (hidden.empty())
+      empty_folders_.emplace_back(name);
+    else
+      note_hidden(hidden);
   });
+}
+
+/// Keeps the name of a hidden folder, unless a system made it.
+void Files::note_hidden(std::string_view name) {
+  if (is_of_system(name.substr(name.rfind('/') + 1))) return;
+  if (hidden_folders_.empty() || hidden_folders_.back() != name) hidden_folders_.emplace_back(name);
+}
+
+/// Leaves of all folders those without files.
+void Files::sort_folders() {
+  for (auto* folders : {&empty_folders_, &hidden_folders_}) {
+    std::ranges::sort(*folders);
+    const auto same = std::ranges::unique(*folders);
+    folders->erase(same.begin(), same.end());
+  }
+  std::erase_if(empty_folders_, [this](auto& name) {
+    const auto [first, last] = range(name + '/');
+    return first < last;
+  });
+  empty_folders_.shrink_to_fit();
 }
 
 /// Sorts by name; of a name that an archive holds twice the later one counts, as when it is unpacked.
@@ -148,8 +205,12 @@ void Files::stream(std::size_t index, const std::function<void(std::istream&)>& 
 }
 
 std::string Files::describe(std::string_view name) const {
-  return is_folder_ ? (fs::path(path_) / name).string() : path_ + ":" + std::string(name);
+  return as_utf8(is_folder_ ? (fs::path(path_) / name).string() : path_ + ":" + std::string(name));
 }
+
+std::string Files::path(std::size_t index) const { return (fs::path(path_) / names_[index]).string(); }
+
+bool is_hidden(std::string_view path) { return !hidden_start(path).empty(); }
 
 Files open_files(const Settings& settings) {
   const std::string hint = "set data.path in the configuration or --set data.path=FOLDER";
@@ -170,6 +231,12 @@ std::string ending_of(std::string_view name) {
 
 bool is_picture(std::string_view name) {
   static constexpr std::string_view known[] = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
+  return std::ranges::find(known, ending_of(name)) != std::end(known);
+}
+
+bool is_other_picture(std::string_view name) {
+  static constexpr std::string_view known[] = {"bmp", "gif",  "tif",  "tiff", "ppm", "pgm", "pnm",
+                                               "jp2", "heic", "heif", "avif", "jxl", "tga"};
   return std::ranges::find(known, ending_of(name)) != std::end(known);
 }
 

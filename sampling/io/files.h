@@ -18,8 +18,9 @@ namespace flowtrain {
 
 class Settings;
 
-/// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes;
-/// hidden ones (any part starts with a dot) are left out. Const methods may be called from any thread.
+/// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes,
+/// which need not be UTF-8. Hidden ones (any part starts with a dot) are left out, as is what systems add to folders
+/// (__MACOSX, Thumbs.db …). Const methods may be called from any thread.
 class Files {
  public:
   /// Opens and lists. Throws UserError(data) for what cannot be listed (see scan_tar for archives).
@@ -27,6 +28,10 @@ class Files {
 
   std::size_t size() const { return names_.size(); }
   std::string_view name(std::size_t index) const { return names_[index]; }
+  /// Folders without a file that is listed, sorted; of an archive those that have an entry of their own.
+  const std::vector<std::string>& empty_folders() const { return empty_folders_; }
+  /// Hidden folders, sorted: what lies below them is left out.
+  const std::vector<std::string>& hidden_folders() const { return hidden_folders_; }
   std::optional<std::size_t> find(std::string_view name) const;
   /// The files whose names start with `prefix`: [first, last).
   std::pair<std::size_t, std::size_t> range(std::string_view prefix) const;
@@ -35,9 +40,11 @@ class Files {
   void read(std::size_t index, std::vector<std::byte>& into) const;
   /// Hands a file of any length to `body`, which must not keep it. Throws UserError(data) where it cannot be read.
   void stream(std::size_t index, const std::function<void(std::istream&)>& body) const;
-  /// "folder/name" or "archive.tar:name".
+  /// "folder/name" or "archive.tar:name", for messages: in UTF-8 (see as_utf8).
   std::string describe(std::size_t index) const { return describe(names_[index]); }
   std::string describe(std::string_view name) const;
+  /// The path of a file of a folder, as the system knows it.
+  std::string path(std::size_t index) const;
 
  private:
   struct Extent {
@@ -46,6 +53,8 @@ class Files {
   void list_folder();
   void list_archive();
   void sort();
+  void sort_folders();
+  void note_hidden(std::string_view name);
   template <class Body>
   auto guarded(std::size_t index, Body&& body) const;
   /// Calls body(descriptor, offset, size_bytes) with the place of the file's bytes.
@@ -57,7 +66,11 @@ class Files {
   Descriptor source_;
   Names names_;
   std::vector<Extent> extents_;  ///< of an archive's files
+  std::vector<std::string> empty_folders_, hidden_folders_;
 };
+
+/// Whether any part of a path is hidden (it starts with a dot) or is what systems add to folders.
+bool is_hidden(std::string_view path);
 
 /// The files of the folder or archive that the key `path` names. Throws UserError(data), with the place where the key
 /// was written, if it is empty or there is nothing there.
@@ -70,5 +83,7 @@ std::string ending_of(std::string_view name);
 inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, .webp";
 /// Whether a name has one of them, in any case.
 bool is_picture(std::string_view name);
+/// Whether a name has the ending of a kind of picture that cannot be decoded.
+bool is_other_picture(std::string_view name);
 
 }  // namespace flowtrain

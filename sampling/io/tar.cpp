@@ -11,6 +11,10 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
+#include "sampling/core/warning.h"
+#include "sampling/io/tar_links.h"
 
 namespace flowtrain {
 namespace {
@@ -75,20 +79,37 @@ void put_number(char (&field)[N], std::uint64_t value) {
   for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-/// False for names that lead out of the archive's own tree, and for folders.
-bool is_inside(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.back() == '/') return false;
+/// A name as it is below the folder that the archive is unpacked to: without a leading slash, and without empty and "."
+/// parts. Empty for names with "..", which may lead out of that folder, and for the folder itself.
+std::string name_inside(std::string_view name) {
+  std::string inside;
   while (!name.empty()) {
     const auto slash = std::min(name.find('/'), name.size());
-    if (name.substr(0, slash) == "..") return false;
+    const auto part = name.substr(0, slash);
     name.remove_prefix(std::min(slash + 1, name.size()));
+    if (part == "..") return {};
+    if (part.empty() || part == ".") continue;
+    if (!inside.empty()) inside += '/';
+    inside += part;
   }
-  return true;
+  return inside;
 }
+
+/// An entry of an archive, as its headers describe it.
+struct Member {
+  char type;
+  std::string name, target;  ///< as written; `target`: of a link
+  std::uint64_t data, size;
+
+  bool is_symbolic() const { return type == '2'; }
+  bool is_link() const { return type == '1' || type == '2'; }
+  bool is_folder() const { return type == '5' || (is_file() && name.ends_with('/')); }
+  bool is_file() const { return type == '0' || type == 0 || type == '7'; }
+};
 
 class Scanner {
  public:
-  Scanner(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
+  Scanner(const ByteSource& file, const std::string& path, const std::function<void(const Member&)>& found)
       : file_(file), headers_(file, 4096, 4096), path_(path), found_(found) {}
 
   void run() {
@@ -120,8 +141,6 @@ class Scanner {
     fail("the header's checksum is wrong: the archive is damaged");
   }
 
-  bool is_file() const { return header_.type == '0' || header_.type == 0 || header_.type == '7'; }
-
   /// Bytes that follow the header.
   std::uint64_t data_bytes() const {
     if (header_.type >= '1' && header_.type <= '6') return 0;  // links, devices, folders: whatever their size says
@@ -135,17 +154,15 @@ class Scanner {
     switch (header_.type) {
       case 'L': long_name_ = extension(data, size); return;
       case 'x': read_pax(extension(data, size)); return;
-      case 'K':          // a link's long target
+      case 'K': long_target_ = extension(data, size); return;
       case 'g': return;  // pax records for all entries
       case 'S': fail("a sparse file cannot be read in place", "write the archive without --sparse");
     }
-    if (is_file()) {
-      const auto full = name();
-      auto inside = std::string_view(full).substr(0, full.find('\0'));
-      while (inside.starts_with("./")) inside.remove_prefix(2);
-      if (is_inside(inside)) found_({inside, data, size});
-    }
+    Member member{header_.type, name(), long_target_ ? *long_target_ : std::string(text(header_.link)), data, size};
+    for (auto* text : {&member.name, &member.target}) text->resize(std::min(text->find('\0'), text->size()));
+    found_(member);
     long_name_.reset();
+    long_target_.reset();
     pax_size_.reset();
   }
 
@@ -183,6 +200,7 @@ class Scanner {
 
   void take_pax(std::string_view key, std::string_view value) {
     if (key == "path" && !value.empty()) long_name_ = value;
+    if (key == "linkpath" && !value.empty()) long_target_ = value;
     if (key == "size" && !(pax_size_ = parse_number<std::uint64_t>(value))) fail("a damaged pax size");
     if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
   }
@@ -190,22 +208,80 @@ class Scanner {
   const ByteSource& file_;
   const ScanWindow headers_;  // more than a block at once: where files are small, the next headers come along
   const std::string& path_;
-  const std::function<void(const TarEntry&)>& found_;
+  const std::function<void(const Member&)>& found_;
   std::uint64_t at_ = 0;
   Header header_{};
   // Given by extension headers for the next entry.
-  std::optional<std::string> long_name_;
+  std::optional<std::string> long_name_, long_target_;
   std::optional<std::uint64_t> pax_size_;
+};
+
+/// All members of an archive, for its links.
+TarLinks index_links(const ByteSource& file, const std::string& path) {
+  TarLinks links;
+  Scanner(file, path, [&](const Member& member) {
+    const auto name = name_inside(member.name);
+    if (name.empty()) return;
+    if (member.is_symbolic()) {
+      links.add_symbolic(name, member.target);
+    } else if (member.is_link()) {
+      links.add_hard(name, name_inside(member.target));
+    } else if (member.is_folder()) {
+      links.add_folder(name);
+    } else if (member.is_file()) {
+      links.add_file(name, {member.data, member.size});
+    }
+  }).run();
+  return links;
+}
+
+/// Entries that are left out, for one warning.
+class LeftOut {
+ public:
+  void add(const Member& member) {
+    constexpr std::size_t most = 3;
+    if (++entries_ <= most)
+      examples_.push_back(as_utf8(member.is_link() ? member.name + " -> " + member.target : member.name));
+  }
+  void tell(const std::string& path) const {
+    if (entries_ == 0) return;
+    warn(concat(path, ": ", entries_, entries_ == 1 ? " entry is" : " entries are",
+                " left out, as they lead out of the archive or to nothing in it: ", join(examples_),
+                entries_ > examples_.size() ? ", …" : ""));
+  }
+
+ private:
+  std::uint64_t entries_ = 0;
+  std::vector<std::string> examples_;
 };
 
 }  // namespace
 
-void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found) {
-  try {
-    Scanner(file, path, found).run();
-  } catch (const std::system_error& error) {
-    throw UserError(ExitCode::data, path + ": " + error.what());
-  }
+void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found,
+              const std::function<void(std::string_view)>& found_folder) try {
+  std::optional<TarLinks> links;
+  LeftOut left_out;
+  const auto tell = [&](const std::string& name, TarLinks::Extent extent) {
+    found({name, extent.offset, extent.size_bytes});
+  };
+  Scanner(file, path, [&](const Member& member) {
+    const auto name = name_inside(member.name);
+    if (name.empty()) {
+      if (member.name.find("..") != member.name.npos) left_out.add(member);
+    } else if (member.is_folder()) {
+      if (found_folder) found_folder(name);
+    } else if (member.is_file()) {
+      found({name, member.data, member.size});
+    } else if (member.is_link()) {
+      if (!links) links = index_links(file, path);
+      if (!links->follow(name, tell)) left_out.add(member);
+    }
+  }).run();
+  left_out.tell(path);
+} catch (const TarLinks::Circle& circle) {
+  throw UserError(ExitCode::data, path + ": " + circle.what(), "write the archive again without that link");
+} catch (const std::system_error& error) {
+  throw UserError(ExitCode::data, path + ": " + error.what());
 }
 
 std::array<char, tar_block_bytes> tar_header(std::string_view name, std::uint64_t size_bytes) {

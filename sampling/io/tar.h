@@ -13,17 +13,21 @@ namespace flowtrain {
 
 /// A regular file of an archive.
 struct TarEntry {
-  std::string_view name;  ///< relative, without a leading "./"; lasts during the call
+  std::string_view name;  ///< relative, without empty and "." parts; lasts during the call
   std::uint64_t offset;   ///< of its bytes in the archive
   std::uint64_t size_bytes;
 };
 
 /// Calls `found` for each regular file of the archive, in the archive's order; reads headers only. Knows the formats
-/// v7, ustar (POSIX.1-1988), GNU's long names and base-256 sizes, and pax (POSIX.1-2001) `path` and `size`; global pax
-/// headers are ignored. Folders, links and devices are skipped, as are absolute names and those with "..".
-/// Throws UserError(data) naming `path` and the byte offset for what is damaged, truncated (an archive without its end
-/// mark, too), sparse, or no tar at all.
-void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found);
+/// v7, ustar (POSIX.1-1988), GNU's long names and base-256 sizes, and pax (POSIX.1-2001) `path`, `linkpath` and `size`;
+/// global pax headers are ignored. The files are those that the unpacked archive has: a leading "/" is removed from
+/// names, and a hard or symbolic link is the file that it leads to, or all files below a folder that it leads to. Links
+/// that lead out of the archive or nowhere, and names with "..", are left out; one warning counts and names them.
+/// Devices are skipped. `found_folder` (may be null) gets the name of each folder that has an entry of its own. The
+/// headers of an archive with links are read twice. Throws UserError(data) naming `path` and the byte offset for what
+/// is damaged, truncated (an archive without its end mark, too), sparse, or no tar at all.
+void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found,
+              const std::function<void(std::string_view)>& found_folder = nullptr);
 
 /// Archives are made of blocks: a header, the file's bytes padded with zeros to whole blocks, and so on; at the end two
 /// blocks of zeros.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "sampling/core/text.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/orders/entries.h"
 
 namespace flowtrain {
@@ -84,8 +85,8 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
     return UserError(ExitCode::data, path + what, "write one weight a line, in record order");
   };
   std::vector<double> weights;
-  std::string line;
-  while (std::getline(file, line) && weights.size() <= samples) {
+  for (std::string raw; std::getline(file, raw) && weights.size() <= samples;) {
+    const std::string line(clean_line(raw, weights.size() + 1, path));
     char* end = nullptr;
     const double weight = std::strtod(line.c_str(), &end);
     const bool whole = end != line.c_str() && line.find_first_not_of(" \t\r", end - line.c_str()) == std::string::npos;

@@ -1,10 +1,17 @@
 #include "sampling/remote/remote.h"
 
 #include <filesystem>
+#include <random>
 
 #include "sampling/core/settings.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
+
+std::string random_name() {
+  std::random_device random;
+  return hash_hex(std::uint64_t{random()} << 32 | random());
+}
 
 std::vector<Key> remote_keys() {
   return {{"requests", Kind::integer, std::int64_t{64},

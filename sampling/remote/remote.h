@@ -2,6 +2,7 @@
 // Files on servers. The door to everything under sampling/remote/: data sets open files here, and read them like local
 // ones, through the cache if there is one.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,9 @@ namespace flowtrain {
 struct Key;
 class Settings;
 
+/// Sixteen random hexadecimal digits.
+std::string random_name();
+
 /// What all files of a data set share.
 struct RemoteAccess {
   /// `requests`: of the read-ahead, at once; 0: none.
@@ -34,8 +38,12 @@ struct RemoteAccess {
   mutable std::stop_source stop;  ///< waiting reads fail once a stop is requested
   Outages outages;
   HttpClient client;
-  std::unique_ptr<DiskCache> cache;       ///< may be null
-  std::unique_ptr<ReadAhead> ahead = {};  ///< may be null
+  std::unique_ptr<DiskCache> cache;  ///< may be null
+  /// Stands in the cache for the version of a file where the server names none: nobody can tell then whether the file
+  /// is that of an earlier start, so what is kept counts for this one alone.
+  const std::string this_start = random_name();
+  mutable std::atomic_flag told_of_versions;  ///< that a server names none
+  std::unique_ptr<ReadAhead> ahead = {};      ///< may be null
 };
 
 /// One version of a file on a server: once the server has another one, reading fails. Without a cache exactly the bytes

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sampling/core/warning.h"
+
 namespace flowtrain {
 namespace {
 
@@ -41,6 +43,10 @@ RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAcce
   std::byte first_byte;
   target.version = access_->client.fetch(target.location, nullptr, 0, {&first_byte, 1});
   target_ = std::make_shared<const RemoteTarget>(std::move(target));
+  if (access_->cache && target_->version.tag.empty() && !access_->told_of_versions.test_and_set())
+    warn(public_name(path) +
+         ": the server names no version of its files (ETag or Last-Modified), so each start "
+         "fetches them again; data.cache serves this one alone");
 }
 
 void RemoteFile::expect(std::uint64_t offset, std::uint64_t size_bytes) const {
@@ -124,8 +130,8 @@ std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> 
 
 std::string RemoteFile::key(std::string_view name) const {
   const auto& version = target_->version;
-  return target_->location.url + '\n' + version.tag + '\n' + std::to_string(version.size_bytes) + '\n' +
-         std::string(name);
+  return target_->location.url + '\n' + (version.tag.empty() ? access_->this_start : version.tag) + '\n' +
+         std::to_string(version.size_bytes) + '\n' + std::string(name);
 }
 
 std::string RemoteFile::key(std::uint64_t block) const { return key("block " + std::to_string(block)); }

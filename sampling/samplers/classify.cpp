@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
@@ -20,8 +21,8 @@ enum class Crop { random_resized, pad, none };
 std::vector<Key> classify_keys() {
   const std::vector<double> none;
   std::vector<Key> keys{
-      {"size", Kind::integer, std::int64_t{0}, "height and width of the output; 0: as stored, for pictures of one size",
-       0, 4096},
+      {"size", Kind::integers, std::int64_t{0},
+       "height and width of the output, or [height, width]; 0: as stored, for pictures of one size", 0, 4096},
       {"channels", Kind::integer, std::int64_t{0},
        "1 (grey) or 3 (RGB); 0: as stored (image files: 3). Transparent pixels are laid over black", 0, 3},
       choice_key("crop", "auto",
@@ -32,8 +33,9 @@ std::vector<Key> classify_keys() {
       {"ratio", Kind::reals, std::vector<double>{3. / 4, 4. / 3}, "random_resized: least and most width / height", 1e-3,
        1e3},
       {"padding", Kind::integer, std::int64_t{4}, "pad: black pixels added on each side", 0, 4096},
-      {"resize", Kind::integer, std::int64_t{0},
-       "validation: the shorter side before the centre crop; 0: size * 256 / 224 with random_resized, otherwise size",
+      {"resize", Kind::integers, std::int64_t{0},
+       "validation: the shorter side before the centre crop, more where that would not cover the output; [height, "
+       "width]: both sides, stretched; 0: what covers size * 256 / 224 with random_resized, otherwise size",
        0, 16384},
       choice_key("filter", "antialias",
                  "pixels of a smaller picture are made of all that they cover (antialias) or of the nearest two by two "
@@ -41,10 +43,9 @@ std::vector<Key> classify_keys() {
                  {"antialias", "bilinear"}),
       {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
       warnings_key(),
-      choice_key(
-          "exif", "ignore",
-          "turn JPEG, PNG and WebP pictures as the camera noted (apply), or take them as they are stored (ignore)",
-          {"ignore", "apply"}),
+      exif_key("ignore"),
+      {"fast_decode", Kind::boolean, true,
+       "decode a JPEG that is to shrink to half or less at half its size or less; false: in full, as torchvision does"},
       {"mean", Kind::reals, none,
        "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
       {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
@@ -82,31 +83,29 @@ class ClassifySampler : public Sampler {
         padding_(static_cast<int>(settings.integer("padding"))),
         flip_(settings.real("flip")),
         filter_(settings.text("filter") == "bilinear" ? Filter::bilinear : Filter::antialias),
-        warnings_(warnings_of(settings)),
-        exif_(settings.text("exif") == "apply" ? Exif::apply : Exif::ignore),
+        decoding_(decoding_of(settings)),
         augmentation_(augmentation(settings)) {
     if (classes_ == 0) throw without_classes(input.dataset);
     const StoredForm form = stored_form(input.dataset);
-    size_ = output_size(settings, form);
+    const auto [height, width] = output_size(settings, form);
+    height_ = height, width_ = width;
     channels_ = output_channels(settings, form);
     crop_ = training_crop(settings, form);
-    resize_ = static_cast<int>(settings.integer("resize"));
-    if (resize_ == 0) resize_ = crop_ == Crop::random_resized ? size_ * 256 / 224 : size_;
-    if (resize_ < size_) throw settings.error("resize", concat("is ", resize_, ", less than size = ", size_));
+    read_resize(settings);
     const bool imagenet = form.encoding == Encoding::image && channels_ == 3;
     mean_ = per_channel(settings, "mean", channels_, imagenet, {0.485, 0.456, 0.406});
     stddev_ = per_channel(settings, "stddev", channels_, imagenet, {0.229, 0.224, 0.225});
   }
 
   std::vector<Field> fields() const override {
-    return {{"image", DType::u8, {size_, size_, channels_}, mean_, stddev_}, {"label", DType::i64, {}}};
+    return {{"image", DType::u8, {height_, width_, channels_}, mean_, stddev_}, {"label", DType::i64, {}}};
   }
 
   void sample(const Record& record, Stream& random, Row row) const override {
     check_label(record.label, classes_);
     thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
-    StoredPicture picture(record, warnings_, exif_);
-    const int stored = picture.channels(), pixels = size_ * size_;
+    StoredPicture picture(record, decoding_);
+    const int stored = picture.channels(), pixels = height_ * width_;
     check_channels(stored);
     const Window region = window_of(picture.height(), picture.width(), record.region);
     auto* image = reinterpret_cast<std::uint8_t*>(row[0]);
@@ -118,16 +117,36 @@ class ClassifySampler : public Sampler {
   }
 
  private:
-  static int output_size(const Settings& settings, const StoredForm& form) {
-    if (const auto size = settings.integer("size"); size > 0) return static_cast<int>(size);
+  /// The height and width that a key holds, as one number or as both.
+  static std::pair<int, int> sides(const Settings& settings, const std::string& name) {
+    if (const auto* side = std::get_if<std::int64_t>(&settings.value(name))) return {*side, *side};
+    const auto& both = settings.integers(name);
+    if (both.size() != 2 || (both[0] == 0) != (both[1] == 0))
+      throw settings.error(name, "must be one number or [height, width]", ExitCode::usage,
+                           concat("write ", name, " = 224 or ", name, " = [192, 256], say"));
+    return {both[0], both[1]};
+  }
+
+  static std::pair<int, int> output_size(const Settings& settings, const StoredForm& form) {
+    if (const auto given = sides(settings, "size"); given.first > 0) return given;
     if (form.height == 0)
       throw settings.error("size", "must be given: the pictures of this data set have no common size", ExitCode::usage,
                            "set sampler.size, for instance to 224");
-    if (form.height != form.width)
-      throw settings.error(
-          "size", concat("must be given: the stored pictures of ", form.width, "x", form.height, " are not square"),
-          ExitCode::usage, concat("set sampler.size, for instance to ", form.height));
-    return form.height;
+    return {form.height, form.width};
+  }
+
+  void read_resize(const Settings& settings) {
+    const auto [height, width] = sides(settings, "resize");
+    stretches_ = height > 0 && !std::holds_alternative<std::int64_t>(settings.value("resize"));
+    shorter_ = stretches_ ? 0 : height;
+    const int larger = crop_ == Crop::random_resized && height == 0 ? 256 : 224;
+    resized_height_ = stretches_ ? height : height_ * larger / 224;
+    resized_width_ = stretches_ ? width : width_ * larger / 224;
+    const auto size = [&] { return height_ == width_ ? concat(height_) : concat("[", height_, ", ", width_, "]"); };
+    if (shorter_ > 0 && shorter_ < std::min(height_, width_))
+      throw settings.error("resize", concat("is ", shorter_, ", less than size = ", size()));
+    if (resized_height_ < height_ || resized_width_ < width_)
+      throw settings.error("resize", concat("is [", height, ", ", width, "], less than size = ", size()));
   }
 
   static int output_channels(const Settings& settings, const StoredForm& form) {
@@ -146,15 +165,15 @@ class ClassifySampler : public Sampler {
     if (name == "pad") return Crop::pad;
     if (name == "none") return Crop::none;
     if (name == "random_resized") return Crop::random_resized;
-    return form.height == size_ && form.width == size_ ? Crop::none : Crop::random_resized;
+    return form.height == height_ && form.width == width_ ? Crop::none : Crop::random_resized;
   }
 
-  /// Writes the (size, size) part of the picture's region that is the sample, with the picture's own channels.
+  /// Writes the (height, width) part of the picture's region that is the sample, with the picture's own channels.
   void cut_out(StoredPicture& picture, const Window& region, Stream& random, std::uint8_t* out) const {
     if (training_ && crop_ == Crop::pad) {
       const auto whole = picture.decode(region.rect(), region, region.height, region.width);
       cut_padded(whole.picture, random, out);
-      if (mirrors(random)) flip_horizontally(out, size_, size_, picture.channels());
+      if (mirrors(random)) flip_horizontally(out, height_, width_, picture.channels());
       return;
     }
     Rect part = centre_of(region);
@@ -168,16 +187,16 @@ class ClassifySampler : public Sampler {
                 static_cast<int>(part.width)};  // the filter is to see nothing outside
     }
     const bool mirrored = mirrors(random);
-    const auto inside = picture.decode(part, within, size_, size_);
-    resize(inside.picture, inside.from, filter_, mirrored, size_, size_, out);
+    const auto inside = picture.decode(part, within, height_, width_);
+    resize(inside.picture, inside.from, filter_, mirrored, height_, width_, out);
   }
 
   void augment(std::uint8_t* image, Stream& random) const {
     thread_local std::vector<AugmentStep> steps;
-    augmentation_.draw(size_, size_, random, steps);
+    augmentation_.draw(height_, width_, random, steps);
     for (const auto& step : steps) {
       DrawNotes::add("augment", [&] { return describe(step); });
-      apply(step, {image, size_, size_, channels_});
+      apply(step, {image, height_, width_, channels_});
     }
   }
 
@@ -189,24 +208,31 @@ class ClassifySampler : public Sampler {
   }
 
   void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
-    const int free_y = picture.height + 2 * padding_ - size_, free_x = picture.width + 2 * padding_ - size_;
+    const int free_y = picture.height + 2 * padding_ - height_, free_x = picture.width + 2 * padding_ - width_;
     if (free_y < 0 || free_x < 0)
       throw SampleError(concat("a picture of ", picture.width, "x", picture.height, " padded by ", padding_,
-                               " is smaller than ", size_, "x", size_));
+                               " is smaller than ", width_, "x", height_));
     const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(free_y) + 1)) - padding_;
     const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(free_x) + 1)) - padding_;
-    DrawNotes::add("crop", [&] { return std::vector<double>{1. * x, 1. * y, 1. * size_, 1. * size_}; });
-    copy_window(picture, x, y, size_, size_, out);
+    DrawNotes::add("crop", [&] { return std::vector<double>{1. * x, 1. * y, 1. * width_, 1. * height_}; });
+    copy_window(picture, x, y, height_, width_, out);
   }
 
   /// torchvision's Resize(resize) and CenterCrop(size) at once.
   Rect centre_of(const Window& region) const {
-    const double shorter = std::min(region.height, region.width);
-    const double scaled_height = std::floor(region.height * resize_ / shorter);
-    const double scaled_width = std::floor(region.width * resize_ / shorter);
+    double scaled_height = resized_height_, scaled_width = resized_width_;
+    if (!stretches_) {  // both are to be covered: one side fits, the other follows
+      if (region.height <= region.width) scaled_height = std::max<double>(scaled_height, shorter_);
+      if (region.width <= region.height) scaled_width = std::max<double>(scaled_width, shorter_);
+      if (scaled_height * region.width >= scaled_width * region.height)
+        scaled_width = std::floor(region.width * scaled_height / region.height);
+      else
+        scaled_height = std::floor(region.height * scaled_width / region.width);
+    }
     const double step_y = region.height / scaled_height, step_x = region.width / scaled_width;
-    const double top = std::nearbyint((scaled_height - size_) / 2), left = std::nearbyint((scaled_width - size_) / 2);
-    return {region.x + left * step_x, region.y + top * step_y, size_ * step_x, size_ * step_y};
+    const double top = std::nearbyint((scaled_height - height_) / 2),
+                 left = std::nearbyint((scaled_width - width_) / 2);
+    return {region.x + left * step_x, region.y + top * step_y, width_ * step_x, height_ * step_y};
   }
 
   bool training_;
@@ -215,10 +241,11 @@ class ClassifySampler : public Sampler {
   int padding_;
   double flip_;
   Filter filter_;
-  Warnings warnings_;
-  Exif exif_;
+  Decoding decoding_;
   Augmentation augmentation_;
-  int size_ = 0, channels_ = 0, resize_ = 0;
+  int height_ = 0, width_ = 0, channels_ = 0;
+  int resized_height_ = 0, resized_width_ = 0, shorter_ = 0;  ///< key `resize`; 0: not given
+  bool stretches_ = false;                                    ///< to the resized height and width
   Crop crop_ = Crop::none;
   std::vector<double> mean_, stddev_;
 };

@@ -8,8 +8,21 @@ Key warnings_key() {
                     {"bad", "accept"});
 }
 
-Warnings warnings_of(const Settings& settings) {
-  return settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
+Key exif_key(const char* fallback) {
+  return choice_key("exif", fallback,
+                    "turn JPEG, PNG and WebP pictures as the camera noted in Exif or XMP (apply), or take them as they "
+                    "are stored (ignore)",
+                    {"ignore", "apply"});
+}
+
+Decoding decoding_of(const Settings& sampler) {
+  // A plugin's keys may have these names, and other types.
+  const auto says = [&](const char* key, const Value& value) {
+    return sampler.has(key) && sampler.value(key) == value;
+  };
+  return {.warnings = says("warnings", std::string("accept")) ? Warnings::accept : Warnings::bad,
+          .exif = says("exif", std::string("apply")) ? Exif::apply : Exif::ignore,
+          .fast = !says("fast_decode", false)};
 }
 
 const std::vector<double>& least_and_most(const Settings& settings, const std::string& name,

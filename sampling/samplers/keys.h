@@ -21,7 +21,10 @@ inline Key choice_key(std::string name, std::string fallback, std::string help, 
 
 /// `warnings`: "bad" or "accept".
 Key warnings_key();
-Warnings warnings_of(const Settings& settings);
+/// `exif`: "ignore" or "apply".
+Key exif_key(const char* fallback);
+/// How a sampler with these settings decodes picture files; as usual where it has no keys for it.
+Decoding decoding_of(const Settings& sampler);
 
 /// The two numbers of a key such as `scale`. Throws UserError(usage) for other numbers than [least, most], with
 /// `example` in the hint.

@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <span>
 #include <unordered_map>
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "sampling/datasets/coco_instances.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
+#include "sampling/io/text_lines.h"
 
 namespace flowtrain {
 namespace {
@@ -51,10 +52,43 @@ void append(std::vector<std::uint64_t>& ids, const Unit& unit) {
   ids.insert(ids.end(), unit.ids.begin(), unit.ids.end());
 }
 
+/// The samples of one class, and those that it gives to validation.
+struct ClassShare {
+  std::uint64_t samples = 0, held = 0;  ///< `held`: as known from before
+  std::vector<const Unit*> open;        ///< that are not known yet, by their hashes
+  long long wanted = 0;                 ///< samples that are to be held out
+};
+
+/// Sets what is wanted of each class: its share, rounded to whole samples. Where the rounding errors of many classes
+/// add up to a sample and more, those that were rounded by the most are rounded the other way, until the whole has its
+/// share, too. A class gives its last sample to training.
+void share_out(std::vector<ClassShare>& classes, double share) {
+  double missing = 0;
+  for (auto& each : classes) {
+    const double exact = share * static_cast<double>(each.samples);
+    each.wanted = std::llround(exact);
+    missing += exact - static_cast<double>(each.wanted);
+  }
+  const int step = missing < 0 ? -1 : 1;
+  const auto error_of = [&](const ClassShare& each) {
+    return step * (share * static_cast<double>(each.samples) - static_cast<double>(each.wanted));
+  };
+  std::vector<ClassShare*> order;
+  for (auto& each : classes) {
+    const bool may_change = step < 0 || each.wanted + 1 < static_cast<long long>(each.samples);
+    if (error_of(each) > 0 && may_change) order.push_back(&each);
+  }
+  const auto changes = std::min(order.size(), static_cast<std::size_t>(std::abs(missing) + 1e-6));
+  std::ranges::stable_sort(order, {}, [&](const ClassShare* each) {
+    return std::pair(-error_of(*each), each->open.empty() ? 0 : each->open.front()->hash);
+  });
+  for (std::size_t i = 0; i < changes; ++i) order[i]->wanted += step;
+}
+
 constexpr std::string_view heading = "split\tname\n";
 constexpr std::string_view validation_word = "validation\t", training_word = "training\t", end_word = "samples\t";
 
-bool fits_a_line(const std::string& name) { return !name.empty() && name.find('\n') == name.npos; }
+bool fits_a_line(const std::string& name) { return !name.empty() && name.find_first_of("\r\n") == name.npos; }
 
 std::string as_text(const KnownSplit& split) {
   std::string text(heading);
@@ -70,25 +104,30 @@ std::string as_text(const KnownSplit& split) {
 
 HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known) {
   HoldOut split;
-  for (auto& [label, units] : units_by_class(dataset)) {
-    std::uint64_t samples = 0, held = 0;
-    std::vector<const Unit*> open;
+  auto classes = units_by_class(dataset);
+  std::vector<ClassShare> shares;
+  for (auto& [label, units] : classes) {
+    ClassShare own;
     for (auto& unit : units) {
-      samples += unit.ids.size();
+      own.samples += unit.ids.size();
       const auto before = known.find(unit.name);
       if (before == known.end()) {
-        open.push_back(&unit);
+        own.open.push_back(&unit);
         continue;
       }
-      if (before->second) held += unit.ids.size();
+      if (before->second) own.held += unit.ids.size();
       append(before->second ? split.validation : split.training, unit);
     }
-    std::ranges::sort(open, {}, [](const Unit* unit) { return std::pair(unit->hash, std::string_view(unit->name)); });
-    const auto wanted = std::llround(share * static_cast<double>(samples));
-    const auto distance = [&](std::uint64_t taken) { return std::abs(wanted - static_cast<long long>(taken)); };
-    for (const Unit* unit : open) {
-      const bool nearer = distance(held + unit->ids.size()) < distance(held);
-      if (nearer) held += unit->ids.size();
+    std::ranges::sort(own.open, {},
+                      [](const Unit* unit) { return std::pair(unit->hash, std::string_view(unit->name)); });
+    shares.push_back(std::move(own));
+  }
+  share_out(shares, share);
+  for (auto& own : shares) {
+    const auto distance = [&](std::uint64_t taken) { return std::abs(own.wanted - static_cast<long long>(taken)); };
+    for (const Unit* unit : own.open) {
+      const bool nearer = distance(own.held + unit->ids.size()) < distance(own.held);
+      if (nearer) own.held += unit->ids.size();
       append(nearer ? split.validation : split.training, *unit);
     }
   }
@@ -104,11 +143,10 @@ KnownSplit SplitFile::read() const {
     return UserError(ExitCode::data, concat(path_.string(), ": ", what),
                      "mend it, or remove it: then the samples are split anew");
   };
-  std::ifstream stream(path_, std::ios::binary);
-  std::string line;
-  if (!std::getline(stream, line) || line + '\n' != heading) throw damaged("no list of a split");
+  const auto lines = read_text_lines(path_);
+  if (lines.empty() || lines.front() + '\n' != heading) throw damaged("no list of a split");
   KnownSplit split;
-  while (std::getline(stream, line)) {
+  for (const std::string& line : std::span(lines).subspan(1)) {
     if (line.starts_with(end_word)) {
       if (parse_number<std::uint64_t>(std::string_view(line).substr(end_word.size())) != split.size())
         throw damaged(concat("has ", split.size(), " samples, and its last line says otherwise"));
@@ -117,7 +155,8 @@ KnownSplit SplitFile::read() const {
     const bool is_validation = line.starts_with(validation_word);
     if (!is_validation && !line.starts_with(training_word))
       throw damaged(concat("line ", split.size() + 2, ": expected training or validation, a tab and a name"));
-    split[line.substr((is_validation ? validation_word : training_word).size())] = is_validation;
+    split[as_utf8(std::string_view(line).substr((is_validation ? validation_word : training_word).size()))] =
+        is_validation;
   }
   throw damaged("its end is missing");
 }

@@ -20,10 +20,11 @@ struct HoldOut {
   std::vector<std::uint64_t> training, validation;
 };
 
-/// Holds out `share` (0 … 1) of the samples of each class, to within half a sample: the ones whose names have the
-/// smallest hashes (xxHash64). No function of names alone both keeps that exact and never moves a sample when others
-/// are added, so samples in `known` stay on their side, and only the others are shared out, to bring each class as near
-/// to its share as they can. Samples of one name stay together, and count as of the class of the first.
+/// Holds out `share` (0 … 1) of all samples to within one, and of each class to within half a sample, or to within one
+/// where many small classes need that: the samples whose names have the smallest hashes (xxHash64). No function of
+/// names alone both keeps that exact and never moves a sample when others are added, so samples in `known` stay on
+/// their side, and only the others are shared out, to bring each class as near to its share as they can. Samples of one
+/// name stay together, and count as of the class of the first.
 HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known);
 
 /// The file that keeps a split: lines "validation<TAB>name" and "training<TAB>name" under a heading, and a last line

@@ -10,11 +10,12 @@
 
 namespace flowtrain::cuda {
 
-/// Throws std::runtime_error naming the call that failed and the runtime's reason.
+/// Throws std::runtime_error naming the call that failed and the runtime's reason. "CUDA error" is what LibTorch's
+/// errors say, too: after most of them the process can use the GPU no more.
 inline void check(cudaError_t status, const std::string& call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or the next, innocent call would report it again
-  throw std::runtime_error(call + ": " + cudaGetErrorString(status));
+  throw std::runtime_error(call + ": CUDA error: " + cudaGetErrorString(status));
 }
 
 /// Makes a GPU the calling thread's current one: that is a property of each thread.

@@ -1,6 +1,7 @@
 #include "stages/cuda/kernels.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -18,7 +19,7 @@ struct Rule {
   float scale[max_channels], shift[max_channels], fill[max_channels];
 };
 
-/// One value of one channel, of a picture whose bytes these are.
+/// One value of one channel of a picture.
 struct Value {
   unsigned index;  // within the picture
   int x, y, channel;
@@ -56,10 +57,11 @@ __device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, fl
   return static_cast<std::uint8_t>(__float2int_rn(fminf(fmaxf(level, 0.0f), 255.0f)));
 }
 
-/// By the intrinsics, which the compiler makes no fused multiply-add of: the CPU rounds after each step.
+/// What becomes of `byte`, a value of `picture`. By the intrinsics, which the compiler makes no fused multiply-add of:
+/// the CPU rounds after each step.
 template <int Channels>
-__device__ float finished(const std::uint8_t* picture, const RowMix& row, float grey, const PixelMix& mix,
-                          const Value& value, const Rule& rule) {
+__device__ float finished(std::uint8_t byte, const std::uint8_t* picture, const RowMix& row, float grey,
+                          const PixelMix& mix, const Value& value, const Rule& rule) {
   // An unrolled selection: indexing by a run-time channel would move the rule to slow local memory.
   float scale = rule.scale[0], shift = rule.shift[0], fill = rule.fill[0];
 #pragma unroll
@@ -70,7 +72,7 @@ __device__ float finished(const std::uint8_t* picture, const RowMix& row, float 
       fill = rule.fill[i];
     }
   }
-  std::uint8_t byte = Channels == 3 && mix.tints ? tinted(picture, row.tint, grey, value) : picture[value.index];
+  if (Channels == 3 && mix.tints) byte = tinted(picture, row.tint, grey, value);
   if (inside(row.erased, value)) {
     if (!mix.noise) return fill;
     byte = static_cast<std::uint8_t>(mix64(row.noise + noise_step * (value.index / 8 + 1)) >> (value.index % 8 * 8));
@@ -78,28 +80,53 @@ __device__ float finished(const std::uint8_t* picture, const RowMix& row, float 
   return __fadd_rn(__fmul_rn(static_cast<float>(byte), scale), shift);
 }
 
+/// `Size` neighbours, which are read and written at once.
+template <class T, int Size>
+struct alignas(sizeof(T) * Size) Group {
+  T values[Size];
+};
+
 /// Blocks stand side by side within a picture, and under one another for the pictures. Threads that lie together write
-/// values that lie together.
-template <int Channels>
+/// values that lie together, each a group; `Size` divides a picture's values.
+template <int Channels, int Size>
 __global__ void mix_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t rows,
                            PictureShape shape, Rule rule, PixelMix mix) {
+  using Bytes = Group<std::uint8_t, Size>;
   const unsigned values = static_cast<unsigned>(shape.height) * shape.width * Channels;
+  const bool mixes = mix.own != 1 || mix.cut.left < mix.cut.right;
   for (std::size_t row = blockIdx.y; row < rows; row += gridDim.y) {
     const RowMix own = mix.rows[row], partner = mix.rows[own.partner];
     const std::uint8_t* const picture = from + row * values;
     const std::uint8_t* const other = from + static_cast<std::size_t>(own.partner) * values;
     const float grey = mix.tints ? mix.grey[row] : 0, other_grey = mix.tints ? mix.grey[own.partner] : 0;
-    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
-      const unsigned pixel = i / Channels;
-      const Value value{i, static_cast<int>(pixel % shape.width), static_cast<int>(pixel / shape.width),
-                        static_cast<int>(i % Channels)};
-      const bool cut = inside(mix.cut, value);
-      float result = cut ? finished<Channels>(other, partner, other_grey, mix, value, rule)
-                         : finished<Channels>(picture, own, grey, mix, value, rule);
-      if (mix.own != 1)
-        result = __fadd_rn(__fmul_rn(mix.own, result),
-                           __fmul_rn(1 - mix.own, finished<Channels>(other, partner, other_grey, mix, value, rule)));
-      to[row * values + i] = result;
+    for (unsigned first = (blockIdx.x * blockDim.x + threadIdx.x) * Size; first < values;
+         first += gridDim.x * blockDim.x * Size) {
+      const Bytes bytes = *reinterpret_cast<const Bytes*>(picture + first);
+      const Bytes other_bytes = mixes ? *reinterpret_cast<const Bytes*>(other + first) : bytes;
+      const unsigned pixel = first / Channels;
+      Value value{first, static_cast<int>(pixel % shape.width), static_cast<int>(pixel / shape.width),
+                  static_cast<int>(first % Channels)};
+      Group<float, Size> results;
+#pragma unroll
+      for (int k = 0; k < Size; ++k) {
+        const bool cut = inside(mix.cut, value);
+        float result = cut ? finished<Channels>(other_bytes.values[k], other, partner, other_grey, mix, value, rule)
+                           : finished<Channels>(bytes.values[k], picture, own, grey, mix, value, rule);
+        if (mix.own != 1) {
+          const float others = finished<Channels>(other_bytes.values[k], other, partner, other_grey, mix, value, rule);
+          result = __fadd_rn(__fmul_rn(mix.own, result), __fmul_rn(1 - mix.own, others));
+        }
+        results.values[k] = result;
+        ++value.index;
+        if (++value.channel == Channels) {
+          value.channel = 0;
+          if (++value.x == shape.width) {
+            value.x = 0;
+            ++value.y;
+          }
+        }
+      }
+      *reinterpret_cast<Group<float, Size>*>(to + row * values + first) = results;
     }
   }
 }
@@ -133,10 +160,18 @@ __global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __rest
 template <int Channels>
 void launch(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const Rule& rule,
             const PixelMix& mix, cudaStream_t stream) {
+  constexpr std::size_t size = 4;
   const std::size_t values = static_cast<std::size_t>(shape.height) * shape.width * Channels;
-  const dim3 blocks(static_cast<unsigned>(std::min((values + block_threads - 1) / block_threads, max_blocks_across)),
+  const bool grouped = values % size == 0 && reinterpret_cast<std::uintptr_t>(from) % size == 0 &&
+                       reinterpret_cast<std::uintptr_t>(to) % (size * sizeof(float)) == 0;
+  const std::size_t threads = grouped ? values / size : values;
+  const dim3 blocks(static_cast<unsigned>(std::min((threads + block_threads - 1) / block_threads, max_blocks_across)),
                     static_cast<unsigned>(std::min(rows, max_blocks_down)));
-  mix_kernel<Channels><<<blocks, block_threads, 0, stream>>>(from, to, rows, shape, rule, mix);
+  if (grouped) {
+    mix_kernel<Channels, size><<<blocks, block_threads, 0, stream>>>(from, to, rows, shape, rule, mix);
+  } else {
+    mix_kernel<Channels, 1><<<blocks, block_threads, 0, stream>>>(from, to, rows, shape, rule, mix);
+  }
 }
 
 }  // namespace

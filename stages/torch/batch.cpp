@@ -7,6 +7,7 @@
 #include "nets/parallel.h"
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
+#include "stages/finished_sampler.h"
 
 namespace flowtrain {
 
@@ -23,10 +24,6 @@ at::ScalarType scalar_type(DType type) {
 }
 
 bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.shape.size() == 3; }
-// Normalised by its sampler.
-bool is_finished_picture(const Field& field) {
-  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
-}
 
 }  // namespace
 
@@ -120,7 +117,7 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
     const Field& field = layout_.fields()[i];
     if (is_next)
       batch.set(field.name, finished(slab, *picture++, is_image(field) ? mix : nullptr));
-    else if (is_finished_picture(field))
+    else if (is_finished_image(field))
       batch.set(field.name, view(slab, i).permute({0, 3, 1, 2}));
     else
       batch.set(field.name, view(slab, i));
@@ -132,13 +129,23 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
 std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
   std::vector<nets::BatchField> fields;
   for (const Field& field : layout.fields()) {
-    const bool finished = is_picture(field) || is_finished_picture(field);
+    const bool finished = is_picture(field) || is_finished_image(field);
     std::vector<std::int64_t> shape = field.shape;
     if (finished) shape = {shape[2], shape[0], shape[1]};
     shape.insert(shape.begin(), layout.rows());
     fields.push_back({field.name, c10::getDtypeNames(finished ? at::kFloat : scalar_type(field.dtype)).first, shape});
   }
   return fields;
+}
+
+nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::Device where) {
+  nets::NamedTensors batch;
+  for (auto& field : batch_fields(layout)) {
+    field.shape.front() = rows;
+    batch.add(field.name,
+              torch::zeros(field.shape, at::TensorOptions(where).dtype(c10::getStringToDtypeMap().at(field.dtype))));
+  }
+  return batch;
 }
 
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {

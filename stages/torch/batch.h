@@ -54,6 +54,9 @@ class BatchAdapter {
 /// The fields of its batches, as the adapter makes them of a full slab.
 std::vector<nets::BatchField> batch_fields(const SlabLayout& layout);
 
+/// A batch of these fields, all zero.
+nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::Device where);
+
 /// Makes tensors of the spec's training batches, in slabs of a layout.
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout);
 

@@ -7,9 +7,11 @@
 #include <torch/utils.h>
 
 #include <cstring>
+#include <map>
 #include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampling/core/error.h"
@@ -185,7 +187,9 @@ void StateCopier::before_change() {
 
 void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
   const torch::NoGradGuard no_gradients;
-  const char* hint = "resume with the configuration that the snapshot was made with";
+  const char* hint =
+      "resume with the configuration that the snapshot was made with; resume.rename gives its tensors other names, and "
+      "resume.strict = false takes those that fit";
   std::set<std::string> missing;
   std::vector<std::string> unexpected;
   for (auto& [name, tensor] : to) missing.insert(name);
@@ -198,24 +202,42 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);
-    if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
+    // The average of weights in half precision is f32.
+    const bool rounds = stored.dtype == "F32" && c10::isReducedFloatingType(own.scalar_type());
+    if (own.sizes() != at::IntArrayRef(stored.shape) || (!rounds && dtype_name(own.scalar_type()) != stored.dtype))
       throw UserError(ExitCode::snapshot,
                       "'" + stored.name + "' of the snapshot's " + what + " has another shape or type", hint);
-    own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
+    own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape,
+                               rounds ? at::kFloat : own.scalar_type()));
   }
 }
 
+namespace {
+
+// A device takes tensors of one type in few launches.
+void copy_together(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {
+  const torch::NoGradGuard no_gradients;
+  std::map<at::ScalarType, std::pair<std::vector<at::Tensor>, std::vector<at::Tensor>>> parts;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    auto& [written, read] = parts[to[i].scalar_type()];
+    written.push_back(to[i]);
+    read.push_back(from[i]);
+  }
+  for (auto& [type, part] : parts) at::_foreach_copy_(part.first, part.second);
+}
+
+}  // namespace
+
 void Weights::keep_buffers() {
-  kept_.clear();
   copier_.before_buffers_change();
   if (!keeps_) return;
-  for (auto& [name, buffer] : buffers_) kept_.push_back(buffer.clone());
+  if (kept_.empty())
+    for (auto& [name, buffer] : buffers_) kept_.push_back(at::empty_like(buffer));
+  copy_together(kept_, tensors_of(buffers_));
 }
 
 void Weights::restore_buffers() {
-  const torch::NoGradGuard no_gradients;
-  auto to = buffers_.begin();
-  for (auto& kept : kept_) (to++)->second.copy_(kept);
+  if (!kept_.empty()) copy_together(tensors_of(buffers_), kept_);
 }
 
 void Weights::load(const std::vector<StateTensor>& model) {

@@ -65,7 +65,7 @@ class Weights {
 
  private:
   nets::NamedTensors parameters_, buffers_;
-  std::vector<at::Tensor> kept_;  // buffers
+  std::vector<at::Tensor> kept_;  // the buffers' values, in memory that stays; empty until they are first kept
   StateCopier copier_;
   bool keeps_;
 };

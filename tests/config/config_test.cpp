@@ -130,6 +130,29 @@ TEST_CASE("unknown keys and tables are refused with the nearest known one") {
         "--set: unknown key 'loader.prefech'; did you mean 'loader.prefetch'?");
 }
 
+TEST_CASE("a key or table that is spelt like no other one is told by its words, or by the keys in it") {
+  const auto message = [](const std::string& more) { return refusal(letters + more).message; };
+  CHECK(message("[loader]\nlast = \"drop\"\n").ends_with("did you mean 'loader.last_batch'?"));
+  CHECK(message("[loader]\nkeep_mb = 5\n").ends_with("did you mean 'loader.cache_mb'?"));
+  CHECK(message("[run]\ngrace = 5\n").ends_with("did you mean 'run.grace_seconds'?"));
+  CHECK(message("[mix]\nmixup = 0.2\n").ends_with("unknown table 'mix'; did you mean 'batch_augment'?"));
+  CHECK(message("[mix.color]\nhue = 0.2\n").ends_with("unknown table 'mix'; did you mean 'batch_augment'?"));
+  CHECK(message("[[hooks]]\nname = \"norms\"\n").ends_with("unknown table 'hooks'; did you mean 'hook'?"));
+  CHECK(message("[train]\nmax_iter = 5\n").ends_with("did you mean 'run.max_iter'?"));
+  const auto overlapped = refusal(letters + "[val]\nmode = \"overlapped\"\n");
+  CHECK(overlapped.hint.find("async: it is overlapped with training") != std::string::npos);
+  const auto list = refusal(letters + "[test]\nworst = 16\n");
+  CHECK(list.message.ends_with("'test.worst' is a list of tables, not a key"));
+  CHECK(list.hint.starts_with("write [[test.worst]]"));
+}
+
+TEST_CASE("several lists of the worst samples are told apart by metric and mode") {
+  const auto message = [](const std::string& more) { return refusal(letters + more).message; };
+  const std::string loss = "[[test.worst]]\nmetric = \"loss\"\n";
+  CHECK(message(loss + loss).ends_with("test.worst.1.metric: another [[test.worst]] lists the same samples"));
+  CHECK(message("[[test.worst]]\nmode = \"min\"\n").ends_with("of what is not said: metric is \"auto\""));
+}
+
 TEST_CASE("a table is no key and a key no table") {
   auto table = refusal("loader = 3\n" + letters);
   CHECK(table.message == "a.toml:1:1: 'loader' is a table, not a key");
@@ -279,6 +302,14 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
         "--set: order.turns: the order 'sequential' has no such key");
   CHECK(refusal(letters + "[order]\ntruns = 5\nname = \"spiral\"\n", {parse_set("order.name=sequential")}).message ==
         "a.toml:4:1: unknown key 'order.truns'");
+}
+
+TEST_CASE("a set's name is one line, and not that of [data.val] or [data.test]") {
+  const auto refused = [](const std::string& text) { return refusal(letters + text).message; };
+  CHECK(refused("[[val.set]]\nname = \"a\\nb\"\n").find("without line breaks") != std::string::npos);
+  CHECK(refused("[[val.set]]\nname = \"val\"\n").find("'val' is what [data.val] is called") != std::string::npos);
+  CHECK(refused("[[test.set]]\nname = \"a\\tb\"\n").find("without line breaks") != std::string::npos);
+  CHECK(refused("[[test.set]]\nname = \"test\"\n").find("'test' is what [data.test] is called") != std::string::npos);
 }
 
 TEST_CASE("the keys of a [[val.set]] follow its own data set, or that of [data.val]") {

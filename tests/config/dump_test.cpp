@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
@@ -45,6 +46,46 @@ std::vector<Difference> changes(const std::vector<std::string>& overrides) {
 }
 
 }  // namespace
+
+TEST_CASE("texts may hold environment variables, which the resolved configuration keeps as they were written") {
+  add_entries();
+  ::setenv("CONFIG_TEST_DATA", "/big/disk", 1);
+  ::setenv("CONFIG_TEST_SPLIT", "dev", 1);
+  ::unsetenv("CONFIG_TEST_NONE");
+  TempFolder temp;
+  const std::string body = "[order]\nname = \"spiral\"\nturns = 5\n[net]\nname = \"mlp\"\n";
+  const auto file = temp.write("a.toml", "name = \"rich\"\nrun.max_epochs = 3\n[data]\ndataset = \"letters\"\n" +
+                                             std::string("path = \"${CONFIG_TEST_DATA}/x-$${y}\"\n") +
+                                             "[data.val]\nsplit = \"${CONFIG_TEST_SPLIT}\"\n" + body);
+  const Config config = load_config(file);
+  CHECK(config.data(true).text("path") == "/big/disk/x-${y}");
+  CHECK(config.data(false).text("split") == "dev");
+  const std::string text = to_toml(config);
+  CHECK(text.find("path = \"${CONFIG_TEST_DATA}/x-$${y}\"") != std::string::npos);
+  CHECK(text.find("/big/disk") == std::string::npos);
+  // Read again it follows the variable.
+  ::setenv("CONFIG_TEST_DATA", "/other", 1);
+  CHECK(load_config(temp.write("b.toml", text)).data(true).text("path") == "/other/x-${y}");
+  // From flags, too; what no variable is stays as it is.
+  const Config set = load_config(file, {parse_set("data.path=${CONFIG_TEST_DATA}/z"), parse_set("name=cost-$5")});
+  CHECK(set.data(true).text("path") == "/other/z");
+  CHECK(set.name() == "cost-$5");
+  CHECK(to_toml(set).find("path = \"${CONFIG_TEST_DATA}/z\"") != std::string::npos);
+
+  const auto refused = [&](const std::string& path) {
+    const auto broken = temp.write("c.toml", "[data]\ndataset = \"letters\"\npath = \"" + path + "\"\n" + body);
+    const auto failure = failure_of([&] { load_config(broken); });
+    REQUIRE(failure);
+    return failure->message.substr(failure->message.find("c.toml"));
+  };
+  CHECK(refused("${CONFIG_TEST_NONE}/x") ==
+        "c.toml:3:1: data.path: the environment variable CONFIG_TEST_NONE is not set");
+  CHECK(refused("${}/x") == "c.toml:3:1: data.path: expected the name of an environment variable in \"${}/x\"");
+  CHECK(refused("${A-B}").find("expected the name of an environment variable") != std::string::npos);
+  CHECK(refused("x${CONFIG").find("expected the name of an environment variable") != std::string::npos);
+  // A value that another one replaces needs no variable.
+  CHECK(load_config(temp.path() / "c.toml", {parse_set("data.path=here")}).data(true).text("path") == "here");
+}
 
 TEST_CASE("the resolved configuration has every key, with its origin") {
   add_entries();

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <vector>
 
 #include "sampling/core/settings.h"
 #include "tests/config/support.h"
@@ -27,6 +28,49 @@ TEST_CASE("a part of an epoch is rounded to whole iterations, at least one") {
   CHECK(parse_period(text("2 per epoch")).to_iterations(5) == 3);
   CHECK(parse_period(text("10 per epoch")).to_iterations(3) == 1);
   CHECK(parse_period(text("18446744073709551615 per epoch")).to_iterations(7) == 1);
+}
+
+namespace {
+
+/// The iterations up to `last` with which one of `period` ends.
+std::vector<std::uint64_t> ends_of(const Every& period, std::uint64_t last) {
+  std::vector<std::uint64_t> ends;
+  for (std::uint64_t iteration = 1; iteration <= last; ++iteration)
+    if (period.ends(iteration)) ends.push_back(iteration);
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("epochs end where the data has been seen, however many batches an iteration has") {
+  using Iterations = std::vector<std::uint64_t>;
+  const Every thirds(5, 3);  // epochs of 5 batches, of which an iteration has 3
+  CHECK(ends_of(thirds, 10) == Iterations{2, 4, 5, 7, 9, 10});
+  CHECK(ends_of(parse_period(text("2 epochs")).to_iterations(thirds), 10) == Iterations{4, 7, 10});
+  CHECK(ends_of(parse_period(text("1 per epoch")).to_iterations(thirds), 10) == ends_of(thirds, 10));
+  CHECK(thirds.iterations(30) == 50);
+  CHECK(thirds.periods(50) == 30);
+  // Four times in each epoch of 50 iterations, the last time at its end.
+  const Every halves(100, 2);
+  CHECK(ends_of(parse_period(text("8 per epoch")).to_iterations(halves), 100) ==
+        Iterations{7, 13, 19, 25, 32, 38, 44, 50, 57, 63, 69, 75, 82, 88, 94, 100});
+  // An iteration of more batches than an epoch has.
+  const Every eighths(5, 8);
+  CHECK(eighths.iterations(30) == 19);
+  CHECK(ends_of(eighths, 4) == Iterations{1, 2, 3, 4});
+  CHECK(ends_of(parse_period(text("3 epochs")).to_iterations(eighths), 8) == Iterations{2, 4, 6, 8});
+  CHECK(ends_of(parse_period(text("10 per epoch")).to_iterations(eighths), 3) == Iterations{1, 2, 3});
+  CHECK(eighths.number(1) == 0);
+  CHECK(eighths.number(19) == 29);
+  for (std::uint64_t epoch = 1; epoch < 100; ++epoch) {
+    CAPTURE(epoch);
+    CHECK(thirds.ended(thirds.iterations(epoch)) >= epoch);
+    CHECK(thirds.ended(thirds.iterations(epoch) - 1) < epoch);
+    CHECK(Every(7).iterations(epoch) == 7 * epoch);
+    CHECK(Every(7).number(7 * epoch) == epoch - 1);
+    CHECK(Every(7).number(7 * epoch + 1) == epoch);
+    CHECK(Every(7).begins(7 * epoch + 1));
+  }
 }
 
 TEST_CASE("zero of anything is never") {

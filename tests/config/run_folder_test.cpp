@@ -79,6 +79,53 @@ TEST_CASE("--run-dir takes a new or empty folder, not one that holds a run") {
   }
 }
 
+TEST_CASE("--run-dir refuses a folder with files that a run would write into, and leaves them alone") {
+  for (const char* name : {"train.log", "env.json", "metrics.jsonl", "verify.jsonl", "result.json",
+                           "logs/rank-notes.txt", "flight/rank-x", "pictures/mine.png"}) {
+    TempFolder temp;
+    temp.write(std::string("own/") + name, "mine");
+    auto failure = failure_of([&] { RunFolder::create_at(temp / "own"); });
+    REQUIRE_MESSAGE(failure, name);
+    CHECK(failure->code == ExitCode::usage);
+    CHECK(failure->message.find("holds no run, but '" + std::string(name).substr(0, std::string(name).find('/'))) !=
+          std::string::npos);
+    CHECK(failure->hint.find("another --run-dir") != std::string::npos);
+    CHECK(fs::file_size(temp / "own" / name) == 4);
+  }
+}
+
+TEST_CASE("a start that failed takes away what it has made, and nothing else") {
+  TempFolder temp;
+  const auto fill = [](const fs::path& run) {
+    for (const char* name : {"config.toml", "env.json", "train.log", "logs/rank-1.log", "flight/rank-0.bin"}) {
+      fs::create_directories((run / name).parent_path());
+      std::ofstream(run / name) << "x";
+    }
+  };
+  fs::create_directories(temp / "old/logs");
+  temp.write("old/notes.txt", "mine");
+  for (const char* name : {"old", "new"}) {
+    const auto folder = RunFolder::create_at(temp / name);
+    fill(folder.path());
+    folder.discard()();
+  }
+  CHECK_FALSE(fs::exists(temp / "new"));
+  CHECK(fs::exists(temp / "old/notes.txt"));
+  CHECK(fs::is_empty(temp / "old/logs"));
+  CHECK_FALSE(fs::exists(temp / "old/train.log"));
+  CHECK_FALSE(fs::exists(temp / "old/flight"));
+
+  fs::create_directories(temp / "empty");
+  { RunFolder::create_at(temp / "empty").discard()(); }
+  CHECK(fs::is_empty(temp / "empty"));
+
+  const auto moved = RunFolder::create_at(temp / "moved");
+  fs::rename(temp / "moved", temp / "away");
+  fill(temp / "moved");  // another's
+  moved.discard()();
+  CHECK(fs::exists(temp / "moved/train.log"));
+}
+
 TEST_CASE("opening goes on in a run and in nothing else") {
   TempFolder temp;
   make_run(temp / "net");

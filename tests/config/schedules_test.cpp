@@ -57,6 +57,23 @@ TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
           0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
 }
 
+TEST_CASE("schedules by epoch move where epochs end, however many batches an iteration has") {
+  Settings settings("schedule.0", keys_with("schedule", "step"));
+  for (auto& [key, value] : Changes{{"name", word("step")}, {"by", word("epoch")}, {"stepsize", number(1)}})
+    settings.set(key, value, {});
+  const Every epoch(5, 3);
+  const TimedSchedule by_epoch(settings, epoch, 50);
+  settings.set("by", word("iter"), {});
+  settings.set("stepsize", word("1 epoch"), {});
+  const TimedSchedule by_iteration(settings, epoch, 50);
+  for (std::uint64_t iteration = 1; iteration <= 50; ++iteration) {
+    CAPTURE(iteration);
+    const double value = std::pow(10, -static_cast<double>((iteration - 1) * 3 / 5));
+    CHECK(by_epoch.apply(1, iteration) == Approx(value));
+    CHECK(by_iteration.apply(1, iteration) == Approx(value));
+  }
+}
+
 TEST_CASE("warm-up goes on top of what else moves the metric") {
   const auto cosine = schedule("cosine", {}, 12);
   const auto warmup = schedule("warmup", {{"length", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);

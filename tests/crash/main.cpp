@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "pipeline/telemetry/guard.h"
+#include "stages/system/signals.h"
 #include "tests/crash/crash_selftest.h"
 
 namespace {
@@ -34,5 +35,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  flowtrain::prepare_descriptors_and_signals();
   return flowtrain::guarded_main([&] { return run(argc, argv); });
 }

@@ -11,6 +11,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/random.h"
+#include "stages/system/signals.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/snapshot_fixture.h"
@@ -30,7 +31,7 @@ class LimitedDisk {
   explicit LimitedDisk(const fs::path& at) : at_(at) {
     fs::create_directories(at_);
     mounted_ = ::mount("none", at_.c_str(), "tmpfs", 0, "size=1m") == 0;
-    if (!mounted_) ::signal(SIGXFSZ, SIG_IGN);  // writes fail instead
+    prepare_descriptors_and_signals();  // as the program does: writes beyond the limit fail
   }
   LimitedDisk(const LimitedDisk&) = delete;
   ~LimitedDisk() {

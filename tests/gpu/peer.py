@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What PyTorch does on this machine, for `visit measure` to compare with. Prints JSON.
+"""What PyTorch does on this machine, for a visit to compare with. Prints JSON.
 
-    peer.py ceilings                       copies and products, as fast as they go
     peer.py step NET --batch B --side S    a training step on one batch that lies ready on the device
 """
 
@@ -14,9 +13,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-import nets  # of benchmarks/steps, carried along
+import nets  # benchmarks/steps/nets.py
 
-CLASSES = 6  # of flowtrain's drawn shapes
+CLASSES = 6  # flowtrain's drawn shapes have as many
 
 
 class Bottleneck(nn.Module):
@@ -61,11 +60,15 @@ def step(options, device):
     images = torch.randn(options.batch, 3, options.side, options.side, device=device).to(memory_format=layout)
     labels = torch.randint(CLASSES, (options.batch,), device=device)
 
+    def loss_of(images, labels):
+        with torch.autocast(device.type, torch.bfloat16, enabled=options.amp == "bf16"):
+            return F.cross_entropy(net(images), labels)
+
+    forward = torch.compile(loss_of) if options.compile else loss_of
+
     def once():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(device.type, torch.bfloat16, enabled=options.amp == "bf16"):
-            loss = F.cross_entropy(net(images), labels)
-        loss.backward()
+        forward(images, labels).backward()
         optimizer.step()
 
     if options.graph:
@@ -93,47 +96,21 @@ def step(options, device):
     return {"ms": round(1e3 * seconds, 3), "images_per_s": round(options.batch / seconds, 1)}
 
 
-def rate(device, amount, work, times=20):
-    """`amount` of each call of `work`, per second; the median of some."""
-    for _ in range(3):
-        work()
-    measured = []
-    for _ in range(5):
-        settle(device)
-        begin = time.perf_counter()
-        for _ in range(times):
-            work()
-        settle(device)
-        measured.append(times * amount / (time.perf_counter() - begin))
-    return statistics.median(measured)
-
-
-def ceilings(device):
-    on_gpu = device.type == "cuda"
-    size, side = (1 << 30, 8192) if on_gpu else (1 << 24, 512)
-    here, there = (torch.empty(size, dtype=torch.uint8, device=device) for _ in range(2))
-    a, b = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
-    host = torch.empty(size // 4, dtype=torch.uint8, pin_memory=on_gpu)
-    return {"copy_gb_s": round(rate(device, 2 * size, lambda: there.copy_(here)) / 1e9, 1),
-            "bf16_tflop_s": round(rate(device, 2 * side ** 3, lambda: a @ b, 10) / 1e12, 2),
-            "to_device_gb_s": round(rate(device, size // 4, lambda: here[:size // 4].copy_(host, non_blocking=True))
-                                    / 1e9, 1)}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["ceilings", "step"])
+    parser.add_argument("what", choices=["step"])
     parser.add_argument("net", nargs="?", choices=NETS, default="lenet")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--side", type=int, default=32)
     parser.add_argument("--steps", type=int, default=100, help="that are timed")
     parser.add_argument("--amp", choices=["off", "bf16"], default="off")
-    parser.add_argument("--graph", action="store_true")
+    parser.add_argument("--graph", action="store_true", help="the step is captured, and repeated")
+    parser.add_argument("--compile", action="store_true", help="torch.compile of net and loss")
     parser.add_argument("--deterministic", action="store_true")
     options = parser.parse_args()
     device = torch.device(options.device)
-    print(json.dumps(step(options, device) if options.what == "step" else ceilings(device)))
+    print(json.dumps(step(options, device)))
 
 
 if __name__ == "__main__":

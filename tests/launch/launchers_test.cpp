@@ -87,7 +87,106 @@ TEST_CASE("the variables of torchrun are enough without torchrun") {
   CHECK(place.url == "tcp://[::1]:80");
   CHECK_FALSE(place.store_is_there);
   CHECK(place.restart == 0);
-  for (const auto& [name, value] : five) CHECK(is_alone(with(five, {{name, ""}})));
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    CAPTURE(name);
+    Values others = five;
+    others.erase("LOCAL_RANK");
+    std::string there;
+    for (const char* each : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+      if (std::string(each) != name) there += (there.empty() ? "" : ", ") + std::string(each);
+    refuse(with(five, {{name, ""}}),
+           "the environment has " + there + ", but not " + name + ": together they make one job of several processes");
+    CHECK(is_alone(with(others, {{name, ""}}), {.launcher = "none"}));
+  }
+  CHECK(is_alone({{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "80"}, {"LOCAL_RANK", "0"}}));
+}
+
+namespace {
+
+const Values pod = {{"RANK", "1"},
+                    {"WORLD_SIZE", "2"},
+                    {"MASTER_ADDR", "job-master-0"},
+                    {"MASTER_PORT", "23456"},
+                    {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}};
+const Values trainer_node = {{"PET_NNODES", "2"},
+                             {"PET_NPROC_PER_NODE", "4"},
+                             {"PET_NODE_RANK", "1"},
+                             {"PET_MASTER_ADDR", "job-node-0"},
+                             {"PET_MASTER_PORT", "29500"}};
+
+SpawnPlan plan_in(const Values& values, const LaunchOptions& options = {}) {
+  return std::get<SpawnPlan>(place_in(values, options));
+}
+
+}  // namespace
+
+TEST_CASE("pods with torch's env:// variables and no LOCAL_RANK are one job, each with a node of its own") {
+  const auto place = rank_in(pod);
+  CHECK(place.rank == 1);
+  CHECK(place.world == 2);
+  CHECK(place.local_rank == 0);
+  CHECK(place.local_world == 1);
+  CHECK(place.node == 1);
+  CHECK(place.launcher == Launcher::torchrun);
+  CHECK(place.url == "tcp://job-master-0:23456");
+  CHECK_FALSE(place.store_is_there);
+  CHECK(rank_in(with(pod, {{"RANK", "0"}, {"MASTER_ADDR", "localhost"}})).local_world == 1);
+  CHECK(rank_in(with(pod, {{"LOCAL_WORLD_SIZE", "2"}})).local_rank == 1);
+  CHECK(rank_in(pod, {.distributed = true}).rank == 1);
+  CHECK(rank_in(pod, {.launcher = "torchrun"}).rank == 1);
+  // Outside of a pod, ranks that meet on this machine share it.
+  const auto here = rank_in(with(pod, {{"MASTER_ADDR", "127.0.0.1"}, {"KUBERNETES_SERVICE_HOST", ""}}));
+  CHECK(here.local_rank == 1);
+  CHECK(here.local_world == 2);
+  CHECK(is_alone(pod, {.launcher = "none"}));
+  CHECK(is_alone(with(pod, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})));
+  // Flags that say who starts what come first.
+  CHECK(plan_in(pod, {.distributed = true, .world_size = 2, .rank = 1, .dist_url = "env://"}).node == 1);
+  refuse(with(pod, {{"RANK", "2"}}), "the launcher's environment makes no sense: rank 2 of 2, on its node 0 of 1");
+  // A batch script sets them for what it starts.
+  CHECK(is_alone(with(slurm, {{"SLURM_STEP_ID", ""}, {"ENVIRONMENT", "BATCH"}, {"WORLD_SIZE", "2"}})));
+  CHECK(rank_in(with(slurm, {{"WORLD_SIZE", "7"}})).launcher == Launcher::slurm);
+}
+
+TEST_CASE("a node whose environment has torchrun's options starts its ranks") {
+  const auto plan = plan_in(trainer_node);
+  CHECK(plan.world == 8);
+  CHECK(plan.processes == 4);
+  CHECK(plan.node == 1);
+  CHECK(plan.first_rank == 4);
+  CHECK(plan.url == "tcp://job-node-0:29500");
+  CHECK(plan_in(with(trainer_node, {{"PET_NNODES", "1"}, {"PET_NODE_RANK", ""}})).url.empty());
+  CHECK(std::get<SpawnPlan>(find_place({}, environment_of(with(trainer_node, {{"PET_NPROC_PER_NODE", "auto"}})), 3))
+            .processes == 3);
+  CHECK(is_alone(with(trainer_node, {{"PET_NNODES", "1"}, {"PET_NPROC_PER_NODE", "1"}})));
+  CHECK(is_alone(trainer_node, {.launcher = "none"}));
+  // With torch's variables beside them: ranks where each node has one, else those of the node.
+  const Values both = with(pod, {{"PET_NNODES", "2"}, {"PET_NPROC_PER_NODE", "auto"}, {"PET_NODE_RANK", "1"}});
+  CHECK(rank_in(both).world == 2);
+  CHECK(plan_in(with(both, {{"WORLD_SIZE", "4"}, {"PET_NPROC_PER_NODE", "2"}})).first_rank == 2);
+  CHECK(rank_in(with(torchrun, trainer_node)).rank == 5);  // torchrun has read them
+
+  refuse(with(both, {{"WORLD_SIZE", "3"}, {"PET_NPROC_PER_NODE", "2"}}),
+         "WORLD_SIZE is 3, but PET_NNODES = 2 with 2 processes each (PET_NPROC_PER_NODE) make 4");
+  refuse(with(trainer_node, {{"PET_NODE_RANK", ""}}),
+         "a job of several nodes needs the environment variable PET_NODE_RANK, which is not set");
+  refuse(with(trainer_node, {{"PET_MASTER_ADDR", ""}}),
+         "a job of several nodes needs the environment variable PET_MASTER_ADDR, which is not set");
+  refuse(with(trainer_node, {{"PET_NNODES", "1:4"}}),
+         "PET_NNODES is 1:4: only torchrun starts a job whose number of nodes varies");
+}
+
+TEST_CASE("MPICH's and Intel MPI's processes are ranks as Open MPI's are") {
+  const Values hydra = {{"PMI_RANK", "3"},        {"PMI_SIZE", "4"},        {"MPI_LOCALRANKID", "1"},
+                        {"MPI_LOCALNRANKS", "2"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29400"}};
+  const auto place = rank_in(hydra);
+  CHECK(place.rank == 3);
+  CHECK(place.local_rank == 1);
+  CHECK(place.node == 1);
+  CHECK(place.launcher == Launcher::mpi);
+  CHECK(rank_in(with(slurm, {{"PMI_RANK", "6"}, {"PMI_SIZE", "7"}})).launcher == Launcher::slurm);
+  refuse(with(hydra, {{"MASTER_PORT", ""}}),
+         "the meeting point of the ranks needs the environment variable MASTER_PORT, which is not set");
 }
 
 TEST_CASE("a torchrun of one process is a world of one") {

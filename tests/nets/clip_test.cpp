@@ -48,6 +48,19 @@ TEST_CASE("clipping by norm scales all gradients together, down only") {
   CHECK(gradient(parameters, "a", 1) == Approx(-1.5));
 }
 
+TEST_CASE("gradients in half precision are measured and counted in f32") {
+  const at::Tensor w = at::zeros({600}, at::kBFloat16), b = at::zeros({1});
+  for (const auto by : {ClipBy::norm, ClipBy::value, ClipBy::adaptive}) {
+    w.mutable_grad() = at::ones({600}, at::kBFloat16);
+    b.mutable_grad() = at::ones({1});
+    const auto clipped = clip_gradients({{"w", w}, {"b", b}}, {by, 0.5});
+    CHECK(clipped.norm.item<double>() == Approx(std::sqrt(601.0)));
+    CHECK((clipped.cut.scalar_type() == at::kFloat));
+    CHECK(clipped.cut.item<double>() == 1);
+    CHECK(w.grad().max().item<double>() <= 0.5);
+  }
+}
+
 TEST_CASE("clipping by value cuts each element off") {
   auto parameters = made();
   const auto clipped = clip_gradients(parameters, {ClipBy::value, 2.5});

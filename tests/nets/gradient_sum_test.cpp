@@ -24,5 +24,12 @@ TEST_CASE("gradients of several iterations become their mean, and the next sum b
     CHECK(sum.state().at("gradient_sum.w")[1].item<double>() == 0);
   }
   CHECK(!unused.grad().defined());
+  const at::Tensor half = at::zeros({1}, at::kBFloat16);
+  GradientSum many({{"half", half}}, 300);
+  for (int time = 0; time < 300; ++time) {
+    half.mutable_grad() = at::ones({1}, at::kBFloat16);
+    many.add();
+  }
+  CHECK(many.state().at("gradient_sum.half").item<double>() == 300);  // bf16 adds 1 to no more than 256
   CHECK(sum.state().size() == 2);
 }

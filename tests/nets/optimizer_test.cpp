@@ -165,6 +165,55 @@ TEST_CASE("adam and adamw are torch.optim's") {
   compare<AdamW>({.name = "adamw", .lr = 0.01, .weight_decay = 0.1}, AdamWOptions(0.01).weight_decay(0.1));
 }
 
+TEST_CASE("parameters in half precision are rounded from copies in f32, which are updated as f32 parameters are") {
+  for (const auto& [name, momentum] : {std::pair{"sgd", 0.0}, {"sgd", 0.9}, {"adam", 0.0}, {"adamw", 0.0}})
+    for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+      CAPTURE(name);
+      at::manual_seed(3);
+      NamedTensors half, whole;
+      for (const auto& [each, size] : {std::pair{"weight", 300}, {"bias", 5}}) {
+        const at::Tensor value = at::randn({size}).to(type);
+        half.set(each, value.clone().requires_grad_());
+        whole.set(each, value.to(at::kFloat).requires_grad_());
+      }
+      half.set("scale", at::ones({}).requires_grad_());  // types that mix
+      whole.set("scale", at::ones({}).requires_grad_());
+      const Spec spec{.name = name, .lr = 1e-3, .momentum = momentum, .weight_decay = 0.01};
+      const auto own = made(spec, half), expected = made(spec, whole);
+      NamedTensors first;
+      for (const auto& [each, parameter] : half) first.add(each, parameter.detach().clone());
+      for (int step = 0; step < 30; ++step) {
+        set_gradients(whole, step);
+        for (const auto& [each, parameter] : whole) {
+          const at::Tensor gradient = parameter.grad().to(half.at(each).scalar_type());
+          half.at(each).mutable_grad() = gradient;
+          parameter.mutable_grad() = gradient.to(at::kFloat);
+        }
+        own->step(step == 3 ? at::ones({}) : at::Tensor());  // one that is left out
+        if (step != 3) expected->step();
+      }
+      for (const auto& [each, parameter] : whole) {
+        CHECK(at::equal(half.at(each), parameter.detach().to(half.at(each).scalar_type())));
+        CHECK(at::ne(half.at(each), first.at(each)).to(at::kFloat).mean().item<double>() > 0.5);
+      }
+      CHECK(at::equal(own->state().at("master.weight"), whole.at("weight").detach()));
+      CHECK(!own->state().contains("master.scale"));
+    }
+}
+
+TEST_CASE("an update goes on from what was put into a parameter in half precision") {
+  const at::Tensor w = at::ones({40}, at::kBFloat16).requires_grad_();
+  const auto optimizer = made({.lr = 0.5}, {{"w", w}});
+  w.mutable_grad() = at::full({40}, 0.001, at::kBFloat16);
+  optimizer->step();
+  CHECK(w[0].item<double>() == 1);
+  w.detach().fill_(4);
+  w.mutable_grad().fill_(2);
+  optimizer->step();
+  CHECK(at::equal(optimizer->state().at("master.w"), at::full({40}, 3.0)));
+  CHECK(w[39].item<double>() == 3);
+}
+
 TEST_CASE("a gradient laid out otherwise than its parameter is applied element by element") {
   for (const std::string& name : optimizers().names()) {
     const NamedTensors plain = make_parameters(), relaid = make_parameters();

@@ -74,6 +74,25 @@ TEST_CASE("a package's gradients are those of its loss, for any number of rows, 
   }
 }
 
+TEST_CASE("gradients of a package need no factor where backward begins with the tensor that is known to be 1") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const auto net = load_package(*packages / "plain.pt2");
+  const NamedTensors batch = package_batch(4);
+  const auto gradients_from = [&](const at::Tensor& first, bool doubled) {
+    for (const auto& [name, parameter] : net->parameters()) parameter.mutable_grad().reset();
+    const at::Tensor loss = losses_of_package(*net, batch).at("loss");
+    (doubled ? loss * 2 : loss).backward(first);
+    return net->parameters().at("fc.weight").grad().clone();
+  };
+  const at::Tensor plain = gradients_from({}, false);
+  const at::Tensor known = at::full({}, 3.f);  // nobody looks at its value
+  dynamic_cast<CompiledNet&>(*net).take_unit_gradient(known);
+  CHECK(at::equal(gradients_from(known, false), plain));
+  CHECK(at::equal(gradients_from(known.clone(), false), plain * 3));
+  CHECK(at::equal(gradients_from(known, true), plain * 6));
+}
+
 TEST_CASE("a package draws by torch's seed, writes its buffers in place, and evaluates without either") {
   const auto packages = made_packages(TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);

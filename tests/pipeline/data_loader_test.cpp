@@ -52,6 +52,23 @@ Seen epoch_of(DataLoader& loader) {
   return seen;
 }
 
+TEST_CASE("another stream of the same data has a place of its own, and outlives the first one") {
+  DataLoader plain(shapes(), {});
+  const Seen epochs[] = {epoch_of(plain), epoch_of(plain)};
+  auto first = std::make_unique<DataLoader>(shapes(), DataLoaderOptions{});
+  const auto second = first->another(), third = second->another();
+  Seen seen[3];
+  DataLoader* const loaders[] = {first.get(), second.get(), third.get()};
+  third->seek({1, 0});
+  for (DataLoader* loader : loaders) loader->begin_epoch();
+  for (std::uint64_t i = 0; i < plain.batches(); ++i)
+    for (std::size_t each = 0; each < 3; ++each) take(*next(*loaders[each]), seen[each]);
+  CHECK((seen[0] == epochs[0] && seen[1] == epochs[0] && seen[2] == epochs[1]));
+  CHECK(third->classes() == first->classes());
+  first.reset();
+  CHECK((epoch_of(*second) == epochs[1]));
+}
+
 TEST_CASE("a stream goes on from any place, with another batch size, and has every sample once an epoch") {
   DataLoader straight(shapes("[order]\nname = \"shuffle\"\n"), {.drop_last = false});
   CHECK(straight.batches() == 7);

@@ -115,7 +115,7 @@ TEST_CASE("a record that is lost has no boxes, and is not looked at") {
   WhiteDetector detector;
   const std::vector<std::uint64_t> records{3, 4, 5};
   std::vector<std::string> damage;
-  const auto image_results = detect_in(dataset, records, 1, detector, [&](const DetectedImage& detected) {
+  const auto image_results = detect_in(dataset, {}, records, 1, detector, [&](const DetectedImage& detected) {
     damage.push_back(detected.damage);
     return true;
   });

@@ -4,6 +4,7 @@
 
 #include "pipeline/graph/run_plan.h"
 #include "pipeline/session/assembly.h"
+#include "sampling/core/text.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -97,6 +98,60 @@ decay_rate = 3
     if (iteration == run_plan.first || run_plan.hyper(iteration) != run_plan.hyper(iteration - 1))
       changes.push_back(iteration);
   CHECK(changes == std::vector<std::uint64_t>{1, 6, 11, 21, 31});
+}
+
+TEST_CASE("a run of so many epochs sees the data so often, whatever train.accum is") {
+  for (const std::uint64_t accum : {1, 2, 3, 7, 8, 25}) {
+    CAPTURE(accum);
+    const Config config = loaded(concat("[train]\naccum = ", accum, "\n[snapshot]\nevery = \"2 epochs\"\n"));
+    const Config of_epochs =
+        config.with("run", "max_iter", std::int64_t{0}).with("run", "max_epochs", std::int64_t{30});
+    const RunPlan run_plan = make_run_plan(of_epochs, Batches(160, 16, LastBatch::wrap), 1, true);
+    CHECK(run_plan.last * accum >= 300);
+    CHECK((run_plan.last - 1) * accum < 300);
+    CHECK(run_plan.snapshot_every.iterations(15) == run_plan.last);
+  }
+}
+
+TEST_CASE("another end of the run counts where a schedule goes by it") {
+  const auto ends = [](const std::string& before, const std::string& now, std::int64_t iterations) {
+    return changed_ends(loaded(before), loaded(now).with("run", "max_iter", iterations));
+  };
+  const auto schedule = [](const std::string& name, const std::string& more = "") {
+    return "[[schedule]]\nname = \"" + name + "\"\n" + more;
+  };
+  for (const std::string kind : {"cosine", "poly", "one_cycle"}) {
+    CAPTURE(kind);
+    const auto changed = ends(schedule(kind), schedule(kind), 80);
+    REQUIRE(changed.size() == 1);
+    CHECK(changed[0].name == kind);
+    CHECK(changed[0].was == "40, the run's");
+    CHECK(changed[0].is == "80, the run's");
+    CHECK(ends(schedule(kind), schedule(kind), 30).size() == 1);
+    CHECK(ends(schedule(kind), schedule(kind), 40).empty());
+    const std::string own = schedule(kind, "end = 40\n");
+    CHECK(ends(own, own, 80).empty());
+    CHECK(ends(schedule(kind), own, 80).empty());  // the end that it had
+    CHECK(ends(own, schedule(kind, "end = 50\n"), 80).size() == 1);
+  }
+  const std::string others = schedule("warmup", "length = 5\n") + schedule("step", "stepsize = 7\n") +
+                             schedule("multi_step", "milestones = [50]\n") +
+                             schedule("exponential", "decay_rate = 2.0\n");
+  CHECK(ends(others, others, 80).empty());
+  CHECK(ends(others, others, 20).empty());
+  const auto changed = ends(others + schedule("cosine"), others + schedule("cosine"), 41);
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0].key == "schedule.4.end");
+  // Nothing is left of a schedule whose value does not move.
+  CHECK(ends(schedule("cosine", "min_factor = 1.0\n"), schedule("cosine", "min_factor = 1.0\n"), 80).empty());
+  // By epoch, and where the run's length is in epochs.
+  const std::string by_epoch = schedule("cosine", "by = \"epoch\"\n");
+  CHECK(ends(by_epoch, by_epoch, 80).size() == 1);
+  const Config epochs = loaded(by_epoch).with("run", "max_iter", std::int64_t{0});
+  const auto longer = changed_ends(epochs.with("run", "max_epochs", std::int64_t{3}),
+                                   epochs.with("run", "max_epochs", std::int64_t{4}));
+  REQUIRE(longer.size() == 1);
+  CHECK(longer[0].is == "4 epochs, the run's");
 }
 
 TEST_CASE("what no schedule names stays, and periods in epochs become iterations") {

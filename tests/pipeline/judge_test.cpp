@@ -54,13 +54,16 @@ StepStats stats(double loss, bool overflow = false) {
 
 }  // namespace
 
-TEST_CASE("a finite step is an update, read or not; the last 20 losses are kept") {
+TEST_CASE("a finite step is an update, read or not; the last 20 values of each scalar are kept") {
   Fixture run({});
   CHECK(run.judge.decide(1, std::nullopt) == Decision::update);
-  CHECK(run.state.losses.empty());
+  CHECK(run.state.recent.empty());
   for (int i = 0; i < 25; ++i) CHECK(run.judge.decide(1, stats(i)) == Decision::update);
-  CHECK(run.state.losses.size() == 20);
-  CHECK(run.state.losses.front() == 5);
+  CHECK(run.state.recent.at("loss").size() == 20);
+  CHECK(run.state.recent.at("loss").front() == 5);
+  CHECK(run.state.recent_mean("loss") == doctest::Approx(14.5));
+  CHECK(run.state.recent_mean("grad_norm") == doctest::Approx(1));
+  CHECK(run.state.recent_mean("other") == 0);
   CHECK(run.judge.carry_out(Decision::update, 1, stats(1)) == nullptr);
   CHECK(run.learner.take_calls() == Calls{"update"});
 }

@@ -54,6 +54,17 @@ TEST_CASE("the loss falls fastest where it does, whatever the noise") {
   }
 }
 
+TEST_CASE("a picture has both curves, the rates by powers of ten, and the suggestion") {
+  const auto picture = found({1e-4, 1, 50}, [](double lr, std::uint64_t) { return 2 - lr; }).picture();
+  const auto has = [&](const std::string& text) { return picture.find(text) != std::string::npos; };
+  CHECK(picture.starts_with("<svg "));
+  CHECK(picture.ends_with("</svg>\n"));
+  for (const char* part : {">1e-4<", ">1e-1<", ">1e0<", "stroke=\"#bbb\"", "stroke=\"#06c\"", ">try "})
+    CHECK_MESSAGE(has(part), std::string(part));
+  CHECK(!has("nan"));
+  CHECK(found({1e-6, 1, 100}, [](double, std::uint64_t) { return NAN; }).picture().ends_with("</svg>\n"));
+}
+
 TEST_CASE("a loss that is not finite ends the test") {
   const auto finder = found({1e-6, 1, 100}, [](double lr, std::uint64_t) { return lr > 0.001 ? INFINITY : 1 - lr; });
   CHECK(finder.tried().size() == 50);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "sampling/core/error.h"
 #include "tests/pipeline/trainer_fixture.h"
@@ -72,6 +74,21 @@ TEST_CASE("training goes on while a copy is validated, and ends as if it had wai
   CHECK(outcome.params == expected.params);
   CHECK(outcome.order == expected.order);
   CHECK(outcome.remembered == expected.remembered);
+}
+
+TEST_CASE("all validations beside training are made by one thread, which training does not share") {
+  const Scheduler scheduler(8);
+  TrainerFixture fixture(overlapping());
+  std::set<std::thread::id> threads;
+  int batches = 0;
+  fixture.copy.on_validate = [&] {
+    threads.insert(std::this_thread::get_id());
+    ++batches;
+  };
+  fixture.run();
+  CHECK(batches == 3 * 4);  // the net itself is used for the last validation, beside which nothing trains
+  CHECK(threads.size() == 1);
+  CHECK_FALSE(threads.contains(std::this_thread::get_id()));
 }
 
 TEST_CASE("what follows from a validation follows at the next one, however long it takes") {

@@ -54,6 +54,47 @@ TEST_CASE("means are over what was read and finite, without learning rates, and 
   CHECK(epoch_means(state) == Scalars{{"loss", 5.0}});
 }
 
+TEST_CASE("the time that is left goes by the last seconds, or by the last iterations where they are long") {
+  PaceWindow window;
+  CHECK(window.iteration_s() == 0);
+  std::uint64_t done = 0;
+  double now = 2;  // the first iteration takes long
+  window.add(++done, now);
+  CHECK(window.iteration_s() == 2);
+  while (done < 2000) window.add(++done, now += 0.01);
+  CHECK(window.iteration_s() == doctest::Approx(0.01));
+  // Ten times as slow: known after as much time as the window spans.
+  for (int i = 0; i < 60; ++i) window.add(++done, now += 0.1);
+  CHECK(window.iteration_s() == doctest::Approx(0.1).epsilon(0.05));
+  for (int i = 0; i < 8; ++i) window.add(++done, now += 30);
+  CHECK(window.iteration_s() > 25);
+}
+
+TEST_CASE(
+    "an epoch's line comes with the iteration in which the epoch ends, also where it is no whole number of them") {
+  struct EpochLogger final : Logger {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ends, steps;
+    void step(const StepEvent& event, const Scalars&) override { steps.emplace_back(event.iteration, event.epoch); }
+    void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars&) override {
+      ends.emplace_back(iteration, epoch);
+    }
+  } logger;
+  Loggers loggers;
+  loggers.outlets.to = {&logger};
+  RunState state;
+  const Every epoch(5, 3);
+  HookCalls hooks(nullptr, state, solo_group(), 5, epoch);
+  Reports reports{{1, 5, 0, epoch}, loggers, hooks, solo_group(), state};
+  reports.pace.start(0);
+  for (std::uint64_t iteration = 1; iteration <= 5; ++iteration) {
+    state.iteration = iteration;
+    reports.put({.iteration = iteration, .loss = 1, .grad_norm = 1}, {});
+  }
+  using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  CHECK(logger.ends == Pairs{{2, 0}, {4, 1}, {5, 2}});
+  CHECK(logger.steps == Pairs{{1, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 2}});
+}
+
 TEST_CASE("pace: rates since the last report, a pause left out; waits are shares of the time") {
   Pace pace;
   pace.start(100);
@@ -101,13 +142,14 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
     reports.pace.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
-    hooks.logged() = {{"own", 7}};
+    hooks.logged() = {{"own", 7}, {"part_avg", 3}};
+    state.note("part", 5);
     for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
       state.iteration = iteration;
       StepEvent event{.iteration = iteration};
       if (iteration % 2 == 0) event.loss = static_cast<double>(iteration);
       state.line.clipped += iteration == 1;
-      reports.put(event, {{"loss.part", 1}});
+      reports.put(event, {{"loss.part", 1}, {"part", 2}});
     }
     display.finish();
   }
@@ -118,11 +160,36 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
   CHECK(lines[0]["loss"] == 2.0);
   CHECK(lines[0]["loss.part"] == 1.0);
   CHECK(lines[0]["own"] == 7.0);
+  CHECK(lines[0]["own_avg"] == 7.0);
+  CHECK(lines[0]["part_avg"] == 3.0);  // what bears the name itself
+  CHECK(lines[1]["part_avg"] == 5.0);
+  CHECK_FALSE(lines[1].contains("own_avg"));
   CHECK(lines[0]["clipped"] == 0.5);
   CHECK_FALSE(lines[1].contains("own"));  // told once
   CHECK(lines[1]["clipped"] == 0.0);
   CHECK(lines[2]["kind"] == "epoch");
   CHECK(lines[2]["loss"] == 3.0);
+}
+
+TEST_CASE("what hooks log after an iteration counts in the next one, also where the run goes on in between") {
+  RunState state;
+  const Loggers none;
+  {
+    Hooks anyone;
+    HookCalls hooks(&anyone, state, solo_group(), 2, 0);
+    hooks.logged() = {{"own", 7}};
+    hooks.save();
+  }
+  state = RunState::from_json(state.to_json());
+  HookCalls hooks(nullptr, state, solo_group(), 2, 0);
+  Reports reports{{1, 2, 5, 0}, none, hooks, solo_group(), state};
+  reports.pace.start(0);
+  for (const std::uint64_t iteration : {1, 2}) {
+    state.iteration = iteration;
+    reports.put({.iteration = iteration}, {});
+    CHECK(state.recent.at("own").size() == 1);
+    CHECK(state.line.logged == Scalars{{"own", 7}});
+  }
 }
 
 TEST_CASE("a step that was not read has no loss in its epoch's mean") {

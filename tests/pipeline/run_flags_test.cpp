@@ -134,7 +134,8 @@ TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
   failed[Flag::snapshot_failed] = SnapshotWords(true, true).flag();
   run.flags.apply(wanted);
   CHECK_FALSE(run.flags.end);
-  check_failure(failure_of([&] { run.flags.apply(failed); }), ExitCode::snapshot, "rank 0 could not write a snapshot");
+  check_failure(failure_of([&] { run.flags.apply(failed); }), ExitCode::snapshot,
+                "rank 0 could not write a snapshot, or has lost the run's folder");
 }
 
 TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {

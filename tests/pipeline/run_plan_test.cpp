@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
 #include "pipeline/train/run_state.h"
@@ -47,7 +49,7 @@ TEST_CASE("a run's state survives as text") {
   state.samples_per_epoch = 1000;
   const std::uint64_t ids[] = {5, 6, 7};
   state.order.update(std::as_bytes(std::span(ids)));
-  state.losses = {0.1, 1.0 / 3};
+  state.recent = {{"loss", {0.1, 1.0 / 3}}, {"grad_norm", {2.5}}};
   state.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
   state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
   state.validation_pending = true;
@@ -58,7 +60,7 @@ TEST_CASE("a run's state survives as text") {
   state.fingerprints = {{"data.train", "0123456789abcdef"}};
   auto again = RunState::from_json(state.to_json());
   CHECK(again.to_json() == state.to_json());
-  CHECK(again.losses == state.losses);
+  CHECK(again.recent == state.recent);
   CHECK(again.classes == state.classes);  // also names that are not UTF-8
   CHECK(again.fingerprints == state.fingerprints);
   CHECK(again.pending->scalars->at(0) == state.pending->scalars->at(0));
@@ -68,6 +70,10 @@ TEST_CASE("a run's state survives as text") {
   again.order.update(std::as_bytes(std::span(ids)));
   state.order.update(std::as_bytes(std::span(ids)));
   CHECK(again.order.hex() == state.order.hex());
+  auto older = nlohmann::json::parse(state.to_json());
+  older.erase("recent");
+  older["losses"] = {1.5, 2.5};
+  CHECK(RunState::from_json(older.dump()).recent_mean("loss") == 2);
   for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
     CHECK_THROWS_AS(RunState::from_json(bad), UserError);
 }

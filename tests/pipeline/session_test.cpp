@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "pipeline/session/resume_command.h"
 #include "pipeline/session/run_graph.h"
 #include "sampling/core/error.h"
 #include "tests/support/temp_folder.h"
@@ -38,6 +39,17 @@ TEST_CASE("a session gives batches of the training data, and nothing that was no
   line->stop();
   const auto refuses = [](const LearnerSpec&) -> std::unique_ptr<Learner> { throw InternalError("no net is wanted"); };
   CHECK(session.make_learner(refuses, line->layout()) != nullptr);
+}
+
+TEST_CASE("an interrupted run goes on by its folder, with the flags about processes that started it") {
+  CHECK(resume_command({"flowtrain", "a.toml", "--set", "x=1", "--max-iter", "9"}, "runs/a", 1) == "flowtrain runs/a");
+  CHECK(resume_command({"./bin/flowtrain", "train", "--gpus", "0,2", "a.toml"}, "my runs/a", 1) ==
+        "./bin/flowtrain 'my runs/a' --gpus 0,2");
+  CHECK(resume_command({"/opt/flowtrain", "a.toml", "--distributed", "--world-size=2", "--run-dir", "b"}, "b", 2) ==
+        "/opt/flowtrain b --distributed --world-size=2");
+  CHECK(resume_command({"python3", "train.py"}, "runs/a", 1) == "flowtrain runs/a");
+  CHECK(resume_command({"flowtrain", "a.toml"}, "runs/a", 4) ==
+        "flowtrain runs/a, in the place of the command that each rank was started with");
 }
 
 TEST_CASE("a session's net has the classes and layouts of what was opened") {

@@ -147,6 +147,10 @@ TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
   CHECK(has(text, "the averaging of gradients  1      1.000 s  1.000 s  12.000 s ago"));
   CHECK_FALSE(has(postmortem_text(logs, 5), "1.000 s  1.000 s"));
 
+  const auto good = postmortem_text({rank(0, 1, State::ended, 8, 20)}, 13);
+  CHECK(has(good, "the run ended without an error"));
+  CHECK(std::ranges::count(good, '\n') == 4);
+
   const auto json = nlohmann::json::parse(postmortem_json(logs, 13));
   CHECK(json.at("rank") == 1);
   CHECK(json.at("ranks").at(0).at("collective").at("inside") == true);

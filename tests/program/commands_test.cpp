@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
+
 #include "tests/program/idx_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/torch_bytes.h"
@@ -72,6 +74,38 @@ TEST_CASE("graph draws the stages and their depths") {
   CHECK(dot.out.starts_with("digraph"));
   for (auto text : {"\"sample\"", "\"compute\"", "queue of ", "slabs of ", "val sample"}) CHECK_PRINTS(dot, text);
   CHECK(dot.out != place.run({"graph", "tiny.toml", "--set", "loader.prefetch=5"}).out);
+}
+
+TEST_CASE("a word that is no command is called that, with the command that it resembles") {
+  const TempRun place;
+  for (const char* word : {"frobnicate", "serv"}) {
+    const auto refused = place.run({word});
+    CHECK_EXIT(refused, 2);
+    CHECK_SAYS(refused, std::string("there is no command '") + word + "', and no file or folder of that name");
+  }
+  CHECK_SAYS(place.run({"serv", "runs"}), "did you mean 'serve'?");
+  CHECK_SAYS(place.run({"snapshot", "verifi", "runs"}),
+             "there is no `flowtrain snapshot verifi`; did you mean 'verify'?");
+  CHECK_SAYS(place.run({"plugin", "frobnicate"}), "there is no `flowtrain plugin frobnicate`, but ");
+  CHECK_SAYS(place.run({"missing.toml"}), "cannot read the configuration 'missing.toml'");
+}
+
+TEST_CASE("commands that take a configuration take the folder of a run as well") {
+  const TempRun place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "2"}), 0);
+  for (const Words& words :
+       {Words{"config", "run"}, {"plan", "run"}, {"info", "run"}, {"graph", "run"}, {"hooks", "run"}})
+    CHECK_EXIT(place.run(words), 0);
+  CHECK_PRINTS(place.run({"config", "run"}), "max_iter = 2");
+}
+
+TEST_CASE("threads of LibTorch that wait soon sleep, unless the environment says how they wait") {
+  const TempRun place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
+  CHECK(json::parse(read_text(place.path("run/env.json"))).at("environment").at("GOMP_SPINCOUNT") == "1000");
+  const ProcessOptions own{.folder = place.folder().path(), .environment = {{"OMP_WAIT_POLICY", "active"}}};
+  REQUIRE_EXIT(run_program({"tiny.toml", "--run-dir", "own", "--max-iter", "1"}, own), 0);
+  CHECK_FALSE(json::parse(read_text(place.path("own/env.json"))).at("environment").contains("GOMP_SPINCOUNT"));
 }
 
 TEST_CASE("config prints what it can read again") {
@@ -239,6 +273,26 @@ TEST_CASE("info prints JSON") {
   const auto outcome = place.run({"info"});
   REQUIRE_EXIT(outcome, 0);
   CHECK(json::parse(outcome.out).contains("torch"));
+}
+
+TEST_CASE("info and a run's log list the layers of a net with the shapes of their outputs for a batch") {
+  const TempRun place;
+  const Words frozen{"--set", "net.name=resnet18", "--set", "data.size=32", "--set", "loader.batch=6"};
+  const auto info = place.run(with({"info", "tiny.toml"}, frozen));
+  REQUIRE_EXIT(info, 0);
+  const auto line_of = [&](const std::string& text, const std::string& layer) {
+    const auto at = text.find("\n" + layer + " ");
+    return at == std::string::npos ? "" : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+  };
+  const std::regex conv(R"(conv1 +conv\S* +6x64x16x16 +9,408 +37\.6 kB +trainable)"),
+      norm(R"(layer4\.1\.bn2 +batch_norm +6x512x1x1 +1,024 +4\.1 kB +trainable)"),
+      last(R"(fc +linear +6x6 +3,078 +12\.3 kB +trainable)");
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "conv1"), conv), info.out);
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "layer4.1.bn2"), norm), info.out);
+  CHECK_MESSAGE(std::regex_match(line_of(info.out, "fc"), last), info.out);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
+  const std::string log = read_text(place.path("run/train.log"));
+  CHECK_MESSAGE(std::regex_search(log, std::regex(R"( debug   net: layers\.0 +linear +16x32 .* trainable\n)")), log);
 }
 
 TEST_CASE("runs that only try something leave nothing behind") {

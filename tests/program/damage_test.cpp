@@ -75,6 +75,27 @@ TEST_CASE("a damaged snapshot is passed over, named, and the run ends as if noth
   CHECK_EXIT(place.run({"snapshot", "verify", "runs/tiny/snapshots/iter-00000060"}), 0);
 }
 
+TEST_CASE("plugins of a damaged snapshot are not opened, and another user's are named before they are") {
+  const TempRun place(with_plugins({"every_point"}, tiny_config));
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "7", "--set", "val.every=0"}), 0);
+  const std::string snapshot = "run/snapshots/iter-00000007";
+  const Words predict{"predict", snapshot, "absent.png", "--quiet"};
+  CHECK(place.run(predict).err.find("opening the plugin") == std::string::npos);
+  flip_last_byte(place.path(snapshot) / "model.safetensors");
+  for (const Words& words :
+       {predict, Words{"config", snapshot + "/config.toml"}, Words{"export", snapshot, "--out", "a.pt"}}) {
+    const auto refused = place.run(words);
+    CHECK_EXIT(refused, 4);
+    CHECK_SAYS(refused, "model.safetensors: damaged");
+    CHECK_SAYS(refused, "every_point.so is not opened");
+  }
+  SKIP_UNLESS(::geteuid() == 0, "root", "files can be given to another user by root alone");
+  REQUIRE(::chown((place.path("run") / "config.toml").c_str(), 12345, 12345) == 0);
+  const auto named = place.run({"plan", "run"});
+  CHECK_EXIT(named, 0);
+  CHECK_SAYS(named, "every_point.so, which run/config.toml names: it is code");
+}
+
 TEST_CASE("a full disk costs snapshots, not the training") {
   const TempRun place;
   const SmallDisk disk(place.path("disk"), "700k");

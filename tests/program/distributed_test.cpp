@@ -41,11 +41,53 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   CHECK(times_in(log(), "done: iteration 20 (10 in ") == 1);
 
   // Where it has no place for its log it warns, and goes on.
-  place.folder().write("taken/logs", "a file");
-  const auto taken = place.train(with(two_ranks, {"--run-dir", "taken", "--max-iter", "10"}));
+  fs::remove_all(place.path("run/logs"));
+  place.folder().write("run/logs", "a file");
+  const auto taken = place.train(with(two, {"30", "--resume", "auto"}));
   REQUIRE_EXIT(taken, 0);
   CHECK_SAYS(taken, "warning: cannot open the log file");
-  CHECK_SAYS(taken, "taken/logs/rank-1.log");
+  CHECK_SAYS(taken, "run/logs/rank-1.log");
+}
+
+TEST_CASE("several processes try a run together, and leave nothing behind") {
+  const TempRun place(
+      with_plugins({"every_point"}, std::string(tiny_config) + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
+  REQUIRE_EXIT(train(place, 1, "run", {"--max-iter", "10"}), 0);
+  fs::remove(place.path("notes.0"));
+  const Words few = with(two_ranks, {"--set", "net.dropout=0.0", "--max-iter", "10"});
+  const auto dry = place.train(with(few, {"--dry-run"}));
+  REQUIRE_EXIT(dry, 0);
+  CHECK_SAYS(dry, "rank 0 of 2");
+  CHECK(times_in(dry.err, "order_xxh64 " + end_of(place.path("run")).order) == 1);
+  for (const std::string flag : {"--no-optim", "--no-optim=backward", "--fast-dev-run"}) {
+    CAPTURE(flag);
+    for (auto rank : {"notes.0", "notes.1"}) fs::remove(place.path(rank));
+    const auto tried = place.train(with(few, {flag, "--set", "display.every=1", "--set", "run.seed=\"random\""}));
+    REQUIRE_EXIT(tried, 0);
+    CHECK_SAYS(tried, flag == "--fast-dev-run" ? "iter 3/3" : "iter 10/10");
+    for (auto rank : {"notes.0", "notes.1"}) {
+      const std::string notes = read_text(place.path(rank));
+      CHECK(notes.find("\nloss 3 ") != std::string::npos);
+      CHECK((notes.find("\nbackward 3 ") != std::string::npos) == (flag != "--no-optim"));
+      CHECK((notes.find("\nstep 3 ") != std::string::npos) == (flag == "--fast-dev-run"));
+    }
+  }
+  CHECK_FALSE(fs::exists(place.path("runs")));
+  // The loss is that of all rows: the same as in one process.
+  const auto losses = [&](const Words& words) {
+    const auto tried = place.train(with({"--no-optim", "--max-iter", "3", "--set", "display.every=1", "--set",
+                                         "net.dropout=0.0", "--progress", "plain"},
+                                        words));
+    REQUIRE_EXIT(tried, 0);
+    std::vector<std::string> all;
+    const std::regex loss(R"(loss (\S+))");
+    for (std::sregex_iterator at(tried.err.begin(), tried.err.end(), loss), end; at != end; ++at)
+      all.push_back((*at)[1]);
+    return all;
+  };
+  const auto one = losses({});
+  CHECK(one.size() >= 3);
+  CHECK(losses(two_ranks) == one);
 }
 
 TEST_CASE(
@@ -183,7 +225,7 @@ TEST_CASE("a parameter that takes no part in the loss") {
   CHECK(difference(place, "one", "two") < 1e-5);
 }
 
-TEST_CASE("dropout draws other masks in each process") {
+TEST_CASE("dropout draws other masks in each process, unless all are to draw the same") {
   const TempRun place;
   const Words kept = with(opening({"own_net"}), {"--set", "net.name=own_net", "--quiet", "--run-dir"});
   const auto shares = [&](const std::string& run, const Words& more) {
@@ -201,6 +243,19 @@ TEST_CASE("dropout draws other masks in each process") {
     CHECK(two[i] != doctest::Approx(one[i]).epsilon(1e-5));
     CHECK(two[i] == doctest::Approx(1).epsilon(0.1));
   }
+  // Two with the same draws make the masks that one with half of the rows makes.
+  const auto half = shares("half", {"--set", "loader.batch=8"});
+  const Words same = with(two_ranks, {"--set", "dist.same_draws=true"});
+  const auto alike = shares("same", same);
+  REQUIRE(alike.size() == half.size());
+  for (std::size_t i = 0; i < half.size(); ++i) CHECK(alike[i] == doctest::Approx(half[i]).epsilon(1e-6));
+  shares("parts", with(same, {"--max-iter", "31"}));
+  const auto other = place.train(with(kept, with({"parts", "--resume", "auto"}, two_ranks)));
+  CHECK_EXIT(other, 2);
+  CHECK_SAYS(other, "changes that break exact resume: dist.same_draws");
+  shares("parts", with(same, {"--resume", "auto"}));
+  CHECK(metrics_of(place.path("parts"), "end").back().at("params_xxh64") ==
+        metrics_of(place.path("same"), "end").back().at("params_xxh64"));
 }
 
 TEST_CASE("processes may open as many files as the system allows") {

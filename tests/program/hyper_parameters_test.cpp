@@ -240,6 +240,26 @@ TEST_CASE("what nothing reads is told; a plateau without validation is refused, 
              "(tiny.toml:21:1)");
 }
 
+TEST_CASE("max_epochs and periods in epochs mean the data seen so often, with train.accum, too") {
+  const TempRun place;
+  for (const auto& [accum, last] :
+       {std::pair{"3", std::size_t{13}}, {"8", std::size_t{5}}}) {  // two epochs of 19 batches
+    CAPTURE(accum);
+    const std::string run = std::string("run-") + accum;
+    REQUIRE_EXIT(
+        place.train({"--run-dir", run, "--set", "run.max_iter=0", "--set", "run.max_epochs=2", "--set",
+                     std::string("train.accum=") + accum, "--set", "val.every=1 epoch", "--set", "display.every=1"}),
+        0);
+    const auto lines = metrics_of(place.path(run), "train");
+    CHECK(lines.size() == last);
+    CHECK(lines.back().at("epoch") == 2);
+    const auto epochs = metrics_of(place.path(run), "epoch"), validations = metrics_of(place.path(run), "val");
+    REQUIRE(epochs.size() == 2);
+    REQUIRE(validations.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(epochs[i].at("iter") == validations[i].at("iter"));
+  }
+}
+
 TEST_CASE("snapshots are kept for good by epochs, too") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--set", "snapshot.every=1 epoch", "--set", "snapshot.keep_every=2 epochs", "--set",

@@ -58,7 +58,7 @@ TEST_CASE("a validation by all metrics of classifiers, and the test of its snaps
   const TempRun place;
   const auto trained = place.train(with({"--run-dir", "run"}, metrics(all)));
   REQUIRE_EXIT(trained, 0);
-  CHECK_SAYS(trained, "accuracy.circle");
+  CHECK(trained.err.find("accuracy.circle") == std::string::npos);  // single classes are in metrics.jsonl alone
   const auto lines = metrics_of(place.path("run"), "val");
   REQUIRE(lines.size() == 3);
   auto line = lines.back();

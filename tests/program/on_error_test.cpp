@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -195,14 +196,49 @@ TEST_CASE("several processes leave an update out together where one of them fail
   }
 }
 
-TEST_CASE("several processes stop together where an error is not one to go on after") {
+TEST_CASE("a validation that fails in one of several processes is left out by all, inline and beside training") {
   const TempRun place(flaky());
-  for (const std::string key : {"train.on_error=save", "val.on_error=skip"}) {
-    const auto outcome = train(place, "several", {"--set", key, "--distributed", "--world-size", "2"});
-    CHECK_EXIT(outcome, 2);
-    CHECK_SAYS(outcome, "--set: " + key.substr(0, key.find('=')) + ": only a process that trains alone");
-    CHECK_FALSE(std::filesystem::exists(place.path("several/config.toml")));
+  // The processes' parts of a validation begin with labels 0 and 2, then 4 and 0, then 2 and 4: one process or the
+  // other fails in two of three validations.
+  const Words two{"--distributed", "--world-size",  "2",     "--set",      "net.dropout=0.0",
+                  "--set",         "val.batches=1", "--set", "val.every=5"};
+  REQUIRE_EXIT(train(place, "sound", two), 0);
+  for (const std::string mode : {"inline", "async"}) {
+    CAPTURE(mode);
+    const Words skips = with(two, {"--set", "step.val=1", "--set", "val.on_error=skip", "--set", "val.mode=" + mode});
+    const auto outcome = train(place, mode, skips);
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "no validation at iteration ");
+    CHECK_SAYS(outcome, ": rank ");
+    CHECK_SAYS(outcome, "as the test wants it");
+    CHECK(end_of(place.path(mode)) == end_of(place.path("sound")));
+    const auto made = metrics_of(place.path(mode), "val"), expected = metrics_of(place.path("sound"), "val");
+    CHECK(made.size() > 0);
+    CHECK(made.size() < expected.size());
+    for (auto& line : made) CHECK(std::ranges::find(expected, line) != expected.end());
   }
+}
+
+TEST_CASE("several processes end together, and in good order where they are to, where a validation of one fails") {
+  const TempRun place(flaky());
+  const Words fails{"--distributed", "--world-size", "2", "--set", "step.val=1"};
+  const auto stops = train(place, "stops", fails);
+  CHECK(stops.code != 0);
+  CHECK_FALSE(stops.timed_out);
+  CHECK_SAYS(stops, "as the test wants it");
+  const auto saves = train(place, "saves", with(fails, {"--set", "val.on_error=save"}));
+  CHECK_EXIT(saves, 2);
+  CHECK_SAYS(saves, "as the test wants it");
+  CHECK(metrics_of(place.path("saves"), "snapshot").back().at("iter") == 20);
+  CHECK(nlohmann::json::parse(read_text(place.path("saves/result.json"))).at("ended") == "stopped");
+}
+
+TEST_CASE("several processes refuse to save after an error of an update") {
+  const TempRun place(flaky());
+  const auto outcome = train(place, "several", {"--set", "train.on_error=save", "--distributed", "--world-size", "2"});
+  CHECK_EXIT(outcome, 2);
+  CHECK_SAYS(outcome, "--set: train.on_error: only a process that trains alone");
+  CHECK_FALSE(std::filesystem::exists(place.path("several/config.toml")));
 }
 
 }  // namespace flowtrain

@@ -177,7 +177,7 @@ TEST_CASE("postmortem of a run that has ended, of one that was resumed, and of n
   CHECK(postmortem(place, {"--former"}).at("ranks").at(0).at("iteration") == 20);
   const auto text = place.run({"postmortem", "run", "--seconds", "100"});
   CHECK_EXIT(text, 0);
-  CHECK_PRINTS(text, "0     compute      optimizer");
+  CHECK_PRINTS(text, "the run ended without an error, after iteration 30");
   const auto none = place.run({"postmortem", "nowhere"});
   CHECK_EXIT(none, 3);
   CHECK_SAYS(none, "no flight record in nowhere/flight");

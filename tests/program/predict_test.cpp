@@ -147,8 +147,14 @@ TEST_CASE("files, folders, patterns, lists, archives and addresses give the same
   };
   check_same(place.run(with(asked, {"new/0.jpg", "new/[1-9].jpg"})), "new/0.jpg");
   check_same(run_with_input(place, with(asked, {"-"}), list), "new/0.jpg");
+  std::string of_windows = "\xef\xbb\xbf" + list;  // with a byte order mark and other line ends
+  for (std::size_t at = 0; (at = of_windows.find('\n', at)) != std::string::npos; at += 2) of_windows.insert(at, "\r");
+  check_same(run_with_input(place, with(asked, {"-"}), of_windows), "new/0.jpg");
+  const auto wide = run_with_input(place, with(asked, {"-"}), std::string("\xff\xfen\0e\0w\0\n\0", 10));
+  REQUIRE_EXIT(wide, 3);
+  CHECK_SAYS(wide, "standard input: its first line is no UTF-8 text");
   check_same(place.run(with(asked, {"some.tar"})), "some.tar:deep/0.jpg");
-  check_same(place.run(with(asked, {server.url("some.tar?key=1")})), server.url("some.tar?key=1") + ":deep/0.jpg");
+  check_same(place.run(with(asked, {server.url("some.tar?key=1")})), server.url("some.tar?***") + ":deep/0.jpg");
   Words addresses;
   for (int i = 0; i < 5; ++i) addresses.push_back(server.url(std::to_string(i) + ".jpg"));
   check_same(place.run(with(asked, addresses)), addresses[0]);

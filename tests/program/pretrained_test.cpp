@@ -7,6 +7,7 @@
 
 #include "tests/support/http_server.h"
 #include "tests/support/temp_run.h"
+#include "tests/support/torch_bytes.h"
 
 namespace flowtrain {
 namespace {
@@ -147,6 +148,47 @@ TEST_CASE("tensors are left out and renamed on the way, and the lists of what do
   CHECK_SAYS(misshapen, weights +
                             ": of another shape or type: layers.0.weight: F32 (32, 768) in the file, F32 (16, 768) "
                             "wanted, layers.0.bias: ");
+}
+
+TEST_CASE("weights with several dicts are taken by the net's names, and a prefix of names is a line to copy") {
+  const TempRun place;
+  const auto pickle_of = [](const std::string& prefix, const std::string& key) {
+    const test::PyTensor bias{.shape = {32}, .strides = {1}, .elements = 32, .key = key};
+    return test::py_dict({{prefix + "layers.0.bias", bias.text()}});
+  };
+  const auto write = [&](const char* name, const std::string& value) {
+    const std::string storage(32 * sizeof(float), '\0');
+    place.folder().write(name, test::torch_zip(test::py_whole(value), {{"m/data/0", storage}, {"m/data/1", storage}}));
+  };
+  const auto start = [&](const std::string& run, const Words& more) {
+    return place.train(with({"--run-dir", run, "--initialize"}, more));
+  };
+  const test::PyTensor number{.shape = {}, .strides = {}, .elements = 32};
+  write("usual.pth", test::py_dict({{"best_acc1", number.text()}, {"state_dict", pickle_of("_orig_mod.", "0")}}));
+  const auto usual = start("usual", {"--set", "net.pretrain=usual.pth"});
+  REQUIRE_EXIT(usual, 0);
+  CHECK_SAYS(usual, "weights from usual.pth, under 'state_dict': 1 of 4 tensors");
+
+  write("two.pth", test::py_dict({{"model", pickle_of("", "0")}, {"model_ema", pickle_of("", "1")}}));
+  const auto two = start("two", {"--set", "net.pretrain=two.pth"});
+  CHECK_EXIT(two, 4);
+  CHECK_SAYS(two, "net.pretrain: two.pth: several dicts of tensors fit equally well: 'model', 'model_ema'");
+  CHECK_SAYS(two, "net.pretrain_key = \"model_ema\"");
+  const auto chosen = start("chosen", {"--set", "net.pretrain=two.pth", "--set", "net.pretrain_key=model_ema"});
+  REQUIRE_EXIT(chosen, 0);
+  CHECK_SAYS(chosen, "weights from two.pth, under 'model_ema': 1 of 4 tensors");
+
+  write("prefix.pth", pickle_of("model.", "0"));
+  const auto prefixed = start("prefixed", {"--set", "net.pretrain=prefix.pth"});
+  CHECK_EXIT(prefixed, 2);
+  CHECK_SAYS(prefixed, R"(with net.pretrain_rename = ['^model\. -> '] the names of 1 tensors fit)");
+  const Words renamed{"--set", "net.pretrain=prefix.pth", "--set", R"(net.pretrain_rename=['^model\. -> '])"};
+  REQUIRE_EXIT(start("renamed", renamed), 0);
+  write("bare.pth", test::py_dict({{"0.bias", test::PyTensor{.shape = {32}, .strides = {1}, .elements = 32}.text()}}));
+  const auto bare = start("bare", {"--set", "net.pretrain=bare.pth"});
+  CHECK_EXIT(bare, 2);
+  CHECK_SAYS(bare, "with net.pretrain_rename = ['^ -> layers.'] the names of 1 tensors fit");
+  REQUIRE_EXIT(start("added", {"--set", "net.pretrain=bare.pth", "--set", "net.pretrain_rename=['^ -> layers.']"}), 0);
 }
 
 }  // namespace flowtrain

@@ -109,6 +109,10 @@ TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their pr
   const auto interrupted = run.wait();
   CHECK_EXIT(interrupted, 130);
   CHECK_SAYS(interrupted, "operation, in iterations 11 to 20");
+  const std::string last = interrupted.err.substr(interrupted.err.rfind('\n', interrupted.err.size() - 2) + 1);
+  CHECK(last.find("to go on: ") != last.npos);
+  CHECK(last.find("flowtrain ") != last.npos);
+  CHECK(last.ends_with("run\n"));
   CHECK(fs::exists(place.path("run/trace.json")));
 
   const auto fast = place.train({"--profile", "--fast-dev-run"});

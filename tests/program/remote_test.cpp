@@ -21,17 +21,24 @@ class ShardServer {
         }) {}
 
   /// What trains on it. Little is read ahead, so that requests are spread over the run.
-  Words words() const {
+  Words words() const { return words_for(server_.url("a.tar")); }
+  /// The same, by an address with a login and a signature.
+  Words secret_words() const {
+    auto address = server_.url("a.tar") + "?X-Amz-Signature=s1gnature";
+    return words_for(address.insert(address.find("://") + 3, "user:passw0rdX@"));
+  }
+
+ private:
+  static Words words_for(const std::string& address) {
     Words words;
     for (const std::string& key :
-         {std::string("data.dataset=webdataset"), "data.path=" + server_.url("a.tar"), std::string("data.retries=100"),
+         {std::string("data.dataset=webdataset"), "data.path=" + address, std::string("data.retries=100"),
           std::string("sampler.size=16"), std::string("loader.read_ahead=0"), std::string("loader.prefetch=1"),
           std::string("val.every=0")})
       words.insert(words.end(), {"--set", key});
     return words;
   }
 
- private:
   static std::string make_shard() {
     const auto jpeg = encode_jpeg(noise_picture(48, 48, 3));
     const std::string picture(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
@@ -66,6 +73,38 @@ TEST_CASE("a server that is away for a while changes nothing; retries are counte
   REQUIRE_MESSAGE(first != std::string::npos, outcome);
   CHECK(outcome.err.find(warning, first + 1) == std::string::npos);
   CHECK(read_text(place.path("shaky/bad_samples.jsonl")).empty());
+}
+
+TEST_CASE("logins, signatures and tokens are in the configurations alone, which only their owner may read") {
+  const TempRun place(without_shapes());
+  const ShardServer server;
+  auto options = place.process_options();
+  options.environment = {{"FLOWTRAIN_SERVE_TOKEN", "sekret-token-123"}, {"HF_TOKEN", "another-sekret"}};
+  const auto words = with(server.secret_words(), {"--run-dir", "here", "--max-iter", "10", "--set", "run.plugins=[]"});
+  const auto outcome = run_program(with({"tiny.toml"}, words), options);
+  REQUIRE_EXIT(outcome, 0);
+  REQUIRE_EXIT(place.run({"report", "here", "--out", "page.html"}), 0);
+  REQUIRE_EXIT(place.run({"here", "--max-iter", "12"}), 0);  // the address is whole
+  std::size_t configs = 0;
+  const auto holds = [](const std::string& text) {
+    for (const char* secret : {"passw0rdX", "s1gnature", "sekret-token-123", "another-sekret"})
+      if (text.find(secret) != text.npos) return true;
+    return false;
+  };
+  CHECK_FALSE(holds(outcome.out + outcome.err));
+  CHECK_FALSE(holds(read_text(place.path("page.html"))));
+  for (auto& file : std::filesystem::recursive_directory_iterator(place.path("here"))) {
+    if (!file.is_regular_file() || file.is_symlink()) continue;
+    if (file.path().filename() == "config.toml") {
+      ++configs;
+      CHECK((file.status().permissions() & std::filesystem::perms::mask) ==
+            (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+    } else {
+      CHECK_MESSAGE(!holds(read_text(file.path())), file.path());
+    }
+  }
+  CHECK(configs >= 2);
+  CHECK(read_text(place.path("here/report.html")).find("***@127.0.0.1") != std::string::npos);
 }
 
 TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and goes on from there") {

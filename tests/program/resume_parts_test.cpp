@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <tuple>
 
+#include "pipeline/snapshot/safetensors.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {
@@ -76,6 +79,143 @@ TEST_CASE("what hooks keep goes on with a run, or begins anew") {
     REQUIRE(line.at("iter") == 60);
     CHECK(line.at("calls") == kept + now);
   }
+}
+
+TEST_CASE("the state of a hook that a run has not, and that of one which the snapshot has not, are warned of") {
+  const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n";
+  const TempRun place(with_plugins({"every_point"}, tiny_config + hook));
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "31"}), 0);
+  copy_run(place);
+  const Words on{"--resume", "auto", "--max-iter", "32", "--accept-changes"};
+  const std::string gone = "warning: the snapshot has a state of the hook 'every_point', which this run has not",
+                    anew = "warning: the hook 'other' begins anew: the snapshot has no state of it";
+  const auto as_before = place.train(with({"--run-dir", "run"}, on));
+  REQUIRE_EXIT(as_before, 0);
+  CHECK(as_before.err.find("the hook '") == std::string::npos);
+  const auto renamed = place.train(with({"--run-dir", "run", "--set", "hook.0.label=other"}, on));
+  REQUIRE_EXIT(renamed, 0);
+  CHECK_SAYS(renamed, gone);
+  CHECK_SAYS(renamed, anew);
+  const auto unwanted =
+      place.train(with({"--run-dir", "copy", "--set", "hook.0.label=other", "--set", "resume.hooks=false"}, on));
+  REQUIRE_EXIT(unwanted, 0);
+  CHECK(unwanted.err.find("the hook '") == std::string::npos);
+}
+
+namespace {
+
+/// The bytes of a snapshot's tensors, by name: of the net, and behind "optim:" of the optimizers.
+std::map<std::string, std::vector<float>> tensors_of(const TempRun& place, const std::string& snapshot) {
+  std::map<std::string, std::vector<float>> tensors;
+  for (auto& [file, prefix] : {std::pair{"model", ""}, {"optim", "optim:"}}) {
+    const SafetensorsFile opened(place.path(snapshot + "/" + file + ".safetensors"));
+    for (auto& tensor : opened.tensors()) {
+      auto& values = tensors[prefix + tensor.name];
+      values.resize(tensor.bytes / sizeof(float));
+      std::memcpy(values.data(), tensor.data, tensor.bytes);
+    }
+  }
+  return tensors;
+}
+
+/// With averages, and three layers of which two are alike; two more iterations of such a run change no weight.
+const std::string alike = with_plugins({"every_point"}, R"(name = "tiny"
+[run]
+max_iter = 10
+threads = 1
+[data]
+dataset = "shapes"
+samples = 300
+val_samples = 40
+size = 16
+[loader]
+batch = 16
+[net]
+name = "mlp"
+hidden = [12, 12, 12]
+[optim]
+lr = 0.05
+momentum = 0.5
+[ema]
+decay = 0.9
+[val]
+every = 5
+[[hook]]
+name = "every_point"
+log = "notes"
+)");
+const Words still{"--set", "optim.lr=0.0", "--set", "hook.0.gradient_factor=0.0", "--accept-changes"};
+
+}  // namespace
+
+TEST_CASE("a run may go on with tensors of other names, and renames them once") {
+  const TempRun place(alike);
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  const auto before = tensors_of(place, "run/snapshots/iter-00000010");
+  const Words swap{"--set",
+                   R"(resume.rename=["^layers\\.1\\. -> x.", "^layers\\.2\\. -> layers.1.", "^x\\. -> layers.2."])"};
+  const auto swapped =
+      place.train(with({"--run-dir", "run", "--resume", "auto", "--max-iter", "11"}, with(swap, still)));
+  REQUIRE_EXIT(swapped, 0);
+  CHECK_SAYS(swapped, "none of them counts as the best any more");
+  CHECK(swapped.err.find("resume.strict") == std::string::npos);
+  const auto compare = [&](const std::string& snapshot, float momentum) {
+    const auto after = tensors_of(place, snapshot);
+    REQUIRE(after.size() == before.size());
+    for (auto& [one, other] : {std::pair<std::string, std::string>{"layers.1.weight", "layers.2.weight"},
+                               {"layers.2.bias", "layers.1.bias"},
+                               {"layers.0.weight", "layers.0.weight"}}) {
+      CAPTURE(one);
+      CHECK(after.at(one) == before.at(other));
+      auto expected = before.at("optim:momentum_buffer." + other);
+      for (float& value : expected) value *= momentum;
+      CHECK(after.at("optim:momentum_buffer." + one) == expected);
+    }
+  };
+  compare("run/snapshots/iter-00000011", 0.5F);
+  // The stored configuration still has the rules.
+  REQUIRE_EXIT(place.run({"run", "--max-iter", "12"}), 0);
+  compare("run/snapshots/iter-00000012", 0.25F);
+
+  const auto refused = place.train(
+      with({"--run-dir", "run", "--resume", "auto", "--max-iter", "13", "--set", "resume.rename=[\"layers\"]"}, still));
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "--set: resume.rename: 'layers': no rule for names");
+  const auto clash = place.train(with(
+      {"--run-dir", "run", "--resume", "auto", "--max-iter", "13", "--set", "resume.rename=[\"layers.1 -> layers.2\"]"},
+      still));
+  CHECK_EXIT(clash, 2);
+  CHECK_SAYS(clash, "two tensors come to the name 'layers.2.weight'");
+}
+
+TEST_CASE("a run may go on with those tensors of a snapshot that fit, and says which do not") {
+  const TempRun place(alike);
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  const auto before = tensors_of(place, "run/snapshots/iter-00000010");
+  const Words other{"--run-dir", "run", "--resume", "auto", "--max-iter", "11", "--set", "net.hidden=[12, 12, 7]"};
+  const auto strict = place.train(with(other, still));
+  CHECK_EXIT(strict, 4);
+  CHECK_SAYS(strict, "resume.strict = false takes those that fit");
+  const auto lenient = place.train(with(with(other, still), {"--set", "resume.strict=false", "--set",
+                                                             R"(resume.rename=["^layers\\.0\\.bias -> was_bias"])"}));
+  REQUIRE_EXIT(lenient, 0);
+  CHECK_SAYS(lenient, "the net's tensors missing in the snapshot, so these begin anew: layers.0.bias");
+  CHECK_SAYS(lenient,
+             "the net's tensors of another shape or type in the snapshot, so these begin anew: "
+             "layers.2.weight, layers.2.bias, layers.3.weight");
+  CHECK_SAYS(lenient, "the net's tensors unexpected in the snapshot, and left out: was_bias");
+  CHECK_SAYS(lenient,
+             "the optimizers' state missing in the snapshot, so these begin anew: momentum_buffer.layers.0.bias");
+  CHECK_SAYS(lenient, "the run goes on, but not as it would have without the differences above");
+  const auto after = tensors_of(place, "run/snapshots/iter-00000011");
+  CHECK(after.at("layers.1.weight") == before.at("layers.1.weight"));
+  // An average that begins anew is that of its own parameter.
+  CHECK(after.at("optim:ema.layers.2.weight") == after.at("layers.2.weight"));
+  CHECK(after.at("optim:momentum_buffer.layers.2.weight") == std::vector<float>(7 * 12, 0.0F));
+  // Once all fit, there is nothing to say.
+  const auto again = place.run({"run", "--max-iter", "12"});
+  REQUIRE_EXIT(again, 0);
+  CHECK(again.err.find("resume.strict") == std::string::npos);
 }
 
 TEST_CASE("the rate that a rollback has lowered goes on with a run, or is forgotten") {

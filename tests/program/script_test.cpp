@@ -45,7 +45,10 @@ TEST_CASE("a script's net trains, resumes, is validated and tested as any other"
   const auto tested = place.run({"test", "whole", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
   CHECK(nlohmann::json::parse(tested.out).at("loss") == line.at("loss"));
-  CHECK_PRINTS(place.run({"info", "tiny.toml"}), "net.pt: 4,614 parameters in 2 tensors");
+  const auto info = place.run({"info", "tiny.toml"});
+  CHECK_PRINTS(info, "net.pt: 4,614 parameters in 2 tensors");
+  CHECK_PRINTS(info, "matmul");
+  CHECK_PRINTS(info, "16x6 ");
 }
 
 TEST_CASE("a script that gives fewer logits than there are classes, or others' rows, is a mistake of the user's") {

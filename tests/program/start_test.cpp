@@ -97,6 +97,25 @@ TEST_CASE("changes that break exact resume need --accept-changes") {
   CHECK(end_of(place.path("runs/tiny")).iteration == 12);
 }
 
+TEST_CASE("a run whose schedule goes by its end is prolonged only where that is accepted, or with an end of its own") {
+  const std::string cosine = std::string(tiny_config) + "[[schedule]]\nname = \"cosine\"\n";
+  const TempRun place(cosine);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "14"}), 0);
+  const auto refused = place.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "21"});
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "schedule.0.end of cosine = 21, the run's (was 14, the run's)");
+  CHECK_SAYS(refused, "changes that break exact resume: schedule.0.end of cosine");
+  CHECK_SAYS(refused, "--accept-changes");
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "21", "--set", "schedule.0.end=14"}),
+               0);
+  CHECK_EXIT(place.train({"--run-dir", "run", "--iter", "14", "--max-iter", "28", "--accept-changes"}), 0);
+  CHECK_EXIT(place.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "28"}), 0);
+  // Others go on as long as one likes.
+  const TempRun plain;
+  REQUIRE_EXIT(plain.train({"--run-dir", "run", "--max-iter", "7", "--set", "lr.stepsize=5"}), 0);
+  CHECK_EXIT(plain.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "14", "--set", "lr.stepsize=5"}), 0);
+}
+
 TEST_CASE("a snapshot without the optimizer's state is for tests, and goes on only where that is accepted") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "10", "--set", "snapshot.save=[\"params\"]"}), 0);

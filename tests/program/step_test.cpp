@@ -59,6 +59,32 @@ TEST_CASE("gradients are clipped in any of the ways, and the share is told") {
   CHECK(survives_a_stop({"--set", "train.clip=1e-3", "--set", "train.clip_p=inf"}).back().at("clipped") == 1.0);
 }
 
+TEST_CASE("each value that a step or a hook logs has the mean of its last 20, also where the run goes on") {
+  const Words each{"--set", "display.every=1"};
+  const TempRun place(
+      with_plugins({"every_point"}, std::string(tiny_config) + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
+  REQUIRE_EXIT(place.train(with({"--run-dir", "whole", "--max-iter", "45"}, each)), 0);
+  const auto lines = metrics_of(place.path("whole"), "train");
+  REQUIRE(lines.size() == 45);
+  for (const std::string name : {"loss", "grad_norm", "calls"}) {
+    CAPTURE(name);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      double sum = 0;
+      const std::size_t first = i < 20 ? 0 : i - 19;
+      for (std::size_t j = first; j <= i; ++j) sum += lines[j].at(name).get<double>();
+      CHECK(lines[i].at(name + "_avg").get<double>() ==
+            doctest::Approx(sum / static_cast<double>(i + 1 - first)).epsilon(1e-9));
+    }
+  }
+  CHECK_FALSE(lines.back().contains("lr_avg"));
+  REQUIRE_EXIT(place.train(with({"--run-dir", "parts", "--max-iter", "31"}, each)), 0);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "parts", "--resume", "auto", "--max-iter", "45"}, each)), 0);
+  const auto parts = metrics_of(place.path("parts"), "train");
+  REQUIRE(parts.size() == 45);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    for (auto name : {"loss_avg", "grad_norm_avg"}) CHECK(parts[i].at(name) == lines[i].at(name));
+}
+
 TEST_CASE("loss_avg is the mean of the last 20 losses, and the record of a run says how long it was") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "38", "--set", "display.every=1"}), 0);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -144,6 +145,45 @@ TEST_CASE("a test that was killed goes on, and ends with the files of one that r
     REQUIRE_EXIT(place.run(with(all_parts, {"--distributed", "--world-size", world})), 0);
     CHECK(files_in(place.path("run/test")) == whole);
   }
+}
+
+TEST_CASE("a test lists the worst samples by each rule, on any number of ranks") {
+  const TempRun place(std::string(tiny_config) +
+                      "[[test.worst]]\nn = 3\n[[test.worst]]\nmetric = \"score\"\nmode = \"min\"\nn = 5\n"
+                      "[[test.worst]]\nmetric = \"score\"\n[[test.worst]]\nmetric = \"missed\"\n");
+  train_two(place);
+  const Words asked{"test", "run", "--iter", "20"};
+  const auto outcome = place.run(asked);
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "test.worst.3.metric: this net and set give no such value of single samples: none is shown");
+  const fs::path folder = place.path("run/test/iter-00000020");
+  auto samples = lines_in(folder / "samples.jsonl");
+  const json shown = json::parse(read_text(folder / "pictures.json"));
+  const auto check_list = [&](const std::string& list, const char* by, bool greatest, std::size_t count) {
+    CAPTURE(list);
+    std::ranges::stable_sort(samples,
+                             [&](auto& a, auto& b) { return greatest ? a.at(by) > b.at(by) : a.at(by) < b.at(by); });
+    REQUIRE(shown.at(list).size() == count);
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(shown.at(list)[i].at("id") == samples[i].at("id"));
+      CHECK(shown.at(list)[i].at("file") == list + (i < 10 ? "-0" : "-") + std::to_string(i) + ".png");
+      CHECK(fs::exists(folder / shown.at(list)[i].at("file").get<std::string>()));
+    }
+  };
+  check_list("worst", "loss", true, 3);
+  samples = lines_in(folder / "samples.jsonl");
+  check_list("worst-score-min", "score", false, 5);
+  samples = lines_in(folder / "samples.jsonl");
+  check_list("worst-score", "score", true, 16);
+  CHECK(shown.at("worst-missed").empty());
+  const auto whole = files_in(place.path("run/test"));
+  fs::remove_all(place.path("run/test"));
+  REQUIRE_EXIT(place.run(with(asked, {"--distributed", "--world-size", "2"})), 0);
+  CHECK(files_in(place.path("run/test")) == whole);
+  // Another rule is another input.
+  const auto other = place.run(with(asked, {"--set", "test.worst.0.n=4"}));
+  REQUIRE_EXIT(other, 0);
+  CHECK(json::parse(read_text(folder / "pictures.json")).at("worst").size() == 4);
 }
 
 TEST_CASE("an error ends a test, or costs its own part") {

@@ -48,7 +48,7 @@ TEST_CASE("without a validation split a tenth of each class is held out, and sta
   write_animals(place.folder(), "new", 25);
   const auto second = place.train(on_animals);
   REQUIRE_EXIT(second, 0);
-  CHECK_SAYS(second, "152 to train on, 18 to validate on");  // of 85 in each class 8.5, rounded
+  CHECK_SAYS(second, "153 to train on, 17 to validate on");  // of 85 in each class 8.5, rounded
   auto after = lines_of(place.path(split_file));
   for (auto& line : before)
     if (!line.starts_with("samples")) CHECK(after.contains(line));
@@ -57,6 +57,61 @@ TEST_CASE("without a validation split a tenth of each class is held out, and sta
   const auto tested = place.run({"test", "runs/tiny-2"});
   REQUIRE_EXIT(tested, 0);
   CHECK(lines_of(place.path(split_file)) == after);
+}
+
+TEST_CASE(
+    "the first lines say which folder trains, validates and tests, and where names are unclear the key is named") {
+  const TempRun place(without_shapes());
+  const auto jpeg = text_of(encode_jpeg(gradient_picture(16, 16, 3)));
+  const auto write = [&](const std::string& folder, int number) {
+    for (int i = 0; i < number; ++i) place.folder().write(folder + "/" + std::to_string(i) + ".jpg", jpeg);
+  };
+  for (const std::string animal : {"cat", "dog"}) {
+    write("pets/Train/" + animal, 20);
+    write("pets/valid/" + animal, 4);
+    write("pets/test/" + animal, 3);
+  }
+  const auto on = [](const std::string& path) {
+    return Words{"--set", "data.dataset=image_folder", "--set", "data.path=" + path, "--set", "sampler.size=16"};
+  };
+  const auto split = place.train(on("pets"));
+  REQUIRE_EXIT(split, 0);
+  CHECK_SAYS(split, "training data: pets/Train (40 samples, 2 classes)");
+  CHECK_SAYS(split, "validation data: pets/valid (8 samples, 2 classes)");
+  CHECK_SAYS(split,
+             "test data: pets/test (6 pictures); the run does not use it, `flowtrain test` does with "
+             "data.test.split = \"test\"");
+  const auto tested = place.run({"test", "runs/tiny", "--set", "data.test.split=test"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK_SAYS(tested, "test data: pets/test (6 samples, 2 classes)");
+
+  for (const char* vehicle : {"bus", "car", "train", "truck"}) write(std::string("vehicles/") + vehicle, 10);
+  check_refused(place.train(on("vehicles")), 3,
+                {"train may be a split, or a class as are bus, car, truck", "data.split_names = \"ignore\""});
+  const auto four = place.train(with(on("vehicles"), {"--set", "data.split_names=ignore"}));
+  REQUIRE_EXIT(four, 0);
+  CHECK_SAYS(four, "training data: vehicles (40 samples, 4 classes)");
+  check_refused(place.train({"--set", "data.path=caf\xe9"}), 2, {"data.path=caf\\xE9", "UTF-8"});
+}
+
+TEST_CASE("classes whose folders' names are not UTF-8 are called the same by all commands") {
+  const TempRun place(without_shapes());
+  const auto jpeg = text_of(encode_jpeg(gradient_picture(16, 16, 3)));
+  for (const std::string split : {"train", "val"})
+    for (const std::string name : {"caf\xe9", "th\xe9", "water"})
+      for (int i = 0; i < 8; ++i)
+        place.folder().write("drinks/" + split + "/" + name + "/\xe8" + std::to_string(i) + ".jpg", jpeg);
+  const auto trained = place.train({"--set", "data.dataset=image_folder", "--set", "data.path=drinks", "--set",
+                                    "sampler.size=16", "--set", "val.metrics=[\"accuracy\", \"accuracy_per_class\"]"});
+  REQUIRE_EXIT(trained, 0);
+  CHECK(read_text(place.path("runs/tiny/metrics.jsonl")).find("caf\\\\xE9") != std::string::npos);
+  REQUIRE_EXIT(place.run({"test", "runs/tiny"}), 0);
+  REQUIRE_EXIT(place.run({"replay", "runs/tiny", "--iter", "2", "--out", "replayed"}), 0);
+  CHECK(read_text(place.path("replayed/batch.json")).find("\\\\xE8") != std::string::npos);
+  REQUIRE_EXIT(place.run({"export", "runs/tiny", "--out", "net.pt"}), 0);
+  const auto predicted = place.run({"predict", "runs/tiny", "drinks/val", "--csv", "-"});
+  REQUIRE_EXIT(predicted, 0);
+  CHECK(predicted.out.find("drinks/val/caf\\xE9/\\xE80.jpg,1,") != std::string::npos);
 }
 
 TEST_CASE("a small set may have ten bad samples, which are listed; one more ends the run") {

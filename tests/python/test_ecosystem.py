@@ -86,8 +86,8 @@ def test_a_torchtitan_checkpoint_goes_on_with_other_ranks(pictures, stream):
     image_loader = example("train_torchtitan", "torchtitan").ImageLoader
 
     def of_rank(rank, world):
-        return image_loader.Config(dataset_path=str(pictures), size=24).build(
-            dp_world_size=world, dp_rank=rank, local_batch_size=8 // world, tokenizer=None, seq_len=1)
+        return image_loader.Config(folder=str(pictures), batch_size=8 // world, size=24).build(
+            dp_world_size=world, dp_rank=rank, tokenizer=None, max_context_length=1, num_tokens_per_batch=1)
 
     one = of_rank(0, 1)
     taken = iter(one)

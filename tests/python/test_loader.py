@@ -55,13 +55,13 @@ def test_each_iter_is_the_next_epoch_and_workers_change_nothing(pictures):
     assert first == epoch_of(other) and second == epoch_of(other)
 
 
-def test_an_epoch_that_is_left_is_over(pictures):
+def test_the_next_iter_is_another_epoch_where_one_is_left(pictures):
     whole, left = open_pictures(pictures), open_pictures(pictures)
     epochs = [epoch_of(whole) for _ in range(3)]
     iterator = iter(left)
     next(iterator)
     assert epoch_of(left) == epochs[1]
-    assert list(iterator) == []
+    assert [row for batch in iterator for row in hashes(batch)] == epochs[0][8:]
     left.set_epoch(2)
     assert epoch_of(left) == epochs[2]
     left.set_epoch(0)
@@ -137,6 +137,16 @@ def test_state_goes_on_exactly_with_any_batch_and_workers(pictures, position, dr
         if taken == 0:
             assert epoch_of(later) == stream[:61]
         assert epoch_of(later) == stream[61:122]
+
+
+@pytest.mark.parametrize("change", [{"samples": 10**30}, {"epoch": 2**64}, {"epoch": 2**63}])
+def test_a_state_with_numbers_that_no_stream_has_is_a_value_error(pictures, change):
+    loader = open_pictures(pictures)
+    with pytest.raises(ValueError, match=f"{next(iter(change))} = .*expected a number from 0 to"):
+        loader.load_state_dict({**loader.state_dict(), **change})
+    with pytest.raises(ValueError, match="epoch = "):
+        loader.set_epoch(2**64)
+    assert len(epoch_of(loader)) == 61
 
 
 def test_a_state_is_loaded_three_times_in_a_row(pictures):
@@ -399,7 +409,7 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         open_pictures(tmp_path / "nothing")
     with pytest.raises(ft.ConfigError, match="sampler.flip"):
         open_pictures(pictures, flip=2.0)
-    with pytest.raises(TypeError, match="no argument 'flipp'; known: .*flip"):
+    with pytest.raises(TypeError, match=r"no argument 'flipp': did you mean flip\?"):
         open_pictures(pictures, flipp=0.5)
     with pytest.raises(ValueError, match="rank 2 of a world of 2"):
         open_pictures(pictures, rank=2, world_size=2)
@@ -527,19 +537,6 @@ def test_loaders_side_by_side_take_no_threads_from_each_other(pictures):
     )
     ended = subprocess.run([sys.executable, "-c", script, str(pictures)], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")  # oneTBB warns where threads are limited
-
-
-def test_a_forked_process_is_told(pictures):
-    loader = open_pictures(pictures)
-    next(iter(loader))
-    child = os.fork()
-    if child == 0:
-        try:
-            next(iter(loader))
-        except RuntimeError as error:
-            os._exit(0 if "before a fork" in str(error) else 2)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_ctrl_c_ends_a_wait():

@@ -100,8 +100,7 @@ def test_fake_data_is_made_once():
     compare(data)
     compare(datasets.FakeData(20, (1, 16, 16), 4, transform=GREY, random_offset=3))
     assert "made once by torchvision and kept in memory, 0.0 MB" in ft.DataLoader(data, 8).explain()
-    with pytest.raises(TypeError, match="16 x 20, flowtrain's are square"):
-        ft.DataLoader(datasets.FakeData(4, (3, 16, 20), transform=transforms.ToTensor()), 2)
+    compare(datasets.FakeData(4, (3, 16, 20), 4, transform=PLAIN))
 
 
 @pytest.mark.parametrize("parts", [
@@ -128,7 +127,8 @@ def test_random_crops_are_parts_of_the_padded_picture(cifar, parts):
 
 @pytest.mark.parametrize("parts", [
     (transforms.Resize(24),), (transforms.Resize((24, 24)),), (transforms.Resize(40),),
-    (transforms.Resize(28), transforms.CenterCrop(24)), (v2.Resize([24]),),
+    (transforms.Resize(28), transforms.CenterCrop(24)), (v2.Resize([24]),), (transforms.Resize((20, 28)),),
+    (transforms.Resize(28), transforms.CenterCrop((20, 26))), (transforms.Resize((30, 28)), transforms.CenterCrop(24)),
 ])
 def test_resizing_pictures_of_one_size(cifar, parts):
     data = cifar(datasets.CIFAR10, transform=transforms.Compose([*parts, transforms.ToTensor()]))

@@ -147,6 +147,24 @@ def test_evaluation_is_eager_pytorchs_in_evaluation_mode(net, package):
     assert torch.equal(evaluate.tensors["norm.running_mean"], net.norm.running_mean)
 
 
+def test_pictures_may_have_their_channels_last_as_those_of_a_gpu_do(net, tmp_path):
+    def last(batch):
+        return batch | {"image": batch["image"].contiguous(memory_format=torch.channels_last)}
+
+    def picture(net, batch):
+        return {"loss": net(batch["image"]).square().mean()}
+
+    path, again = tmp_path / "last.pt2", tmp_path / "again.pt2"
+    ft.export(net, path, last(corners_batch(4)), picture)
+    assert [field.get("channels_last") for field in metadata(path)["inputs"]] == [True, None]
+    subprocess.run([sys.executable, "-m", "flowtrain", "export", path, "-o", again], check=True, capture_output=True)
+    for rows in (4, 9, 1):
+        batch = corners_batch(rows)
+        expected = picture(copy.deepcopy(net), batch)["loss"].item()
+        for made in (path, again):
+            assert Opened(made, "train_loss")(last(batch))[0].item() == pytest.approx(expected, rel=1e-5)
+
+
 def test_random_numbers_follow_the_seed(package):
     step, noise = Opened(package, "train_loss"), []
     for seed in (1, 1, 2):

@@ -145,7 +145,6 @@ def test_a_gpu_is_needed_for_its_kernels(tmp_path):
     (["timm:resnet19x"], "timm has no model resnet19x; near it"),
     (["hf:gpt3"], "transformers has no kind of model gpt3; near it"),
     (["hf:gpt2", "--set", "layers=3"], "--set layers: the configuration of gpt2 has no such key"),
-    ([], "usage"),
 ])
 def test_the_command_ends_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):
     library = arguments[0].partition(":")[0] if arguments else ""

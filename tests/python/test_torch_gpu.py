@@ -14,13 +14,16 @@ def rows(loader):
 
 def test_batches_on_the_gpu_are_those_of_the_host(pictures):
     expected = rows(open_pictures(pictures, output="torch"))
-    for arguments in ({"device": "cuda"}, {"device": "cuda", "normalize": "device"}, {"pin_memory": True}):
+    on_host = {"device": "cuda", "normalize": "host"}
+    for arguments in ({"device": "cuda"}, on_host, on_host | {"memory_format": torch.channels_last},
+                      {"device": "cuda", "memory_format": torch.channels_last}, {"pin_memory": True}):
         loader = open_pictures(pictures, output="torch", **arguments)
         images, labels, ids = next(iter(loader))
         assert images.is_cuda == ("device" in arguments) and images.is_cuda == ids.is_cuda == labels.is_cuda
         assert images.is_pinned() == ("pin_memory" in arguments)
+        assert images.is_contiguous(memory_format=arguments.get("memory_format", torch.contiguous_format))
         loader.set_epoch(0)
-        tolerance = 5e-7 if "normalize" in arguments else 0
+        tolerance = 5e-7 if images.is_cuda and "normalize" not in arguments else 0
         for batch, other in zip(rows(loader), expected, strict=True):
             assert torch.equal(batch[2], other[2]) and torch.equal(batch[1], other[1])
             assert torch.allclose(batch[0], other[0], rtol=0, atol=tolerance)

@@ -2,10 +2,12 @@
 for torch's allocator and for a stream of copies."""
 
 import collections
+import contextlib
 import ctypes
 import hashlib
 import warnings
 import weakref
+from unittest import mock
 
 import flowtrain as ft
 import numpy as np
@@ -156,16 +158,20 @@ def test_an_error_comes_after_the_batches_before_it(pictures, stream, monkeypatc
         count = 0
 
         def __getattr__(self, name):
-            return getattr(core, name)
+            return getattr(stream, name)
+
+        def another(self):
+            return self
 
         def next(self, wait):
-            batch = core.next(wait=True)
+            batch = stream.next(wait=True)
             self.count += 1
             if self.count == 4:
                 raise ft.DataError("a damaged record")
             return batch
 
-    core, loader._core = loader._core, Core()
+    stream = loader._core.another()
+    loader._streams._core = Core()
     seen = []
     with pytest.raises(ft.DataError, match="damaged"):
         for batch in loader:
@@ -173,9 +179,42 @@ def test_an_error_comes_after_the_batches_before_it(pictures, stream, monkeypatc
     assert seen == given[:3] and loader.state_dict()["samples"] == 24
 
 
+class GpuOnTheHost(_output.GpuTensors):
+    """Its device is the CPU; streams and page-locked memory are stand-ins."""
+
+    def __init__(self, device, normalize, memory_format=None):
+        super().__init__("cpu", normalize, memory_format)
+        self.normalizes = normalize
+
+
+@pytest.mark.parametrize("arguments", [
+    {}, {"normalize": "host"}, {"memory_format": torch.channels_last}, {"dtype": "uint8"},
+    {"normalize": "host", "memory_format": torch.channels_last}])
+def test_a_gpu_gets_bytes_unless_floats_are_asked_for_and_writes_them_in_the_order_asked_for(
+        pictures, monkeypatch, arguments):
+    stream = mock.MagicMock()
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda entered: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda tensor, user: None)
+    monkeypatch.setattr(_output, "has_gpu", lambda: True)
+    monkeypatch.setattr(_output, "allocate_pinned", Allocator().allocate)
+    monkeypatch.setattr(_output, "GpuTensors", GpuOnTheHost)
+    on_host = {"dtype": arguments.get("dtype", "float32"), "output": "torch"}
+    loader = open_pictures(pictures, output="torch", device="cuda", **arguments)
+    assert loader._output.normalizes == (not {"normalize", "dtype"} & arguments.keys())
+    layout = arguments.get("memory_format", torch.contiguous_format)
+    for batch, expected in zip(loader, open_pictures(pictures, **on_host), strict=True):
+        assert batch[0].is_contiguous(memory_format=layout) and batch[0].dtype == expected[0].dtype
+        assert torch.allclose(batch[0].double(), expected[0].double(), rtol=0, atol=5e-7)
+        assert torch.equal(batch[1], expected[1]) and torch.equal(batch[2], expected[2])
+
+
 def test_arguments_that_do_not_go_together(pictures):
     for arguments, words in (
         ({"normalize": "device"}, "wants a device"),
+        ({"memory_format": torch.channels_last}, "wants a device"),
         ({"output": "numpy", "device": "cuda"}, "no device"),
         ({"output": "numpy", "pin_memory": True}, "page-locked"),
         ({"dtype": "uint8", "normalize": "device", "device": "cuda"}, "makes floats"),
@@ -199,6 +238,7 @@ def test_the_devices_rule_gives_what_the_host_gives(pictures):
     loader = open_pictures(pictures, output="torch", dtype="uint8")
     _, _, _, mean, stddev = loader._core.layout()[0]
     pixels = next(iter(loader))[0]
-    made = _output.normalizing(mean, stddev, pixels.shape[-1], "cpu")(pixels)
-    assert made.is_contiguous() and made.shape == floats.shape
-    assert torch.allclose(made, floats, rtol=0, atol=5e-7)
+    for layout in (torch.contiguous_format, torch.channels_last):
+        made = _output.normalizing(mean, stddev, pixels.shape[-1], "cpu", layout)(pixels)
+        assert made.is_contiguous(memory_format=layout) and made.shape == floats.shape
+        assert torch.allclose(made, floats, rtol=0, atol=5e-7)

@@ -1,5 +1,6 @@
 """Data sets of torch and torchvision that run in threads of Python. Skipped without them."""
 
+import pickle
 import random
 
 import flowtrain as ft
@@ -76,3 +77,45 @@ def test_tensors_that_numpy_has_not_are_collated_by_torch():
         with pytest.raises(ft.DataError, match=r'field x of sample (.|\n)*DataLoader\(dataset, python="threads"\)'):
             next(iter(ft.Loader.python(data, batch_size=4)))
         assert torch.equal(next(iter(ft.DataLoader(data, 4, python="threads")))["x"], torch.stack([row] * 4))
+
+
+def first_epochs(data, **arguments):
+    loader = ft.DataLoader(data, 4, shuffle=True, python="threads", **arguments)
+    return loader, [[batch.tolist() for batch in loader] for _ in range(2)]
+
+
+def test_the_order_follows_torchs_seed():
+    data = torch.arange(20)
+    torch.manual_seed(1)
+    _, one = first_epochs(data)
+    torch.manual_seed(1)
+    torch.rand(3)  # what was drawn since does not matter
+    assert first_epochs(data)[1] == one
+    torch.manual_seed(2)
+    assert first_epochs(data)[1] != one
+    assert first_epochs(data, generator=torch.Generator().manual_seed(1))[1] == one
+    assert first_epochs(data, seed=1)[1] == one == first_epochs(data, overrides={"run.seed": 1})[1]
+    ranks = [first_epochs(data, rank=rank, world_size=2)[1] for rank in range(2)]
+    torch.manual_seed(3)
+    assert [first_epochs(data, rank=rank, world_size=2)[1] for rank in range(2)] == ranks
+    assert sorted(sum(ranks[0][0] + ranks[1][0], [])) == list(range(20))
+
+
+def test_a_state_brings_its_seed_where_none_was_given():
+    data = torch.arange(20)
+    torch.manual_seed(1)
+    begun = ft.DataLoader(data, 4, shuffle=True, python="threads")
+    next(taken := iter(begun))
+    torch.manual_seed(2)
+    later = ft.DataLoader(data, 4, shuffle=True, python="threads")
+    running = iter(later)
+    next(running)
+    later.load_state_dict(begun.state_dict())
+    assert list(running) == []
+    copy = pickle.loads(pickle.dumps(later))
+    rest = [batch.tolist() for batch in taken]
+    assert [batch.tolist() for batch in later] == rest == [batch.tolist() for batch in copy]
+    assert "seed 1;" in later.explain()
+    for given in ({"seed": 2}, {"generator": torch.Generator().manual_seed(2)}, {"overrides": {"run.seed": 2}}):
+        with pytest.raises(ft.ConfigError, match="run.seed: 2, was 1"):
+            ft.DataLoader(data, 4, shuffle=True, python="threads", **given).load_state_dict(begun.state_dict())

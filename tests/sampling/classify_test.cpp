@@ -161,6 +161,38 @@ TEST_CASE("classify: image files") {
   CHECK(draw(*jitter, dataset, 0, 1) != draw(*jitter, dataset, 0, 2));
 }
 
+TEST_CASE("classify: the output may have any height and width") {
+  using Integers = std::vector<std::int64_t>;
+  const MemoryDataset dataset({jpeg_item(90, 60)});
+  const auto make = [&](bool training, Values values, Integers size = {32, 48}) {
+    values.emplace_back("size", std::move(size));
+    return make_sampler("classify", dataset, training, values);
+  };
+  CHECK(make(true, {})->fields()[0].shape == Integers{32, 48, 3});
+  CHECK(draw(*make(true, {}), dataset, 0, 1) != draw(*make(true, {}), dataset, 0, 2));
+  // Equal sides are what one number is.
+  for (const bool training : {true, false})
+    CHECK(draw(*make(training, {}, {32, 32}), dataset, 0) ==
+          draw(*make_sampler("classify", dataset, training, {{"size", whole(32)}}), dataset, 0));
+
+  // The first and last columns show the picture's `across`, the first and last rows its `down`, in shares of its sides.
+  const auto shows = [&](const Values& values, std::pair<double, double> across, std::pair<double, double> down) {
+    const auto image = draw(*make(false, values), dataset, 0).image;
+    REQUIRE(image.size() == 32 * 48 * 3);
+    const auto value = [&](int y, int x, int c) { return int{image[static_cast<std::size_t>((y * 48 + x) * 3 + c)]}; };
+    CHECK(std::abs(value(16, 0, 0) - 255 * across.first) < 12);
+    CHECK(std::abs(value(16, 47, 0) - 255 * across.second) < 12);
+    CHECK(std::abs(value(0, 24, 1) - 255 * down.first) < 12);
+    CHECK(std::abs(value(31, 24, 1) - 255 * down.second) < 12);
+  };
+  const Value none = text("none");
+  shows({{"crop", none}}, {0, 1}, {20. / 72, 52. / 72});                         // 48 wide, so 72 high
+  shows({{"crop", none}, {"resize", whole(32)}}, {0, 1}, {20. / 72, 52. / 72});  // 32 would not cover 48
+  shows({{"crop", none}, {"resize", whole(60)}}, {6. / 60, 54. / 60}, {29. / 90, 61. / 90});
+  shows({{"crop", none}, {"resize", Integers{32, 48}}}, {0, 1}, {0, 1});  // stretched
+  shows({}, {3. / 54, 51. / 54}, {24. / 81, 57. / 81});                   // 256 / 224 of the width
+}
+
 TEST_CASE("classify: recipes of shapes are drawn") {
   ShapeRecipe recipe{};
   recipe.size = 12;
@@ -206,7 +238,12 @@ TEST_CASE("classify: wrong settings") {
     return usage_error([&] { make_sampler("classify", dataset, true, values); });
   };
   CHECK(error(files, {}) == "sampler.size: must be given: the pictures of this data set have no common size");
-  CHECK(error(wide, {}) == "sampler.size: must be given: the stored pictures of 9x8 are not square");
+  CHECK(make_sampler("classify", wide, true, {})->fields()[0].shape == std::vector<std::int64_t>{8, 9, 1});
+  using Integers = std::vector<std::int64_t>;
+  for (const Integers& sides : {Integers{}, {8}, {8, 0}, {8, 8, 8}})
+    CHECK(error(grey, {{"size", sides}}) == "test.toml:1:1: sampler.size: must be one number or [height, width]");
+  CHECK(error(grey, {{"size", Integers{8, 6}}, {"resize", Integers{8, 5}}}) ==
+        "test.toml:1:1: sampler.resize: is [8, 5], less than size = [8, 6]");
   CHECK(error(grey, {{"mean", std::vector<double>{0.1, 0.2, 0.3}}}) ==
         "test.toml:1:1: sampler.mean: has 3 values, the pictures have 1 channel");
   CHECK(error(grey, {{"scale", std::vector<double>{0.9, 0.1}}}) ==
@@ -369,6 +406,12 @@ TEST_CASE("classify: filters, the camera's orientation, and random changes by ke
     CHECK(corner({{"flip", 0.0}, change}, true) == corner({{"flip", 0.0}, change}, true));
     CHECK(corner({change}, false) == as_stored);
   }
+  const MemoryDataset large({{Encoding::image, encode_jpeg(noise_picture(200, 300, 3)), 0, 0, 0, 1}});
+  const auto decoded = [&](bool fast) {
+    return draw(*make_sampler("classify", large, false, {{"size", whole(32)}, {"fast_decode", fast}}), large, 0).image;
+  };
+  CHECK(decoded(true) != decoded(false));
+  CHECK(mean_difference(decoded(true), decoded(false)) < 5);
   CHECK(usage_error([&] {
           corner({{"zoom", std::vector<double>{2, 1}}}, true);
         }).find("must be [least, most]") != std::string::npos);

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fault_points.h"
@@ -78,7 +80,7 @@ TEST_CASE("coco: pictures in the file's order, boxes by label, labels by categor
   const auto five = set->read(2, buffer);
   REQUIRE(five.boxes.size() == 1);
   CHECK(equal(five.boxes[0], {-4, 90, 16, 120, 0}));
-  CHECK(set->describe(0).ends_with("train2017/seven.jpg (1 without area left out)"));
+  CHECK(set->describe(0).ends_with("train2017/seven.jpg (boxes left out: 1)"));
   CHECK(set->describe(2).ends_with("train2017/five.jpg"));
   const auto ids = set->annotations()->image_ids;
   CHECK(ids[0] == 7);
@@ -215,7 +217,10 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   refused(R"({"id": 4, "image_id": 1, "category_id": 2})", "annotations 4: 'bbox' is missing");
   refused(R"({"image_id": 1, "category_id": 2, "bbox": [1,2,3,4]})", "annotations #0: 'id' is missing");
   refused(R"({"id": 4, "image_id": "1", "category_id": 2, "bbox": [1,2,3,4]})",
-          "annotations 4: 'image_id' is not a whole number");
+          "annotations 4: 'image_id' is not a whole number, but the text '1'");
+  for (const auto* id : {"1.5", "1e300", "18446744073709551616", "true"})
+    refused(R"({"id": 4, "image_id": )" + std::string(id) + R"(, "category_id": 2, "bbox": [1,2,3,4]})",
+            "annotations 4: 'image_id' is not a whole number of at most 64 bits");
   check_failure(failure_of([&] { parse(instances(image + "," + image, "", category)); }), ExitCode::data,
                 "a.json: images 1: its id is there twice");
   check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), ExitCode::data,
@@ -225,6 +230,52 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),
                 ExitCode::data, "images 1: its width or height");
   check_failure(failure_of([&] { parse("{\"images\": ["); }), ExitCode::data, "a.json: malformed JSON at byte 12");
+}
+
+TEST_CASE("coco: ids may be written with fractions of 0, and may be large") {
+  const auto all = parse(instances(R"({"id": 7.0, "file_name": "a"}, {"id": 9007199254740995, "file_name": "b"})",
+                                   R"({"id": 1e0, "image_id": 7, "category_id": 2.0, "bbox": [1,2,3,4]},
+                                      {"id": 2, "image_id": 9007199254740995, "category_id": 2, "bbox": [1,2,3,4]})",
+                                   R"({"id": 2, "name": " c\n"})"));
+  CHECK(all.images[0].id == 7);
+  CHECK(all.images[1].id == 9'007'199'254'740'995);
+  CHECK(all.annotations[0].image == 0);
+  CHECK(all.annotations[1].image == 1);
+  CHECK(all.categories[0].name == "c");  // without the blanks around it
+  check_failure(failure_of([&] { parse("\xff\xfe{"); }), ExitCode::data, "byte 0: UTF-16; JSON is read in UTF-8");
+}
+
+TEST_CASE("coco: records have the size that is annotated, and boxes that do not fit it are told by kind") {
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  TempFolder temp;
+  for (const std::string name : {"a", "b "}) temp.write("train2017/" + name + ".jpg", "jpeg");
+  const auto box = [](int id, int image, const std::string& at) {
+    return concat(R"({"id": )", id, R"(, "category_id": 1, "image_id": )", image, R"(, "bbox": [)", at, "]}");
+  };
+  temp.write(
+      "annotations/instances_train2017.json",
+      instances(R"({"id": 1, "file_name": " a.jpg", "width": 90, "height": 60.0},
+                          {"id": 2, "file_name": "b .jpg", "width": 0, "height": null})",
+                box(1, 1, "80, 50, 11, 11") + "," + box(2, 1, "80, 50, 12, 10") + "," + box(3, 1, "90, 0, 5, 5") + "," +
+                    box(4, 1, "0, 0, 0, 5") + "," + box(5, 2, "500, 0, 5, 5") + "," + box(6, 2, "-9, 0, 5, 5"),
+                R"({"id": 1, "name": "c"})"));
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const auto set = open(temp.path());
+  set_warning_sink(nullptr);
+  ReadBuffer buffer;
+  const auto a = set->read(0, buffer);
+  CHECK(a.width == 90);
+  CHECK(a.height == 60);
+  CHECK(a.boxes.size() == 2);
+  const auto b = set->read(1, buffer);
+  CHECK(b.width == 0);
+  CHECK(b.height == 0);
+  CHECK(b.boxes.size() == 1);
+  REQUIRE(warnings.size() == 1);
+  CHECK(
+      warnings[0].ends_with("instances_train2017.json: of the boxes 1 without area, 2 outside of their pictures are "
+                            "left out, 1 reaches beyond an edge; the first is that of  a.jpg"));
 }
 
 TEST_CASE("coco: sets without records") {

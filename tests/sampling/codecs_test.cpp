@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <png.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -157,6 +158,61 @@ TEST_CASE("JPEG: inks become light") {
   CHECK(std::abs(out.pixels[2] - 204) <= 3);
 }
 
+namespace {
+
+/// The JPEG file with more segments right behind its first two bytes, and without those of a kind.
+std::vector<std::byte> with_segments(const std::vector<std::byte>& jpeg, const std::vector<std::string>& app1,
+                                     unsigned without = 0) {
+  std::vector<std::byte> file(jpeg.begin(), jpeg.begin() + 2);
+  for (const auto& data : app1) {
+    file.insert(file.end(), {std::byte{0xff}, std::byte{0xe1}});
+    append_number(file, static_cast<std::uint32_t>(data.size() + 2), false, 2);
+    for (const char c : data) file.push_back(static_cast<std::byte>(c));
+  }
+  std::size_t at = 2;
+  for (unsigned marker = 0; (marker = std::to_integer<unsigned>(jpeg[at + 1])) != 0xda;) {  // until the pixels
+    const std::size_t bytes = 2 + number_in(std::span(jpeg).subspan(at + 2, 2), false);
+    const auto begin = jpeg.begin() + static_cast<std::ptrdiff_t>(at);
+    if (marker != without) file.insert(file.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    at += bytes;
+  }
+  file.insert(file.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(at), jpeg.end());
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("JPEG: inks are inverted, with Adobe's marker or without") {
+  const auto with = encode_jpeg(gradient_picture(16, 24, 4)), without = with_segments(with, {}, 0xee);
+  REQUIRE(without.size() < with.size());
+  Image one, other;
+  decode_image(with, one);
+  decode_image(without, other);
+  CHECK(one.pixels == other.pixels);
+}
+
+TEST_CASE("PNG: pixels that are packed with a larger window than is stated are read") {
+  Image rows = noise_picture(40, 200, 3);  // equal rows, 601 bytes apart
+  for (int y = 1; y < rows.height; ++y) std::copy_n(rows.row(0), 600, rows.row(y));
+  const auto png = encode_png(rows.view());
+  constexpr std::size_t around_bytes = 12;
+  const auto type = as_bytes_of("IDAT");
+  const auto found = std::search(png.begin(), png.end(), type.begin(), type.end());
+  REQUIRE(found != png.end());
+  const auto begin = found - 4;
+  const std::size_t length = number_in(std::span(png).subspan(static_cast<std::size_t>(begin - png.begin()), 4), false);
+  std::vector<std::byte> packed(found + 4, found + 4 + static_cast<std::ptrdiff_t>(length));
+  packed[0] = std::byte{0x08};  // 256 bytes
+  packed[1] = std::byte{0x1d};  // makes both a multiple of 31
+  std::vector<std::byte> stated(png.begin(), begin);
+  const auto chunk = png_chunk("IDAT", packed);
+  stated.insert(stated.end(), chunk.begin(), chunk.end());
+  stated.insert(stated.end(), begin + static_cast<std::ptrdiff_t>(around_bytes + length), png.end());
+  Image out;
+  decode_image(stated, out);
+  CHECK(out.pixels == rows.pixels);
+}
+
 TEST_CASE("PNG: what is written is read") {
   Image out;
   const Image image = gradient_picture(21, 13, 3);
@@ -214,7 +270,10 @@ TEST_CASE("damaged files say what is wrong") {
   const auto jpeg = encode_jpeg(gradient_picture(64, 64, 3));
   const auto png = encode_png(gradient_picture(64, 64, 3).view());
   CHECK(failure({}) == "the image file is empty");
-  CHECK(failure(as_bytes_of("GIF89a")) == "neither a JPEG nor a PNG nor a WebP file");
+  CHECK(failure(as_bytes_of("nothing")) == "neither a JPEG nor a PNG nor a WebP file");
+  CHECK(failure(as_bytes_of("GIF89a")) ==
+        "neither a JPEG nor a PNG nor a WebP file, but a GIF file: convert it to PNG");
+  CHECK(failure(as_bytes_of({"II*\0\10", 5})).ends_with(", but a TIFF file: convert it to PNG"));
   CHECK(failure(std::span(jpeg).first(jpeg.size() / 2)) == "JPEG: Premature end of JPEG file");
   CHECK(failure(std::span(jpeg).first(4)) != "");
   CHECK(failure(std::span(png).first(png.size() / 2)) == "PNG: truncated");
@@ -322,7 +381,7 @@ Image decoded(std::span<const std::byte> file, Exif exif) {
   Record record;
   record.encoding = Encoding::image;
   record.bytes = file;
-  StoredPicture picture(record, Warnings::bad, exif);
+  StoredPicture picture(record, {.exif = exif});
   const int height = picture.height(), width = picture.width();
   const Rect all{0, 0, static_cast<double>(width), static_cast<double>(height)};
   const auto part = picture.decode(all, {0, 0, height, width}, height, width);
@@ -388,6 +447,83 @@ TEST_CASE("Exif: a block of a PNG or WebP file that is damaged turns nothing") {
   }
 }
 
+TEST_CASE("Exif: types and byte orders of numbers, several blocks, and XMP") {
+  const auto entry = [](bool little, std::uint32_t type, std::uint32_t count, std::uint32_t value) {
+    const int size = type == 1 ? 1 : type == 3 ? 2 : 4;
+    std::vector<std::byte> block;
+    block.insert(block.end(), 2, std::byte(little ? 'I' : 'M'));
+    for (const auto& [number, bytes] : {std::pair{42u, 2}, {8u, 4}, {1u, 2}, {0x112u, 2}, {type, 2}, {count, 4}})
+      append_number(block, number, little, bytes);
+    append_number(block, value, little, size);
+    block.resize(8 + 2 + 12 + 4);
+    return block;
+  };
+  for (const bool little : {false, true}) {
+    CAPTURE(little);
+    for (const std::uint32_t type : {3, 4}) CHECK(orientation_of(entry(little, type, 1, 6), {}) == 6);
+    CHECK(orientation_of(entry(little, 3, 2, 6), {}) == 6);
+    CHECK(orientation_of(entry(little, 1, 1, 6), {}) == 1);  // bytes are no number, as Pillow has it
+    CHECK(orientation_of(entry(little, 4, 1, 0x10006), {}) == 1);
+    CHECK(orientation_of(entry(little, 4, 2, 0xffffff00), {}) == 1);  // said to be elsewhere: there is nothing
+  }
+  const std::string attribute = "<rdf:Description tiff:Orientation=\"6\"/>";
+  const auto xmp = as_bytes_of(attribute);
+  CHECK(orientation_of({}, xmp) == 6);
+  CHECK(orientation_of(exif_block(3), xmp) == 3);
+  CHECK(orientation_of(exif_block(1), xmp) == 1);
+  CHECK(orientation_of({}, as_bytes_of("tiff:Orientation tiff:Orientation='3' <tiff:Orientation>8</tiff:")) == 8);
+  for (const auto* none : {"", "tiff:Orientation", "tiff:Orientation=\"", "tiff:Orientation=\"x\"", "Orientation=\"6\"",
+                           "tiff:Orientation=\"9\""})
+    CHECK(orientation_of({}, as_bytes_of(none)) == 1);
+
+  const auto height = [](const std::vector<std::byte>& file) { return decoded(file, Exif::apply).height; };
+  const auto jpeg = encode_jpeg(gradient_picture(8, 16, 3));
+  const auto block = [](int orientation) {
+    std::string text("Exif\0\0", 6);
+    for (const auto byte : exif_block(orientation)) text += static_cast<char>(byte);
+    return text;
+  };
+  const std::string packet = std::string("http://ns.adobe.com/xap/1.0/") + '\0' + attribute;
+  CHECK(height(with_segments(jpeg, {packet})) == 16);
+  CHECK(height(with_segments(jpeg, {packet, block(6)})) == 16);
+  CHECK(height(with_segments(jpeg, {packet, block(1)})) == 8);
+  CHECK(height(with_segments(jpeg, {block(1), block(6)})) == 8);
+  const Image image = noise_picture(5, 7, 3);
+  std::vector<std::byte> text;
+  for (const char c : std::string("XML:com.adobe.xmp\0\0\0\0\0", 22) + attribute)
+    text.push_back(static_cast<std::byte>(c));
+  CHECK(height(with_chunk(encode_png(image.view()), png_chunk("iTXt", text))) == 7);
+}
+
+TEST_CASE("a picture of another size than is annotated is refused, with the way out if Exif explains it") {
+  const auto turned = encode_jpeg(gradient_picture(64, 96, 3), false, {1, 1, 0, 6});  // seen: 96 high, 64 wide
+  const auto error = [&](std::uint32_t height, std::uint32_t width, Exif exif) {
+    const Record record{.encoding = Encoding::image, .bytes = turned, .height = height, .width = width};
+    Image image;
+    std::string texts[2];
+    for (const bool whole : {false, true}) try {
+        whole ? static_cast<void>(picture_of(record, image, {.exif = exif}))
+              : static_cast<void>(StoredPicture(record, {.exif = exif}));
+      } catch (const SampleError& caught) {
+        texts[whole] = caught.what();
+      }
+    CHECK(texts[0] == texts[1]);
+    return texts[0];
+  };
+  CHECK(error(0, 0, Exif::ignore) == "");
+  CHECK(error(0, 96, Exif::ignore) == "");
+  CHECK(error(64, 96, Exif::ignore) == "");
+  CHECK(error(96, 64, Exif::apply) == "");
+  CHECK(error(32, 48, Exif::ignore) == "the annotation is of a picture of 48x32 pixels, this one has 96x64");
+  CHECK(error(0, 48, Exif::ignore) == "the annotation is of a picture of 48x64 pixels, this one has 96x64");
+  CHECK(error(96, 64, Exif::ignore) ==
+        "the annotation is of a picture of 64x96 pixels, this one has 96x64; it fits "
+        "the picture as Exif turns it: set sampler.exif = \"apply\"");
+  CHECK(error(64, 96, Exif::apply) ==
+        "the annotation is of a picture of 96x64 pixels, this one has 64x96; it fits "
+        "the picture as it is stored: set sampler.exif = \"ignore\"");
+}
+
 TEST_CASE("Exif: the camera's orientation, by choice") {
   // Seen: red left of green above, blue left of white below, each a quarter of 64 x 96 pixels.
   Image seen;
@@ -423,10 +559,10 @@ TEST_CASE("Exif: the camera's orientation, by choice") {
     Record record;
     record.encoding = Encoding::image;
     record.bytes = file;
-    StoredPicture as_it_is(record, Warnings::bad);
+    StoredPicture as_it_is(record);
     CHECK(as_it_is.height() == height);
     for (const int divisor : {1, 2}) {
-      StoredPicture picture(record, Warnings::bad, Exif::apply);
+      StoredPicture picture(record, {.exif = Exif::apply});
       REQUIRE(picture.height() == 64);
       REQUIRE(picture.width() == 96);
       // The upper right corner, with 9 pixels of the left: the green quarter.
@@ -460,7 +596,7 @@ TEST_CASE("a stored picture: only what is needed") {
   Image scratch;
   const Picture whole = picture_of(record, scratch);
   const auto read = [&](const Rect& part, const Window& within, int height, int width) {
-    StoredPicture picture(record, Warnings::bad);
+    StoredPicture picture(record);
     CHECK(picture.height() == 400);
     CHECK(picture.channels() == 3);
     return picture.decode(part, within, height, width);
@@ -483,6 +619,10 @@ TEST_CASE("a stored picture: only what is needed") {
   CHECK(quarter.picture.width == 56);
   CHECK(quarter.picture.height == 76);
   CHECK(std::abs(quarter.picture.row(10)[0] - whole.row(50 + 40)[3 * 101]) < 6);
+  StoredPicture in_full(record, {.fast = false});
+  const auto all = in_full.decode({101, 50, 220, 300}, {101, 50, 300, 220}, 50, 50);
+  CHECK(all.from.width == 220);
+  CHECK(std::memcmp(all.picture.row(0), whole.row(50) + 3 * 101, 660) == 0);
 }
 
 TEST_CASE("JPEG: a picture that lost its tables is not read with those of the one before") {
@@ -522,6 +662,12 @@ TEST_CASE("a record's picture") {
   CHECK_THROWS_WITH_AS(picture_of(record, scratch), "pixels of 5x6x3 do not fit 72 stored bytes", SampleError);
   record.height = 0;
   CHECK_THROWS_AS(picture_of(record, scratch), SampleError);
+  std::vector<std::byte> line(81'920);
+  CHECK(picture_of({0, Encoding::pixels, line, 1, 81'920, 1}, scratch).width == 81'920);
+  CHECK_THROWS_WITH_AS(picture_of({0, Encoding::pixels, line, 1 << 16, 1 << 16, 4}, scratch),
+                       "pixels of 65536x65536x4 (taken: 2^28 pixels and 4 channels at most)", SampleError);
+  CHECK_THROWS_WITH_AS(picture_of({0, Encoding::pixels, line, 1, 16'384, 5}, scratch),
+                       "pixels of 1x16384x5 (taken: 2^28 pixels and 4 channels at most)", SampleError);
   record.encoding = Encoding::bytes;
   CHECK_THROWS_WITH_AS(picture_of(record, scratch), "the record holds no picture", SampleError);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/core/registry.h"
 #include "sampling/sampler.h"
 #include "sampling/samplers/cornernet/targets.h"
@@ -242,6 +243,31 @@ TEST_CASE("cornernet: damaged samples") {
   record.region = {0, 0, 10, 10, -1};
   CHECK(sample_error(*sampler, record) ==
         "the sample is a part of a picture; detection needs whole pictures with their boxes");
+}
+
+TEST_CASE("cornernet: pictures are turned as Exif says, unless it is to be ignored") {
+  const auto stored = encode_jpeg(gradient_picture(60, 90, 3), false, {1, 1, 0, 6});
+  Image seen;
+  orient(gradient_picture(60, 90, 3).view(), 6, seen);
+  const auto upright = encode_jpeg(seen), plain_file = encode_jpeg(gradient_picture(60, 90, 3), false, {1, 1});
+  const std::vector<Box> boxes{{10, 20, 30, 40, 1}};
+  const auto image = [&](const std::vector<std::byte>& file, const char* exif) {
+    Values values = plain;
+    if (exif) values.emplace_back("exif", text(exif));
+    const Record record{.encoding = Encoding::image, .bytes = file, .boxes = boxes};
+    return fill(*make("cornernet", values, false), record).of<float>("image");
+  };
+  const auto difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(static_cast<double>(a[i] - b[i])));
+    return most;
+  };
+  CHECK(difference(image(stored, nullptr), image(upright, nullptr)) < 0.3);
+  CHECK(image(stored, nullptr) == image(stored, "apply"));
+  CHECK(image(stored, "ignore") == image(plain_file, nullptr));
+  CHECK(difference(image(stored, "ignore"), image(stored, "apply")) > 1);
+  const Record other{.encoding = Encoding::image, .bytes = stored, .height = 60, .width = 90, .boxes = boxes};
+  CHECK(sample_error(*make("cornernet", plain, false), other).starts_with("the annotation is of a picture of 90x60"));
 }
 
 TEST_CASE("cornernet: settings that do not fit") {

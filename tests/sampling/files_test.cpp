@@ -57,6 +57,32 @@ TEST_CASE("files: a folder and an archive of it look the same") {
   CHECK(Files(tar).describe(1) == tar.string() + ":a/1.txt");
 }
 
+TEST_CASE("files: links in a folder and in its archive give the same files") {
+  TempFolder temp;
+  for (const char* name : {"p/cat/1.png", "p/cat/2.png", "p/dog/1.png"}) temp.write(std::string("d/") + name, name);
+  const auto folder = temp.path() / "d";
+  std::filesystem::create_directory(folder / "p/none");
+  std::filesystem::create_hard_link(folder / "p/cat/1.png", folder / "p/dog/hard.png");
+  std::filesystem::create_symlink("../cat/2.png", folder / "p/dog/soft.png");
+  std::filesystem::create_directory_symlink("p/cat", folder / "again");
+  const auto link = [](TarBytes& bytes, const char* name, const char* target, char type) {
+    bytes.entry(name, "", type, {{157, target}});
+  };
+  TarBytes bytes;
+  link(bytes, "again", "p/cat", '2');
+  bytes.entry("p/none/", "", '5').entry("p/cat/1.png", "p/cat/1.png").entry("p/cat/2.png", "p/cat/2.png");
+  bytes.entry("p/dog/1.png", "p/dog/1.png");
+  link(bytes, "p/dog/hard.png", "p/cat/1.png", '1');
+  link(bytes, "p/dog/soft.png", "../cat/2.png", '2');
+  const Files plain(folder), packed(temp.write("d.tar", bytes.end()));
+  CHECK(names_of(packed) == names_of(plain));
+  REQUIRE(packed.size() == 7);
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    CHECK(content(packed, std::string(plain.name(i))) == content(plain, std::string(plain.name(i))));
+  CHECK(plain.empty_folders() == std::vector<std::string>{"p/none"});
+  CHECK(packed.empty_folders() == plain.empty_folders());
+}
+
 TEST_CASE("files: the later of two entries with one name counts") {
   TempFolder temp;
   const Files files(temp.write("d.tar", TarBytes().entry("a", "old").entry("b", "b").entry("a", "new").end()));

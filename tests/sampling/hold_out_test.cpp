@@ -107,6 +107,39 @@ TEST_CASE("samples stay where they are when others are added, and each class kee
   CHECK(text.ends_with("samples\t187\n"));
 }
 
+TEST_CASE("many small classes give a share of the whole, chosen by names alone, and each keeps a sample to train on") {
+  for (const int each : {1, 2, 4, 7, 14}) {
+    CAPTURE(each);
+    std::vector<NamedSamples::Sample> all;
+    for (int label = 0; label < 1000; ++label)
+      for (int i = 0; i < each; ++i)
+        all.push_back({"c" + std::to_string(label) + "/" + std::to_string(i) + ".jpg", label});
+    const NamedSamples set(all);
+    const auto split = hold_out(set, 0.1, {});
+    const double wanted = each == 1 ? 0 : 100.0 * each;
+    CHECK(std::abs(static_cast<double>(split.validation.size()) - wanted) <= 1);
+    std::map<std::int64_t, int> training;
+    for (const auto id : split.training) ++training[set.label(id)];
+    CHECK(training.size() == 1000);
+
+    // Labels play no part in the choice, and a kept list holds.
+    for (auto& sample : all) sample.label = 999 - sample.label;
+    const NamedSamples turned(all);
+    CHECK(names_of(turned, hold_out(turned, 0.1, {}).validation) == names_of(set, split.validation));
+    KnownSplit known;
+    for (const auto& name : names_of(set, split.validation)) known[name] = true;
+    for (const auto& name : names_of(set, split.training)) known[name] = false;
+    CHECK(hold_out(set, 0.3, known).validation == split.validation);
+  }
+}
+
+TEST_CASE("a list of a split that was edited on Windows, or has names that are not UTF-8, is read") {
+  const TempFolder folder;
+  const SplitFile file(folder.path() / "split.tsv");
+  folder.write("split.tsv", "\xef\xbb\xbfsplit\tname\r\ntraining\ta\r\nvalidation\tcaf\xe9/1.jpg\r\nsamples\t2\r\n");
+  CHECK(file.read() == KnownSplit{{"a", false}, {"caf\\xE9/1.jpg", true}});
+}
+
 TEST_CASE("samples of one name stay together, and those without names go by their numbers") {
   std::vector<NamedSamples::Sample> crops;
   for (int picture = 0; picture < 40; ++picture)

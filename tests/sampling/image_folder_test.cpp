@@ -1,7 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/tar_helper.h"
@@ -10,10 +14,30 @@
 namespace flowtrain {
 namespace {
 
-std::unique_ptr<Dataset> open(const std::string& path, bool training = true, const std::string& split = "") {
+std::unique_ptr<Dataset> open(const std::string& path, bool training = true, const std::string& split = "",
+                              const std::string& split_names = "auto") {
   const auto entry = image_folder_entry();
-  return entry.make(settings_for(entry.keys, {{"path", path}, {"split", split}}), {training});
+  return entry.make(settings_for(entry.keys, {{"path", path}, {"split", split}, {"split_names", split_names}}),
+                    {training});
 }
+
+const NamedDataset& named(const std::unique_ptr<Dataset>& set) { return dynamic_cast<const NamedDataset&>(*set); }
+
+/// Collects the warnings of a scope.
+struct Warnings {
+  Warnings() {
+    all().clear();
+    set_warning_sink([](const std::string& text) { all().push_back(text); });
+  }
+  ~Warnings() { set_warning_sink(nullptr); }
+  static std::vector<std::string>& all() {
+    static std::vector<std::string> texts;
+    return texts;
+  }
+  static bool have(const std::string& part) {
+    return std::ranges::any_of(all(), [&](auto& text) { return text.find(part) != text.npos; });
+  }
+};
 
 using Texts = std::vector<std::string>;
 
@@ -65,6 +89,127 @@ TEST_CASE("image_folder: splits") {
   CHECK(open(temp.path(), false)->describe(0).ends_with("val/b/6.jpg"));
 }
 
+TEST_CASE("image_folder: splits go by their usual names, in any case") {
+  const std::vector<std::pair<std::string, std::string>> pairs{
+      {"Training", "Testing"},  {"Train", "Test"},    {"TRAIN", "VAL"},           {"seg_train", "seg_test"},
+      {"train", "valid"},       {"train", "dev"},     {"train", "validation"},    {"train_set", "test_set"},
+      {"train2017", "val2017"}, {"trainval", "test"}, {"all/Training", "all/Val"}};
+  for (const auto& [training, validation] : pairs) {
+    CAPTURE(training);
+    const Tree temp({training + "/cat/1.jpg", training + "/dog/2.jpg", validation + "/cat/3.jpg"});
+    const auto first = open(temp.path()), second = open(temp.path(), false);
+    CHECK(first->size() == 2);
+    CHECK(first->classes() == Texts{"cat", "dog"});
+    CHECK(named(first).place() == (temp.path() / training).string());
+    CHECK(named(first).has_split());
+    REQUIRE(second->size() == 1);
+    CHECK(second->describe(0).ends_with(validation + "/cat/3.jpg"));
+  }
+  const Tree own({"seg_train/seg_train/cat/1.jpg", "seg_train/seg_train/dog/1.jpg", "seg_test/seg_test/cat/1.jpg",
+                  "seg_pred/seg_pred/1.jpg"});
+  CHECK(open(own.path())->classes() == Texts{"cat", "dog"});
+  CHECK(named(open(own.path())).notes().back().starts_with("not used: seg_pred in "));
+  const Tree valid({"Train/cat/1.jpg", "Valid/cat/1.jpg"});
+  CHECK(open(valid.path(), true, "valid")->describe(0).ends_with("Valid/cat/1.jpg"));
+}
+
+TEST_CASE("image_folder: a test split validates only where there is no validation split, and has the classes") {
+  const Tree temp({"train/a/1.jpg", "train/b/2.jpg", "test/a/4.jpg"});
+  CHECK(open(temp.path(), false)->describe(0).ends_with("test/a/4.jpg"));
+  CHECK(named(open(temp.path())).notes().front().find("validates and chooses the best snapshot") != std::string::npos);
+  temp.write("valid/b/6.jpg", "");
+  CHECK(open(temp.path(), false)->describe(0).ends_with("valid/b/6.jpg"));
+  CHECK(named(open(temp.path())).notes().front().find("test (1 picture); the run does not use it") !=
+        std::string::npos);
+
+  const Tree unlabelled({"train/a/1.jpg", "train/b/2.jpg", "test/4.jpg", "test/5.jpg"});
+  const auto training = open(unlabelled.path());
+  CHECK_FALSE(named(training).has_split());
+  CHECK(open(unlabelled.path(), false)->fingerprint() == training->fingerprint());
+  CHECK(named(training).notes().front().find("no folders of these classes") != std::string::npos);
+  const Tree alone({"train/a/1.jpg", "train/b/2.jpg"});
+  CHECK_FALSE(named(open(alone.path())).has_split());
+  CHECK(open(alone.path(), false)->size() == 2);
+}
+
+TEST_CASE("image_folder: where a name may be a class or a split, the key that decides is named") {
+  const Tree flat({"bus/1.jpg", "car/1.jpg", "train/1.jpg", "truck/1.jpg"});
+  const Tree nested({"all/bus/day/1.jpg", "all/car/day/1.jpg", "all/train/day/1.jpg", "all/truck/night/1.jpg"});
+  for (const auto* tree : {&flat, &nested})
+    for (const bool training : {true, false}) {
+      const auto failure = failure_of([&] { open(tree->path(), training); });
+      check_failure(failure, ExitCode::data, ": train may be a split, or a class as are bus, car, truck");
+      CHECK(failure.hint().find("data.split_names = \"ignore\"") != std::string::npos);
+      CHECK(open(tree->path(), training, "", "ignore")->classes() == Texts{"bus", "car", "train", "truck"});
+    }
+  CHECK(open(nested.path(), true, "", "use")->classes() == Texts{"day"});
+  const Tree twice({"test/1.jpg", "train/1.jpg", "tram/1.jpg"});
+  check_failure(failure_of([&] { open(twice.path()); }), ExitCode::data, "train, test may be a split");
+  const Tree two({"train/a/1.jpg", "val/a/1.jpg", "val2/a/1.jpg", "Valid/a/1.jpg"});
+  CHECK(open(two.path(), false)->describe(0).ends_with("val/a/1.jpg"));
+  std::filesystem::remove_all(two.path() / "val");
+  check_failure(failure_of([&] { open(two.path(), false); }), ExitCode::data, "may be the split 'val': Valid, val2");
+  const Tree below({"cat/train/1.jpg", "cat/test/1.jpg", "dog/train/1.jpg"});
+  check_failure(failure_of([&] { open(below.path()); }), ExitCode::data,
+                "cat has folders named after splits: train, test");
+  CHECK(open(below.path(), true, "", "ignore")->classes() == Texts{"cat", "dog"});
+}
+
+TEST_CASE("image_folder: a folder without a picture stays a class of training, in a folder and in an archive") {
+  const Tree temp({"train/ant/1.jpg", "train/cow/1.jpg", "val/cow/2.jpg"});
+  std::filesystem::create_directories(temp.path() / "train/bee");
+  std::filesystem::create_directories(temp.path() / "val/elk");
+  const auto tar = temp.write("a.tar", TarBytes()
+                                           .entry("train/bee/", "", '5')
+                                           .entry("train/ant/1.jpg", "1")
+                                           .entry("train/cow/1.jpg", "1")
+                                           .entry("train/cow/Thumbs.db", "1")
+                                           .entry("val/cow/2.jpg", "1")
+                                           .end());
+  for (const auto& path : {temp.path(), tar}) {
+    const Warnings collected;
+    const auto set = open(path);
+    CHECK(set->classes() == Texts{"ant", "bee", "cow"});
+    CHECK(set->label(1) == 2);
+    CHECK(Warnings::have("no picture is in bee: a class without samples"));
+    CHECK(open(path, false)->classes() == Texts{"cow"});
+  }
+}
+
+TEST_CASE("image_folder: what systems and editors leave behind is no class and no sample") {
+  const Warnings collected;
+  const Tree temp({"cat/1.jpg", "cat/Thumbs.db", "dog/1.jpg", "dog/.DS_Store", "__MACOSX/cat/1.jpg", "@eaDir/1.jpg",
+                   ".cache/1.jpg", "cat/desktop.ini"});
+  const auto set = open(temp.path());
+  CHECK(set->classes() == Texts{"cat", "dog"});
+  CHECK(set->size() == 2);
+  CHECK(Warnings::all().empty());
+  CHECK(named(set).notes() == Texts{"hidden folders are not read: .cache"});
+}
+
+TEST_CASE("image_folder: odd data sets are trained on, and told of") {
+  const Warnings collected;
+  const Tree temp({"Cat/1.jpg", "cat/2.jpg", "3.jpg"});
+  std::filesystem::create_directory_symlink("Cat", temp.path() / "linked");
+  const auto set = open(temp.path());
+  CHECK(set->classes() == Texts{"Cat", "cat", "linked"});
+  CHECK(set->size() == 3);
+  CHECK(Warnings::have("Cat and cat differ in case alone, and are two classes"));
+  CHECK(Warnings::have("1 picture lies beside the folders of the classes, and is left out"));
+  const Tree one({"cat/1.jpg", "cat/2.jpg"});
+  CHECK(named(open(one.path())).notes() == Texts{"there is one class only, cat: a net learns nothing from its labels"});
+}
+
+TEST_CASE("image_folder: names that are not UTF-8 are shown with escapes, everywhere the same") {
+  const Tree temp({"caf\xe9/\xe8.jpg", "th\xe9/1.jpg", "water/1.jpg"});
+  const auto set = open(temp.path());
+  CHECK(set->classes() == Texts{"caf\\xE9", "th\\xE9", "water"});
+  CHECK(named(set).name(0) == "caf\\xE9/\\xE8.jpg");
+  CHECK(set->describe(0) == (temp.path() / "caf\\xE9/\\xE8.jpg").string());
+  ReadBuffer buffer;
+  CHECK(set->read(0, buffer).bytes.size() == 10);
+}
+
 TEST_CASE("image_folder: one folder around everything is looked into") {
   TempFolder temp;
   CHECK(open(archive_of(temp, {"./all/rose/1.jpg", "./all/tulip/2.jpg", "LICENSE"}))->classes() ==
@@ -85,31 +230,36 @@ TEST_CASE("image_folder: what is wrong is named") {
   const TempFolder empty;
   check_failure(failure_of([&] { open(empty.path()); }), ExitCode::data, "no pictures");
   const Tree train({"train/a/1.jpg", "train/b/1.jpg"});
-  check_failure(failure_of([&] { open(train.path(), false); }), ExitCode::data, "no folder 'val' or 'test' beside it");
-  check_failure(failure_of([&] { open(train.path(), true, "vall"); }), ExitCode::data, "data.split: no folder 'vall'");
+  check_failure(failure_of([&] { open(train.path(), true, "vall"); }), ExitCode::data,
+                concat("data.split: no folder 'vall' with files in ", train.path().string(), "; there are train"));
+  const Tree test({"test/a/1.jpg", "test/b/1.jpg"});
+  check_failure(failure_of([&] { open(test.path()); }), ExitCode::data,
+                "there is test, but no folder 'train' beside it");
 }
 
 TEST_CASE("image_folder: files of other kinds are counted and told, as are folders without a picture") {
-  static Texts warnings;
-  warnings.clear();
-  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
-  const Tree temp({"cat/1.jpg", "cat/2.jfif", "cat/3.JPE", "cat/4.bmp", "cat/5.BMP", "cat/6.tiff", "emu/1.bmp",
-                   "emu/sub/2.gif", "owl/1.png", "owl/notes", "README.txt"});
+  const Warnings collected;
+  const auto& warnings = Warnings::all();
+  const Tree temp({"cat/1.jpg", "cat/2.jfif", "cat/3.JPE", "cat/4.bmp", "cat/5.BMP", "cat/6.hdr", "emu/1.bmp",
+                   "emu/sub/2.gif", "owl/1.png", "owl/notes", "papers/1.pdf", "README.txt"});
   const auto set = open(temp.path());
   CHECK(set->size() == 4);
-  CHECK(set->classes() == Texts{"cat", "owl"});
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] == (temp.path() / "").string() +
-                           ": 6 files of other kinds left out: 3 .bmp, 1 without ending, 1 .gif, 1 .tiff; of folders "
-                           "that hold nothing else no class is made: emu; convert pictures of other kinds to PNG or "
-                           "JPEG");
+  CHECK(set->classes() == Texts{"cat", "emu", "owl"});
+  REQUIRE(warnings.size() == 2);
+  const auto here = (temp.path() / "").string();
+  CHECK(warnings[0] == here +
+                           ": 7 files of other kinds left out: 3 .bmp, 1 without ending, 1 .gif, 1 .hdr, 1 .pdf; of "
+                           "folders that hold nothing else no class is made: papers; convert pictures of other kinds "
+                           "to PNG or JPEG");
+  CHECK(warnings[1] == here +
+                           ": no picture is in emu: a class without samples, so that labels follow the folders' "
+                           "names; remove a folder that is none");
   const Tree plain({"cat/1.jpg", "owl/1.png", "README.txt"});
   open(plain.path());
   const Tree one({"cat/1.jpg", "cat/a.csv"});
   open(one.path());
-  set_warning_sink(nullptr);
-  REQUIRE(warnings.size() == 2);
-  CHECK(warnings[1].find(": 1 file of another kind left out: 1 .csv; convert") != std::string::npos);
+  REQUIRE(warnings.size() == 3);
+  CHECK(warnings[2].find(": 1 file of another kind left out: 1 .csv; convert") != std::string::npos);
 
   const Tree none({"cat/1.bmp", "dog/1.bmp"});
   const auto failure = failure_of([&] { open(none.path()); });

@@ -67,6 +67,24 @@ TEST_CASE("kept index: another size or time is another file") {
   CHECK_FALSE(recalled(file));
 }
 
+TEST_CASE("kept index: a file of the same size and time that was written anew is another file") {
+  TempFolder temp;
+  const auto file = temp.write("a", "content");
+  age(file);
+  keep(file, "found");
+  REQUIRE(recalled(file));
+  const auto time = fs::last_write_time(file);
+  temp.write("a", "CONTENT");
+  fs::last_write_time(file, time);
+  CHECK_FALSE(recalled(file));
+  keep(file, "found again");
+  REQUIRE(recalled(file));
+  const auto other = temp.write("b", "content");
+  fs::last_write_time(other, time);
+  fs::rename(other, file);
+  CHECK_FALSE(recalled(file));
+}
+
 TEST_CASE("kept index: a damaged one is not trusted: every byte changed, every length") {
   TempFolder temp;
   const auto file = temp.write("a", "content");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sampling/core/error.h"
+#include "sampling/core/warning.h"
 #include "sampling/remote/remote.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/http_server.h"
@@ -201,6 +202,33 @@ TEST_CASE("remote cache: another version of the file has blocks of its own") {
   CHECK_FALSE(second.recall("note"));
   CHECK(failure_of<RemoteError>([&] { read(first, 2 << 20, 10); }).what() ==
         std::string("the file was changed on the server since the start"));
+}
+
+TEST_CASE("remote cache: where a server names no version, what is kept counts for one start alone") {
+  TempFolder temp;
+  auto bytes = file_bytes();
+  HttpServer server([&](const Request& request, int) {
+    auto reply = HttpServer::range_of(bytes, request);
+    std::erase_if(reply.headers, [](auto& header) { return header.starts_with("ETag"); });
+    return reply;
+  });
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const auto access = cached_access(temp.path());
+  const RemoteFile first(server.url("a.tar"), access), same_start(server.url("a.tar"), access);
+  set_warning_sink(nullptr);
+  CHECK(read(first, 0, 100) == bytes.substr(0, 100));
+  const auto fetched = server.requests().size();
+  CHECK(read(same_start, 0, 100) == bytes.substr(0, 100));
+  CHECK(server.requests().size() == fetched);
+  first.keep("note", std::as_bytes(std::span("ab", 2)));
+  bytes[10] = '!';
+  const RemoteFile next_start(server.url("a.tar"), cached_access(temp.path()));
+  CHECK(read(next_start, 0, 100) == bytes.substr(0, 100));
+  CHECK_FALSE(next_start.recall("note"));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("the server names no version of its files") != std::string::npos);
 }
 
 TEST_CASE("remote cache: threads that want one block wait for one request") {

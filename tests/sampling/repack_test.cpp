@@ -140,9 +140,10 @@ TEST_CASE("repack: all files in one format") {
 
 TEST_CASE("repack: a picture that is written anew is turned as the sampler would") {
   const auto turned = file_item(encode_jpeg(gradient_picture(20, 40, 3), false, {.orientation = 6}));
-  CHECK(repacked(turned, {.exif = Exif::apply}).bytes == turned.bytes);
+  CHECK(repacked(turned, {.decoding = {.exif = Exif::apply}}).bytes == turned.bytes);
   for (const auto exif : {Exif::ignore, Exif::apply}) {
-    const auto image = decoded(repacked(turned, {.format = FileFormat::png, .edge = 10, .exif = exif}).bytes);
+    const auto image =
+        decoded(repacked(turned, {.format = FileFormat::png, .edge = 10, .decoding = {.exif = exif}}).bytes);
     CHECK(image.height == (exif == Exif::apply ? 20 : 10));
     CHECK(image.width == (exif == Exif::apply ? 10 : 20));
   }
@@ -152,7 +153,7 @@ TEST_CASE("repack: damage is found wherever it is, unless it is accepted") {
   const auto jpeg = encode_jpeg(noise_picture(64, 64, 3));
   const auto torn = file_item({jpeg.begin(), jpeg.begin() + static_cast<std::ptrdiff_t>(jpeg.size() - 40)});
   CHECK(failure(torn).starts_with("JPEG: "));
-  CHECK(repacked(torn, {.warnings = Warnings::accept}).bytes == torn.bytes);
+  CHECK(repacked(torn, {.decoding = {.warnings = Warnings::accept}}).bytes == torn.bytes);
   const auto png = encode_png(noise_picture(64, 64, 3).view());
   const auto torn_png = file_item({png.begin(), png.begin() + static_cast<std::ptrdiff_t>(png.size() - 40)});
   CHECK(failure(torn_png).starts_with("PNG: "));

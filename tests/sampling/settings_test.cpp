@@ -1,4 +1,5 @@
 #include "sampling/core/settings.h"
+#include "sampling/core/spelling.h"
 
 #include <doctest/doctest.h>
 
@@ -78,6 +79,26 @@ TEST_CASE("an empty list fits every list, and nothing else") {
     CHECK(settings.integers("sizes").empty());
     CHECK_THROWS_AS(settings.set("name", empty, here), UserError);
   }
+}
+
+TEST_CASE("one number may stand for a list of integers whose default is a number") {
+  Settings settings("sampler", {{"size", Kind::integers, std::int64_t{0}, "height and width", 0, 4096}});
+  CHECK(settings.integer("size") == 0);
+  settings.set("size", 224, here);
+  CHECK(settings.integer("size") == 224);
+  CHECK(to_toml(settings.value("size")) == "224");
+  settings.set("size", std::vector<std::int64_t>{48, 64}, here);
+  CHECK(settings.integers("size") == std::vector<std::int64_t>{48, 64});
+  const auto refused = [&](const Value& value) {
+    try {
+      settings.set("size", value, here);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing thrown");
+  };
+  CHECK(refused(5000) == "configs/a.toml:12:3: sampler.size: must be from 0 to 4096, got 5000");
+  CHECK(refused(0.5) == "configs/a.toml:12:3: sampler.size: expected an integer or a list of integers, got number 0.5");
 }
 
 TEST_CASE("settings refuse a wrong type, naming place, key and value") {
@@ -169,4 +190,30 @@ TEST_CASE("the nearest name") {
   CHECK(nearest("colour", names) == "");
   CHECK(nearest("", names) == "");
   CHECK(nearest("x", {}) == "");
+}
+
+TEST_CASE("a name is similar to one with the same words where none is spelt like it") {
+  const std::vector<std::string> names{"batch", "last_batch", "cache_mb", "batch_memory_mb", "grace_seconds", "warmup"};
+  CHECK(similar("bacth", names) == "batch");
+  CHECK(similar("last", names) == "last_batch");
+  CHECK(similar("keep_mb", names) == "cache_mb");
+  CHECK(similar("grace", names) == "grace_seconds");
+  CHECK(similar("warm", names) == "warmup");
+  CHECK(similar("colour", names) == "");
+  CHECK(similar("x_y", names) == "");
+}
+
+TEST_CASE("a choice that is misspelt is told with the one that was meant") {
+  auto settings = Settings("val", {choice({"mode", Kind::text, "inline", "when"}, {"inline", "async"})});
+  const auto message = [&](const char* value) {
+    try {
+      settings.set("mode", value, here);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message("asnyc").ends_with("must be one of \"inline\", \"async\", got \"asnyc\"; did you mean \"async\"?"));
+  CHECK(message("INLINE").ends_with("; did you mean \"inline\"?"));
+  CHECK(message("later").ends_with("got \"later\""));
 }

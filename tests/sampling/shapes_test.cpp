@@ -207,10 +207,10 @@ TEST_CASE("shapes: bytes that are no recipe are a bad sample") {
 
 TEST_CASE("shapes: an unknown split") {
   try {
-    make({{"split", "dev"}});
+    make({{"split", "night"}});
     FAIL("no error");
   } catch (const UserError& error) {
-    CHECK(error.what() == std::string("test.toml:1:1: data.split: shapes has no split \"dev\""));
+    CHECK(error.what() == std::string("test.toml:1:1: data.split: shapes has no split \"night\""));
     CHECK(error.code() == ExitCode::usage);
     CHECK(error.hint() == "set train, val or test");
   }

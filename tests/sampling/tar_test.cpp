@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/core/warning.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/tar_helper.h"
@@ -89,11 +90,87 @@ TEST_CASE("tar: the ways to write names and sizes") {
   }
 }
 
+std::vector<std::string> warnings;
+
+std::vector<Found> scan_and_warn(const std::string& bytes) {
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  auto found = scan(bytes);
+  set_warning_sink(nullptr);
+  return found;
+}
+
+/// An entry for a link to `target`, hard ('1') or symbolic ('2').
+TarBytes& link(TarBytes& bytes, std::string_view name, std::string_view target, char type) {
+  return bytes.entry(name, "", type, {{157, target}});
+}
+
+TEST_CASE("tar: links are the files that they lead to, wherever these stand") {
+  TarBytes bytes;
+  bytes.entry("./a/1.txt", "one");
+  link(bytes, "a/hard.txt", "./a/1.txt", '1');
+  link(bytes, "b/up.txt", "../a/1.txt", '2');
+  link(bytes, "b/later.txt", "c/2.txt", '2');
+  link(bytes, "b/of hard.txt", "../a/hard.txt", '2');
+  bytes.entry("b/c/2.txt", "two");
+  link(bytes, "a/hard 2.txt", "b/up.txt", '1');  // a further name of a symbolic link leads from where it stands
+  link(bytes, "whole", "b/c", '2');
+  link(bytes, "through.txt", "whole/2.txt", '2');
+  CHECK(scan_and_warn(bytes.end()) == std::vector<Found>{{"a/1.txt", "one"},
+                                                         {"a/hard.txt", "one"},
+                                                         {"b/up.txt", "one"},
+                                                         {"b/later.txt", "two"},
+                                                         {"b/of hard.txt", "one"},
+                                                         {"b/c/2.txt", "two"},
+                                                         {"a/hard 2.txt", "one"},
+                                                         {"whole/2.txt", "two"},
+                                                         {"through.txt", "two"}});
+  CHECK(warnings.empty());
+}
+
+TEST_CASE("tar: long names of links, as GNU and pax write them, hold for one entry") {
+  const std::string target = std::string(150, 't') + "/1.txt";
+  TarBytes bytes;
+  bytes.pax("path", target).entry("x", "one");
+  bytes.entry("././@LongLink", target + '\0', 'K');
+  link(bytes, "gnu", "cut", '2');
+  bytes.pax("linkpath", target);
+  link(bytes, "pax", "cut", '1');
+  link(bytes, "next", "pax", '2');
+  CHECK(scan_and_warn(bytes.end()) ==
+        std::vector<Found>{{target, "one"}, {"gnu", "one"}, {"pax", "one"}, {"next", "one"}});
+}
+
+TEST_CASE("tar: links that lead out of the archive or nowhere are counted and named, circles are refused") {
+  TarBytes bytes;
+  bytes.entry("a/1.txt", "one");
+  link(bytes, "absolute", "/etc/passwd", '2');
+  link(bytes, "out", "../a/1.txt", '2');
+  link(bytes, "a/out", "../../a/1.txt", '2');
+  link(bytes, "nowhere", "b", '2');
+  link(bytes, "self", "self", '2');
+  link(bytes, "hard", "b", '1');
+  bytes.entry("../up", "x");
+  CHECK(scan_and_warn(bytes.end()) == std::vector<Found>{{"a/1.txt", "one"}});
+  CHECK(warnings ==
+        std::vector<std::string>{
+            "a.tar: 7 entries are left out, as they lead out of the archive or to nothing in it: absolute -> "
+            "/etc/passwd, out -> ../a/1.txt, a/out -> ../../a/1.txt, …"});
+  for (const char* target : {"..", "../a", "."}) {
+    TarBytes circle;
+    circle.entry("a/1.txt", "one");
+    link(circle, "a/back", target, '2');
+    check_failure(failure_of([&] { scan(circle.end()); }), ExitCode::data,
+                  "a.tar: the link a/back leads back to a folder above it");
+  }
+}
+
 TEST_CASE("tar: what is no file below the archive's folder is skipped") {
   const auto bytes = TarBytes()
                          .entry("link", "", '2', {{124, "00000001000"}})
                          .entry("device", "", '3')
-                         .entry("/etc/passwd", "x")
+                         .entry("/etc/./passwd", "root's")
+                         .entry("//b//c", "slashes")
                          .entry("../up", "x")
                          .entry("a/../b", "x")
                          .entry("a/..", "x")
@@ -101,7 +178,7 @@ TEST_CASE("tar: what is no file below the archive's folder is skipped") {
                          .entry("vendor", "skipped", 'Z')
                          .entry("a..b/..c", "kept")
                          .end();
-  CHECK(scan(bytes) == std::vector<Found>{{"a..b/..c", "kept"}});
+  CHECK(scan(bytes) == std::vector<Found>{{"etc/passwd", "root's"}, {"b/c", "slashes"}, {"a..b/..c", "kept"}});
 }
 
 TEST_CASE("tar: damage is refused with file and offset") {

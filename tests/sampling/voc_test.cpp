@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
 #include "tests/support/failure_helper.h"
@@ -74,7 +75,7 @@ TEST_CASE("voc: pictures with their boxes") {
   const auto two = set->read(1, buffer);
   REQUIRE(two.boxes.size() == 1);
   CHECK(equal(two.boxes[0], {90, 40, 100, 50, 1}));  // clipped to the picture
-  CHECK(set->describe(0).ends_with("JPEGImages/one.jpg (1 without area left out)"));
+  CHECK(set->describe(0).ends_with("JPEGImages/one.jpg (boxes left out: 1)"));
   CHECK(set->describe(1).ends_with("JPEGImages/two.jpg"));
   CHECK(open(temp.path(), {}, false)->size() == 1);
   CHECK(open(temp.path(), {{"split", std::string("val")}})->size() == 1);
@@ -172,7 +173,6 @@ TEST_CASE("voc: what is wrong is named") {
   temp.write("Annotations/three.xml", std::string((1 << 20) + 1, ' '));
   check_failure(failure({}), ExitCode::data, "Annotations/three.xml: larger than 1048576 bytes");
   temp.write("Annotations/three.xml", "<annotation>" + object("cat", 1, 1, 3, 3) + "</annotation>");
-  check_failure(failure({{"mode", std::string("crops")}}), ExitCode::data, "three.jpg: its annotation has no <size>");
   temp.write("other/ImageSets/Main/train.txt", "one");
   check_failure(failure({}), ExitCode::data, "data.path: several data sets");
 }
@@ -188,7 +188,7 @@ TEST_CASE("voc: annotations") {
   CHECK(fractions.width == 0);
   const auto outside =
       parse(annotation(object("a", 200, 1, 300, 9) + object("a", 9, 1, 3, 9) + object("a", 0, 0, 9, 9)));
-  CHECK(outside.without_area == 2);
+  CHECK(outside.odd.left_out() == 2);
   CHECK(equal(outside.objects.at(0).box, {0, 0, 9, 9, -1}));
   const auto refused = [](const std::string& xml, const std::string& part) {
     check_failure(failure_of([&] { parse(xml); }), ExitCode::data, part);
@@ -197,12 +197,87 @@ TEST_CASE("voc: annotations") {
   refused("<other/>", "x.xml: no <annotation> in it");
   refused("<annotation><object><name>a</name></object></annotation>", "no name or no bndbox");
   refused("<annotation><object><name>a</name><bndbox><xmin>1</xmin></bndbox></object></annotation>", "<ymin>");
-  for (const auto* number : {"", "x", "nan", "inf", "1e300", "1 2"})
+  for (const auto* number : {"x", "nan", "inf", "1e300", "1 2"})
     refused("<annotation><size><width>" + std::string(number) + "</width></size></annotation>",
             "<width> at byte 13 is missing or no number");
+  for (const auto* no_size : {"<size/>", "<size><width/><height> </height></size>", "<size><width>0</width></size>"})
+    CHECK(parse("<annotation>" + std::string(no_size) + object("a", 1, 1, 9, 9) + "</annotation>").width == 0);
   std::string deep = "<annotation>";
   for (int i = 0; i < 80'000; ++i) deep += "<a>";
   refused(deep, "malformed XML");
+}
+
+TEST_CASE("voc: blanks around texts do not count") {
+  const auto blank = parse(
+      "<annotation><size><width>\n 90 </width><height>\t60</height></size><object><name>\n  dog\r\n</name><difficult> "
+      "1\n"
+      "</difficult><bndbox><xmin> 1 "
+      "</xmin><ymin>2\n</ymin><xmax>10</xmax><ymax>20</ymax></bndbox></object></annotation>");
+  CHECK(blank.width == 90);
+  REQUIRE(blank.objects.size() == 1);
+  CHECK(blank.objects[0].name == "dog");
+  CHECK(blank.objects[0].difficult);
+}
+
+TEST_CASE("voc: annotations and lists in other encodings") {
+  const auto name_in = [](const std::string& encoding, const std::string& name) {
+    return parse("<?xml version='1.0' encoding=\"" + encoding + "\"?>" + annotation(object(name, 1, 1, 9, 9)))
+        .objects.at(0)
+        .name;
+  };
+  CHECK(name_in("windows-1252", "caf\xe9 \x80") == "café €");
+  CHECK(name_in("ISO-8859-1", "caf\xe9") == "café");
+  CHECK(name_in("GBK", "\xc3\xa8") == "猫");
+  CHECK(name_in("utf-16", "café") == "café");  // declared in vain: the bytes are UTF-8
+  const std::string plain = annotation(object("café", 1, 1, 9, 9));
+  CHECK(parse("\xef\xbb\xbf" + plain).objects.at(0).name == "café");
+  std::string wide = "\xff\xfe";
+  for (const char c : annotation(object("dog", 1, 1, 9, 9))) wide += {c, '\0'};
+  CHECK(parse(wide).objects.at(0).name == "dog");
+  check_failure(failure_of([&] { name_in("klingon", "\xe9"); }), ExitCode::data,
+                "x.xml: cannot be read in the encoding that it declares, 'klingon'");
+  check_failure(failure_of([&] { name_in("windows-1252", "\x81"); }), ExitCode::data, "it declares, 'windows-1252'");
+  const auto undeclared = failure_of([&] { parse(annotation(object("caf\xe9", 1, 1, 9, 9))); });
+  check_failure(undeclared, ExitCode::data, "x.xml: the name of the <object> at byte ");
+  CHECK(undeclared.hint().find("encoding=\"windows-1252\"") != std::string::npos);
+
+  const SmallSet temp;
+  temp.write("ImageSets/Main/marked.txt", "\xef\xbb\xbfone\r\ntwo");
+  temp.write("ImageSets/Main/wide.txt", std::string("\xfe\xff\0o\0n\0e\0\n\0t\0w\0o", 16));
+  temp.write("ImageSets/Main/endings.txt", "one.jpg\ntwo.jpg\n");
+  for (const char* split : {"marked", "wide", "endings"}) {
+    CAPTURE(split);
+    const auto set = open(temp.path(), {{"split", std::string(split)}});
+    REQUIRE(set->size() == 2);
+    CHECK(set->describe(1).ends_with("two.jpg"));
+  }
+}
+
+TEST_CASE("voc: records have the size that is annotated, and boxes that do not fit it are told by kind") {
+  static Texts warnings;
+  warnings.clear();
+  const TempFolder temp;
+  add_picture(temp, "a", annotation(object("cat", 1, 1, 100, 50) + object("cat", 90, 1, 101, 50)));
+  add_picture(temp, "b",
+              annotation(object("cat", 101, 1, 110, 9) + object("cat", 9, 9, 4, 20) + object("cat", 4, 4, 4, 9) +
+                         object("cat", 90, 1, 102, 50)));
+  add_picture(temp, "c", "<annotation>" + object("cat", 500, 1, 509, 10) + "</annotation>");
+  temp.write("ImageSets/Main/train.txt", "a\nb\nc\n");
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const auto set = open(temp.path());
+  set_warning_sink(nullptr);
+  ReadBuffer buffer;
+  CHECK(set->read(0, buffer).width == 100);
+  CHECK(set->read(0, buffer).height == 50);
+  CHECK(set->read(2, buffer).width == 0);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].ends_with(
+      "ImageSets/Main/train.txt: of the boxes 1 without area, 1 with exchanged corners, 1 outside "
+      "of their pictures are left out, 1 reaches beyond an edge; the first is that of "
+      "Annotations/b.xml"));
+  const auto crops = open(temp.path(), {{"mode", std::string("crops")}});
+  REQUIRE(crops->size() == 4);
+  CHECK(equal(crops->read(3, buffer).region, {498, 0, 510, 11, 0}));  // whatever the picture's size
 }
 
 TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
@@ -224,7 +299,7 @@ TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
             box.x0 >= 0 && box.y0 >= 0 && box.x0 < box.x1 && box.y0 < box.y1 && box.x1 <= 640 && box.y1 <= 480;
         CHECK(inside);
       }
-      without_area += set->describe(id).ends_with("(1 without area left out)");
+      without_area += set->describe(id).ends_with("(boxes left out: 1)");
     }
     CHECK(open(archive, {{"split", std::string(split)}, {"target", std::string("WBC")}})->size() == pictures);
   }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/kept_index.h"
 #include "sampling/samplers/entries.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/http_server.h"
@@ -137,7 +138,7 @@ TEST_CASE("webdataset: where there are no labels, what was looked for is told") 
   CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
 }
 
-TEST_CASE("webdataset: the fingerprint is that of the shards' names and sizes") {
+TEST_CASE("webdataset: the fingerprint is that of the shards' names and sizes, and of what the samples are") {
   TempFolder temp;
   temp.write("a/s0.tar", shard({{"a", 0}}));
   temp.write("a/s1.tar", shard({{"b", 1}}));
@@ -175,14 +176,45 @@ TEST_CASE("webdataset: ids follow the shards' order") {
 TEST_CASE("webdataset: splits are sub-folders, shards or patterns") {
   TempFolder temp;
   temp.write("d/train/s.tar", shard({{"t", 0}}));
-  check_failure(failure_of([&] { open(temp.path() / "d", "", 0, false); }), ExitCode::data,
-                "no folder 'val' or 'test' beside it");
+  CHECK(contents(*open(temp.path() / "d", "", 0, false)) == Texts{"t"});
   temp.write("d/val/s.tar", shard({{"v", 0}}));
   temp.write("d/extra.tar", shard({{"x", 0}}));
   CHECK(contents(*open(temp.path() / "d")) == Texts{"t"});
   CHECK(contents(*open(temp.path() / "d", "", 0, false)) == Texts{"v"});
   CHECK(contents(*open(temp.path() / "d", "val")) == Texts{"v"});
   CHECK(contents(*open(temp.path() / "d", "extra.tar")) == Texts{"x"});
+}
+
+TEST_CASE("webdataset: shards of one folder are divided by the splits in their names") {
+  TempFolder temp;
+  const auto both = [&](const std::string& folder) {
+    std::string text;
+    for (const bool training : {true, false}) {
+      for (const auto& key : contents(*open(temp.path() / folder, "", 0, training))) text += key;
+      text += training ? "|" : "";
+    }
+    return text;
+  };
+  const auto write = [&](const std::string& name, const std::string& key) { temp.write(name, shard({{key, 0}})); };
+  write("a/imagenet-train-000000.tar", "t");
+  write("a/imagenet-train-000001.tar", "u");
+  CHECK(both("a") == "tu|tu");  // one set, of which validation samples may be held out
+  write("a/imagenet-val-000000.tar", "v");
+  CHECK(both("a") == "tu|v");
+  write("a/imagenet-test-000000.tar", "x");
+  CHECK(both("a") == "tu|v");
+  write("b/Train_0-of-2.tar", "t");
+  write("b/Train_1-of-2.tar", "u");
+  write("b/Validation_0-of-1.tar", "v");
+  CHECK(both("b") == "tu|v");
+  write("c/Training/0.tar", "t");
+  write("c/Testing/0.tar", "x");
+  CHECK(both("c") == "t|x");
+  write("d/bus-0.tar", "b");
+  write("d/train-0.tar", "t");
+  const auto failure = failure_of([&] { open(temp.path() / "d"); });
+  check_failure(failure, ExitCode::data, "train- may be a split, or data as are bus-");
+  CHECK(failure.hint().find("split_names = \"ignore\"") != std::string::npos);
 }
 
 TEST_CASE("webdataset: a set without labels has no classes") {
@@ -264,12 +296,17 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
   };
   check();
   CHECK(std::filesystem::exists(temp.path() / "d/s0.tar.index"));
-  auto without_headers = first;
-  for (std::size_t at = 0; at < without_headers.size(); at += 512)
-    if (without_headers.compare(at + 257, 5, "ustar") == 0) without_headers.replace(at, 512, 512, 'x');
-  write("d/s0.tar", without_headers);
+  // The labels are those of the index, not of the shard.
+  const auto index = [&] { return KeptIndex(path.string(), Descriptor::file(path.c_str())); };
+  auto kept = index().recall();
+  REQUIRE(kept);
+  (*kept)[16] = std::byte{1};  // the first sample's label
+  index().keep(*kept);
+  CHECK(open(temp.path() / "d")->label(0) == 1);
+  // A shard of the same size and time that was written anew is scanned.
+  write("d/s0.tar", first);
   check();
-  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), ExitCode::data, "s0.tar: at byte 0");  // scanned
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), ExitCode::data, "label 2 is not within 0 to 1");
 
   write("d/s0.tar", first + std::string(512, '\0'));  // another size
   check();

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cmath>
 #include <sstream>
 
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors.h"
+#include "pipeline/snapshot/tensor_difference.h"
 #include "sampling/core/error.h"
 #include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
@@ -71,7 +74,7 @@ TEST_CASE("snapshot show: tensors and state of the newest good one, or of the on
   CHECK(contains(text, "iter-00000300: iteration 300\nmodel: 2 tensors, 72 B\n"));
   CHECK(contains(text, "  conv.weight  F32   (3, 5)                60 B\n"));
   CHECK(contains(text, "  step                  I64   ()                    8 B\n"));
-  CHECK(contains(text, "{\"epoch\":300}"));
+  CHECK(contains(text, "state:\n  epoch  300\n"));
   CHECK(snapshot_show(run.run, 200, run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "iteration 200"));
   CHECK(snapshot_show(run.snapshots / "best", {}, run.out) == ExitCode::ok);
@@ -160,14 +163,14 @@ TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
   const fs::path data = test::source_path("tests/snapshot/data");
   const auto target = run.folder / "weights.safetensors";
   for (const char* file : {"zip.pth", "legacy.pth"}) {
-    CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) ==
+    CHECK(snapshot_convert(data / file, "", Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) ==
           ExitCode::ok);
     CHECK(contains(run.printed(), "weights.safetensors: 6 of 7 tensors of "));
     const SafetensorsFile converted(target);
     CHECK(converted.tensors().front().name == "fc.weight");
     CHECK(shape_text(converted.tensors().front().shape) == "(2, 3)");
   }
-  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", Renaming({}, {}), target, run.out); }),
+  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", "", Renaming({}, {}), target, run.out); }),
                  "README.md: "));
 }
 
@@ -177,8 +180,8 @@ TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
   CHECK(run.printed() == "the same: 2 tensors of the model, 2 of the optimizer\n");
   CHECK(snapshot_diff(run.snapshots / "best", run.run, run.out) == ExitCode::snapshot);
   auto text = run.printed();
-  CHECK(contains(text, "model: conv.weight: the values differ\n"));
-  CHECK(contains(text, "optim: step: the values differ\n"));
+  CHECK(contains(text, "model: conv.weight: 15 of 15 values differ, by "));
+  CHECK(contains(text, "optim: step: 1 of 1 values differ, by "));
   CHECK(contains(text, "state.json differs"));
 
   SmallContent other(300, 6);
@@ -189,4 +192,31 @@ TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
   CHECK(contains(text, "model: conv.weight: F32 (3, 5) and F32 (3, 6)\n"));
   CHECK(contains(text, "model: conv.bias: only in the first\n"));
   CHECK(contains(text, "model: renamed: only in the second\n"));
+}
+
+TEST_CASE("snapshot diff: amounts of each type of numbers") {
+  const auto difference = [](const char* dtype, auto one, auto other) {
+    const auto view = [&](const auto& values) {
+      TensorView tensor;
+      tensor.dtype = dtype;
+      tensor.data = reinterpret_cast<const std::byte*>(values.data());
+      tensor.bytes = sizeof values;
+      return tensor;
+    };
+    return difference_of(view(one), view(other));
+  };
+  const auto floats = difference("F32", std::array{1.0F, -2.0F, 3.0F}, std::array{1.0F, -2.5F, 3.25F});
+  CHECK(floats.values == 2);
+  CHECK(floats.of == 3);
+  CHECK(floats.largest == 0.5);
+  CHECK(floats.largest_value == 3.25);
+  using Bits = std::array<std::uint16_t, 2>;
+  CHECK(difference("BF16", Bits{0x3F80, 0}, Bits{0xBF80, 0}).largest == 2);               // 1, -1
+  CHECK(difference("F16", Bits{0x3C00, 0x0001}, Bits{0x4000, 0x0002}).largest == 1);      // 1, 2
+  CHECK(difference("F16", Bits{0, 0x0001}, Bits{0, 0}).largest == std::ldexp(1.0, -24));  // the smallest one
+  CHECK(std::isnan(difference("F32", std::array{NAN, 1.0F}, std::array{0.0F, 9.0F}).largest));
+  CHECK(std::isnan(difference("F32", std::array{1.0F, NAN}, std::array{9.0F, 0.0F}).largest));
+  CHECK(difference("F32", std::array{NAN}, std::array{NAN}).values == 0);
+  CHECK(difference("I64", std::array<std::int64_t, 1>{-5}, std::array<std::int64_t, 1>{7}).largest == 12);
+  CHECK(difference("BOOL", std::array<std::uint8_t, 2>{0, 1}, std::array<std::uint8_t, 2>{1, 1}).values == 1);
 }

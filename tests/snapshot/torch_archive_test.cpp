@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "pipeline/snapshot/weights_file.h"
 #include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
@@ -81,16 +83,83 @@ TEST_CASE("torch: where the state_dict may be, and what is left out") {
   const std::vector<ZipPart> storage = {{"m/data/0", six_floats}};
   const auto dict = py_dict({{"epoch", "K\x03"}, {"a", matrix.text()}});
   CHECK(only_tensor(torch_zip(py_whole(dict), storage)).size() == 6);
-  for (const char* name : {"state_dict", "model"})
+  for (const char* name : {"state_dict", "model", "net", "ema", "params", "any name"})
     CHECK(only_tensor(torch_zip(py_whole(py_dict({{"lr", "N"}, {name, dict}})), storage)).size() == 6);
-  CHECK(only_tensor(torch_zip(py_whole(py_dict({{"module.a", matrix.text()}})), storage)).size() == 6);
+  CHECK(only_tensor(torch_zip(py_whole(py_dict({{"nets", "](" + py_dict({{"ema", dict}}) + "e"}})), storage)).size() ==
+        6);
+  for (const char* name : {"module.a", "_orig_mod.a", "module._orig_mod.a", "_orig_mod.module.module.a"})
+    CHECK(only_tensor(torch_zip(py_whole(py_dict({{name, matrix.text()}})), storage)).size() == 6);
   const auto mixed = torch_zip(py_whole(py_dict({{"module.a", matrix.text()}, {"b", matrix.text()}})), storage);
   CHECK(parse_torch_weights(bytes_of(mixed), "f").tensors[0].name == "module.a");
   CHECK(contains(refusal(torch_zip(py_whole("N"))), "f.pth: no dict of tensors in it"));
-  CHECK(contains(refusal(torch_zip(py_whole(py_dict({{"weights", dict}})), storage)), "no dict of tensors"));
   CHECK(contains(refusal(torch_zip(py_whole(py_dict({{"a", matrix.text()}, {"a", matrix.text()}})), storage)),
                  "tensor 'a' comes twice"));
   CHECK(contains(refusal(torch_zip(py_whole("}K\x01" + matrix.text() + "s"), storage)), "whose name is no text"));
+}
+
+TEST_CASE("torch: of several dicts of tensors the one that fits is taken, and a key decides between equal ones") {
+  const auto tensor = matrix.text();
+  const auto net = py_dict({{"a", tensor}, {"b", tensor}}), other = py_dict({{"x", tensor}, {"y", tensor}});
+  const auto file_of = [](const std::string& value) { return torch_zip(py_whole(value), {{"m/data/0", six_floats}}); };
+  const auto place = [](const std::string& file, const WeightsChoice& choice = {}) {
+    return parse_torch_weights(bytes_of(file), "f.pth", choice).place;
+  };
+  const auto has_a = [](std::span<const TensorView> tensors) {
+    return static_cast<std::size_t>(std::ranges::count(tensors, "a", &TensorView::name));
+  };
+  // A number beside the weights, as PyTorch's example for ImageNet stores it, and an optimizer's state.
+  const auto usual =
+      file_of(py_dict({{"best_acc1", tensor},
+                       {"state_dict", net},
+                       {"optimizer", "}" + py_text("state") + "}K\x01" + py_dict({{"m", tensor}}) + "ss"}}));
+  CHECK(place(usual) == "state_dict");
+  CHECK(place(usual, {.place = "."}) == ".");
+  CHECK(place(usual, {.place = "optimizer.state.1"}) == "optimizer.state.1");
+  CHECK(place(file_of(py_dict({{"x", tensor}, {"y", tensor}, {"z", tensor}, {"net", net}})), {.fit = has_a}) == "net");
+  const auto equal = file_of(py_dict({{"model", net}, {"model_ema", net}, {"gan", other}}));
+  CHECK(place(file_of(py_dict({{"gan", other}, {"model", net}})), {.fit = has_a}) == "model");
+  CHECK(place(equal, {.place = "model_ema", .fit = has_a}) == "model_ema");
+  const auto message = [&](const WeightsChoice& choice) { return message_of([&] { place(equal, choice); }); };
+  CHECK(contains(message({.fit = has_a}), "several dicts of tensors fit equally well: 'model', 'model_ema'"));
+  try {
+    place(equal, {.fit = has_a});
+  } catch (const UserError& error) {
+    CHECK(error.hint() == "choose one: net.pretrain_key = \"model_ema\"");
+  }
+  CHECK(
+      contains(message({.place = "emma"}), "no dict of tensors under 'emma'; there are: 'model', 'model_ema', 'gan'"));
+  // A dict in two places is one; a circle ends.
+  CHECK(place(file_of(ordered_dict + "(" + py_text("a") + net + "q\x01" + py_text("b") + "h\x01u")) == "a");
+  CHECK(place(file_of(ordered_dict + "q\x01(" + py_text("self") + "h\x01" + py_text("a") + tensor + "u")) == ".");
+}
+
+TEST_CASE("weights: files that are none are called what they are") {
+  TempFolder folder;
+  const auto refused = [&](const std::string& bytes) {
+    put(folder / "w.pth", bytes);
+    return message_of([&] { WeightsFile(folder / "w.pth"); });
+  };
+  CHECK(contains(refused(""), "w.pth: it is empty"));
+  CHECK(contains(refused("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 46830571\n"),
+                 "a pointer of Git LFS"));
+  for (const char* page : {"<!DOCTYPE html><html>", "\n  <html><body>Sign in", "\xef\xbb\xbf<!doctype html>",
+                           "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>"})
+    CHECK(contains(refused(page), "a web page"));
+  CHECK(contains(refused(R"({"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}})"),
+                 "the index of weights in several files"));
+  CHECK(contains(refused(R"({"epoch": 3, "loss": 1.5})"), "a JSON text"));
+  CHECK(contains(refused("a table of numbers"), "it is a text"));
+  CHECK(contains(refused(std::string("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10)), "compressed by gzip"));
+  CHECK(contains(refused(std::string(257, 'x') + "ustar"), "a tar archive"));
+  CHECK(contains(refused("\x80\x04\x95 abcdefg"), "a pickle that torch.save did not write"));
+  CHECK(contains(refused(zip_of({{"m/data.pkl", "N"}, {"m/constants.pkl", "N"}})), "a TorchScript archive"));
+  CHECK(contains(refused(zip_of({{"m/archive_format", "pt2"}})), "a package of torch.export"));
+  // A header of 0x80 or 0x8b1f bytes begins as a pickle or a gzip file does.
+  for (const std::size_t size : {0x80u, 0x8b1fu}) {
+    const std::string header = R"({"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+    put(folder / "w.pth", le(std::uint64_t{size}) + header + std::string(size - header.size(), ' ') + "x");
+    CHECK(WeightsFile(folder / "w.pth").tensors().size() == 1);
+  }
 }
 
 TEST_CASE("torch: windows that reach beyond their storage, or unfold to more, are refused") {

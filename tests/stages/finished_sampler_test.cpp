@@ -66,6 +66,25 @@ TEST_CASE("an image becomes f32, channel by channel, normalised; other fields st
   }
 }
 
+TEST_CASE("an image of f32 is finished: only its channels become the first axis, whether bytes are finished or not") {
+  struct Finished final : Sampler {
+    std::vector<Field> fields() const override { return {{"image", DType::f32, {2, 3, 2}}}; }
+    void sample(const Record&, Stream&, Row row) const override {
+      const float values[] = {0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15};
+      std::memcpy(row[0], values, sizeof values);
+    }
+  };
+  for (const bool finish_bytes : {true, false}) {
+    const auto sampler = with_finished_images(std::make_unique<Finished>(), finish_bytes);
+    CHECK(sampler->fields()[0].shape == std::vector<std::int64_t>{2, 2, 3});
+    std::vector<float> values(12);
+    std::byte* row[] = {reinterpret_cast<std::byte*>(values.data())};
+    Stream random(0, Purpose::sample, 0);
+    sampler->sample({}, random, row);
+    CHECK(values == std::vector<float>{0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15});
+  }
+}
+
 TEST_CASE("a sampler without an image of bytes comes back as it is") {
   auto sampler = std::make_unique<Counted>(false);
   const Sampler* const before = sampler.get();

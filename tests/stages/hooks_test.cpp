@@ -59,6 +59,10 @@ TEST_CASE("what hooks keep goes to those of the same label") {
   Hooks hooks;
   for (auto name : {"a", "b", "silent"}) hooks.add(std::make_unique<Note>(name, notes), name);
   CHECK(hooks.states() == std::map<std::string, std::string>{{"a", "of a"}, {"b", "of b"}});
+  CHECK(hooks.differences({{"a", "of a"}, {"b", "of b"}}).empty());
+  CHECK(hooks.differences({{"b", "of b"}, {"gone", "of another"}}) ==
+        std::vector<std::string>{"the snapshot has a state of the hook 'gone', which this run has not",
+                                 "the hook 'a' begins anew: the snapshot has no state of it"});
   hooks.restore({{"b", "of b"}, {"gone", "of another"}});
   CHECK(notes == "b is back ");
   CHECK_THROWS_WITH_AS(hooks.restore({{"a", "of b"}}), "the snapshot's state of the hook a cannot be used: of b",

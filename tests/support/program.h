@@ -161,7 +161,7 @@ class Process {
     for (auto& [name, value] : process_options.environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (process_options.file_bytes != RLIM_INFINITY) {
       const rlimit limit{process_options.file_bytes, process_options.file_bytes};
-      ::signal(SIGXFSZ, SIG_IGN);  // inherited by the program: writes fail instead
+      ::signal(SIGXFSZ, SIG_DFL);  // whatever the test made of it: the program decides
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
     }
     if (process_options.bound_by_permissions && ::geteuid() == 0 &&

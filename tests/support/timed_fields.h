@@ -12,11 +12,11 @@ namespace flowtrain::test {
 
 /// Whether a field of a line tells how fast the run was, or what it took of the machine.
 inline bool is_timed(const std::string& field) {
-  static const std::set<std::string> timed{"samples_per_s",  "data_wait",     "data_time",       "step_time",
-                                           "step_p50",       "step_p99",      "slowest_rank",    "slowest_time",
-                                           "slowest_link",   "link_time",     "exchange_time",   "exchange_hidden",
-                                           "host_memory_mb", "gpu_memory_mb", "gpu_utilisation", "mfu",
-                                           "elapsed_s",      "limit",         "limit_share",     "queue_fill"};
+  static const std::set<std::string> timed{
+      "samples_per_s",  "data_wait",     "data_time",       "step_time", "step_p50",      "step_p99",
+      "slowest_rank",   "slowest_time",  "slowest_link",    "link_time", "exchange_time", "exchange_hidden",
+      "host_memory_mb", "gpu_memory_mb", "gpu_utilisation", "cpu_share", "mfu",           "elapsed_s",
+      "limit",          "limit_share",   "queue_fill"};
   return timed.contains(field) || field.starts_with("time.");
 }
 

@@ -28,6 +28,9 @@ TEST_CASE("env.json says what the run ran on") {
   holds("\"kernel\": \"Linux [^\"]+\"");
   holds("\"cpu\": \"[^\"]+\"");
   holds("\"cpu_cores\": [1-9]");
+  holds("\"cpu_cores_affinity\": [1-9]");
+  holds("\"cpu_quota\": (null|[0-9.]+)");
+  holds("\"cpu_cores_usable\": [1-9]");
   holds("\"memory_bytes\": [1-9]\\d{6}");
   holds("\"OMP_TELEMETRY_TEST\": \"3\"");
   holds("\"torch\": \"2\\.11\\.0\",\n  \"note\": \"a \\\\\"b\\\\\"\"\n\\}\n$");
@@ -49,4 +52,18 @@ TEST_CASE("env.json says what GPUs there are and what reaches them, or that ther
 
 TEST_CASE("the version names the program and its build") {
   CHECK(std::regex_match(program_version(), std::regex("flowtrain [0-9.]+ \\([^,]+, [A-Za-z]*\\)")));
+}
+
+TEST_CASE("env.json masks variables that look like secrets") {
+  const char* names[] = {"FLOWTRAIN_SERVE_TOKEN", "FLOWTRAIN_MY_PASSWORD", "OMP_KEY_OF_MINE", "FLOWTRAIN_AUTH_X"};
+  for (const char* name : names) ::setenv(name, "hush", 1);
+  ::setenv("FLOWTRAIN_DATA", "https://user:hush@host/x?sig=hush", 1);
+  const auto json = environment_json({});
+  for (const char* name : names) {
+    CHECK(json.find(std::string("\"") + name + "\": \"***\"") != std::string::npos);
+    ::unsetenv(name);
+  }
+  ::unsetenv("FLOWTRAIN_DATA");
+  CHECK(json.find("https://***@host/x?***") != std::string::npos);
+  CHECK(json.find("hush") == std::string::npos);
 }

@@ -11,6 +11,7 @@
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "stages/system/signals.h"
 #include "tests/support/child.h"
 
 using namespace flowtrain;
@@ -38,7 +39,7 @@ Child run_until_asked(
 }  // namespace
 
 TEST_CASE("the first signal is a request") {
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, SIGALRM, SIGVTALRM, SIGPWR}) {
     auto child = run_until_asked(every);
     child.wait_for("ready");
     child.kill(signal);
@@ -46,6 +47,41 @@ TEST_CASE("the first signal is a request") {
     CHECK(result.exit_code == (signal == SIGINT ? 130 : 143));
     CHECK(result.output == "ready\nasked\n");
   }
+}
+
+TEST_CASE("signals that come several times for one reason are never a second one") {
+  for (int signal : {SIGHUP, SIGXCPU}) {
+    auto child = run_until_asked(every, [] { ::usleep(300'000); });
+    child.wait_for("ready");
+    child.kill(signal);
+    child.wait_for("asked");
+    child.kill(signal);
+    const auto result = child.wait();
+    CHECK(result.exit_code == 143);
+    CHECK(result.output == "ready\nasked\n");
+  }
+}
+
+TEST_CASE("a write beyond the limit on files' sizes is an error, and no end") {
+  for (auto& rule : signal_rules)
+    if (rule.action == OnSignal::ignore) {
+      auto child = Child(0, [&rule] {
+        prepare_descriptors_and_signals();
+        ::raise(rule.signal);
+        return 7;
+      });
+      CHECK(child.wait().exit_code == 7);
+    }
+}
+
+TEST_CASE("closed standard streams lead to nowhere, and no file gets their numbers") {
+  auto child = Child(0, [] {
+    for (const int each : {0, 1, 2}) ::close(each);
+    prepare_descriptors_and_signals();
+    const int next = ::open("/dev/null", O_RDONLY);
+    return next > 2 && ::write(1, "x", 1) == 1 && ::write(2, "x", 1) == 1 ? 7 : 1;
+  });
+  CHECK(child.wait().exit_code == 7);
 }
 
 TEST_CASE("the second signal, of either kind, ends the process at once") {

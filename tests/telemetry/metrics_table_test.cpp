@@ -7,6 +7,14 @@
 
 using namespace flowtrain;
 
+namespace {
+std::string metrics_csv(const std::filesystem::path& file, const std::string& kind) {
+  std::string text;
+  write_metrics_csv(file, kind, [&](const std::string& line) { text += line; });
+  return text;
+}
+}  // namespace
+
 TEST_CASE("lines of one kind become a table") {
   const TempFolder folder;
   folder.write("metrics.jsonl",
@@ -31,4 +39,14 @@ TEST_CASE("what is not there is told with what there is") {
     CHECK(error.hint() == "there are: end, train");
   }
   CHECK_THROWS_AS(metrics_csv(folder.path() / "none" / "metrics.jsonl", "val"), UserError);
+}
+
+TEST_CASE("texts that a spreadsheet would run are marked as texts, and numbers stay numbers") {
+  const TempFolder folder;
+  folder.write(
+      "metrics.jsonl",
+      "{\"kind\":\"val\",\"=x\":-0.5,\"a\":\"=1+1\",\"b\":\"-0.5\",\"c\":\"-cmd\",\"d\":\"@x, y\",\"e\":\"+4e3\","
+      "\"f\":\"'=\",\"g\":\"-\"}\n");
+  CHECK(metrics_csv(folder.path() / "metrics.jsonl", "val") ==
+        "'=x,a,b,c,d,e,f,g\n-0.5,'=1+1,-0.5,'-cmd,\"'@x, y\",+4e3,'=,'-\n");
 }

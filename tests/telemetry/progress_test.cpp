@@ -52,6 +52,13 @@ TEST_CASE("the plain line") {
   CHECK(format_line({.iter = 7, .samples_per_s = INFINITY}) == "iter 7  ? samples/s");
 }
 
+TEST_CASE("a line says when the process gets too little of the CPU") {
+  Progress short_of_cpu = some;
+  short_of_cpu.cpu_share = 0.452;
+  CHECK(format_line(short_of_cpu).find("  got 45 % of the CPU time it asked for  ") != std::string::npos);
+  CHECK(format_bar(short_of_cpu, 200).find("  cpu 45 %  ") != std::string::npos);
+}
+
 TEST_CASE("the bar drops what matters least where there is little room") {
   CHECK(format_bar(some, 120) ==
         " 10% [==>                       ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %"

@@ -53,6 +53,12 @@ TEST_CASE("a logarithmic chart leaves out what is not above 0") {
   CHECK(draw(negative, {.columns = 30, .rows = 6, .log_y = true}) == draw(negative, {.columns = 30, .rows = 6}));
 }
 
+TEST_CASE("labels beside a chart tell values apart that are close together") {
+  const auto text = draw({{{0, 0.86760}, {9, 0.86764}}, {}, {}}, {.columns = 40, .rows = 9});
+  CHECK(text.find("0.86764") != std::string::npos);
+  CHECK(text.find("0.8676 ") != std::string::npos);
+}
+
 TEST_CASE("one point, equal points, no points, and no room") {
   CHECK(draw({{{5, 1}}, {}, {}}, {.columns = 20, .rows = 5}).find("5") != std::string::npos);
   draw({{{5, 1}, {5, 1}, {5, 1}}, {}, {}}, {.columns = 20, .rows = 5});

@@ -22,9 +22,9 @@ namespace flowtrain::commands {
 struct TrainRequest {
   StartOptions start;
   RunOptions options;
-  Launch launch = SingleProcess{};  ///< only full trainings have several processes
-  bool sets_max_restarts = false;   ///< the launch's max_restarts counts, not dist.max_restarts
-  Arguments words = {};             ///< for the ranks that are started here
+  Launch launch = SingleProcess{};
+  bool sets_max_restarts = false;  ///< the launch's max_restarts counts, not dist.max_restarts
+  Arguments words = {};            ///< for the ranks that are started here
   /// Called with the run's folder before the first iteration, by each process that trains. May be null.
   std::function<void(const std::filesystem::path& folder)> on_start = {};
 };

@@ -30,7 +30,7 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
   session.open_training();
   session.prepare();
   RunPlan plan = session.run_plan();
-  const std::uint64_t last = batches > 0 ? batches : session.epoch() * plan.accum;
+  const std::uint64_t last = batches > 0 ? batches : session.train().batches.per_epoch();
   plan.last = (last + plan.accum - 1) / plan.accum;
   const auto loader = session.make_training_loader(plan);
   BatchStatistics statistics(session.learner_spec(loader->layout(), config), model);
@@ -96,7 +96,7 @@ int average(const AverageRequest& request) {
   const auto config = to_toml(request.config);
   const auto path =
       write_snapshot(folder.snapshots(), {newest->iteration, std::move(views), {}, state_of(*newest), config});
-  write_file_atomically(folder.config_file(), config);
+  write_config(folder.config_file(), config);
   write_file_atomically(
       folder.path() / "env.json",
       environment_json({}, {{"torch", torch_version()}, {start_folder_key, start_folder(folder.path())}}));

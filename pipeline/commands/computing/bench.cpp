@@ -14,7 +14,7 @@ namespace flowtrain::commands::computing {
 namespace {
 
 int bench_as(const RankInfo& place, const BenchRequest& request) {
-  return run_rank(place, request.config, [&](GroupSession& membership, std::filesystem::path&) {
+  return run_rank(place, request.config, [&](GroupSession& membership, std::unique_ptr<HeldFolder>&) {
     DistributedBenchOptions options;
     options.seconds = request.seconds;
     options.group = &membership.group();

@@ -57,18 +57,20 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   if (place.rank == 0)
     log_info(concat("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
                     place.url));
-  std::filesystem::path records;
+  std::unique_ptr<HeldFolder> records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
     // A start that fails leaves nothing, as with one process.
-    if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_collective_log(records);
+    if (records && !records->is_lost() && std::filesystem::exists(records->path() / "metrics.jsonl"))
+      membership.write_collective_log(records->path());
     return membership.explain(message, hint, code == ExitCode::distributed, static_cast<int>(code));
   };
   const auto end_with = [&](const UserError& error) {
     std::string hint = error.hint();
     const auto text = explain(error.what(), hint, error.code());
     if (text.empty()) return static_cast<int>(error.code());
-    if (hint.empty() && error.code() == ExitCode::distributed && std::filesystem::exists(records / "flight"))
-      hint = postmortem_advice(records);
+    if (hint.empty() && error.code() == ExitCode::distributed && records &&
+        std::filesystem::exists(records->path() / "flight"))
+      hint = postmortem_advice(records->path());
     throw UserError(error.code(), text, hint);
   };
   try {

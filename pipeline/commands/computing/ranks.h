@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "pipeline/commands/commands.h"
 #include "pipeline/config/config.h"
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/launch/rank_info.h"
+#include "sampling/io/held_folder.h"
 
 namespace flowtrain::commands::computing {
 
@@ -16,7 +18,7 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 
 /// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
 /// collectives are written to that folder where it fails.
-using RankBody = std::function<int(GroupSession& membership, std::filesystem::path& records)>;
+using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<HeldFolder>& records)>;
 
 /// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
 int run_rank(const RankInfo& place, const Config& config, const RankBody& body);

@@ -1,6 +1,7 @@
 // What flowtrain test does once its command line is read.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "pipeline/commands/computing/commands.h"
@@ -26,7 +27,7 @@ void add_classes(const Measurement& measured, const std::string& group_by, Lines
   if (std::ranges::none_of(measured.scalars, is_of_class)) return;
   lines.push_back(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : measured.scalars)
-    if (name.starts_with(class_accuracy))
+    if (name.starts_with(class_accuracy) && !std::isnan(value))  // there may be no sample of it
       lines.push_back(printed("%8s  ", format_loss(value).c_str()) + name.substr(class_accuracy.size()));
 }
 
@@ -120,7 +121,7 @@ int test(const TestRequest& request, Interrupt& interrupt) {
   const Config config = load_for_use(request.subjects.front().start);
   if (auto* plan = std::get_if<SpawnPlan>(&request.launch)) return start_ranks(*plan, config, "test", request.words);
   if (auto* place = std::get_if<RankInfo>(&request.launch))
-    return run_rank(*place, config, [&](GroupSession& membership, std::filesystem::path&) {
+    return run_rank(*place, config, [&](GroupSession& membership, std::unique_ptr<HeldFolder>&) {
       options.group = &membership.group();
       options.processes_here = static_cast<unsigned>(place->local_world);
       options.local_rank = static_cast<unsigned>(place->local_rank);

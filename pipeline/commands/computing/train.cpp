@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/computing/ranks.h"
@@ -15,6 +16,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tools/batch_search.h"
 #include "sampling/core/error.h"
+#include "sampling/core/secrets.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"
 #include "stages/flight/flight.h"
@@ -68,20 +70,34 @@ std::unique_ptr<FlightRecorder> record_flight(const std::filesystem::path& run, 
 
 // Those that decide what all do together.
 void compare_flags(const RunOptions& options) {
-  const std::array own{options.initialize, options.profile};
+  const std::array<std::pair<const char*, bool>, 6> own{{{"--initialize", options.initialize},
+                                                         {"--profile", options.profile},
+                                                         {"--dry-run", options.dry_run},
+                                                         {"--fast-dev-run", options.fast_dev_run},
+                                                         {"--no-optim", options.mode == TrainMode::forward_only},
+                                                         {"--no-optim=backward", options.mode == TrainMode::no_step}}};
   std::array<double, own.size()> sums{};
-  std::copy(own.begin(), own.end(), sums.begin());
+  std::ranges::transform(own, sums.begin(), [](auto& flag) { return flag.second ? 1 : 0; });
   options.group->sum("the comparison of flags", sums);
   for (std::size_t i = 0; i < own.size(); ++i)
-    if (sums[i] != own[i] * options.group->size())
-      throw UserError(ExitCode::usage, concat(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
+    if (sums[i] != (own[i].second ? options.group->size() : 0))
+      throw UserError(ExitCode::usage, concat(own[i].first, " is given to some ranks only"),
                       "start all ranks with the same file and flags");
+}
+
+// Without a folder.
+int try_here(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+  const Start ready = prepare_start(start, *options.group, options.dry_run ? FindRows() : fitting(options), &interrupt);
+  const bool leads = options.group->leads();
+  options.progress = leads ? progress_mode(ready.config.table("display").text("progress")) : ProgressMode::off;
+  return run_without_traces(ready.config, options, make_torch_learner, interrupt);
 }
 
 // Calls `on_start` with the run's folder.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start) {
   compare_flags(options);
+  if (start.leaves_nothing) return try_here(start, std::move(options), interrupt);
   const Start ready = prepare_start(start, *options.group, fitting(options), &interrupt);
   if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
@@ -105,10 +121,10 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
     }
     return run_training(ready, options, make_torch_learner, interrupt);
   } catch (const UserError& error) {
-    flight_failed(first_line(error.what()), static_cast<int>(error.code()));
+    flight_failed(without_secrets(first_line(error.what())), static_cast<int>(error.code()));
     throw;
   } catch (const std::exception& error) {
-    flight_failed(first_line(error.what()), static_cast<int>(ExitCode::bug));
+    flight_failed(without_secrets(first_line(error.what())), static_cast<int>(ExitCode::bug));
     throw;
   }
 }
@@ -116,7 +132,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
 // As one rank of several.
 int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt,
              const std::function<void(const std::filesystem::path&)>& on_start) {
-  return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::filesystem::path& records) {
+  return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::unique_ptr<HeldFolder>& records) {
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
     options.local_rank = static_cast<unsigned>(place.local_rank);
@@ -128,7 +144,8 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
       start.iteration.reset();
     }
     return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
-      records = chosen;
+      std::error_code error;  // another machine may not see the folder
+      if (std::filesystem::is_directory(chosen, error)) records = std::make_unique<HeldFolder>(chosen);
       if (place.rank == 0) membership.remember_folder(chosen);
       if (on_start) on_start(chosen);
     });
@@ -139,17 +156,13 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
 
 int train(const TrainRequest& request, Interrupt& interrupt) {
   auto& [start, options, launch, sets_max_restarts, words, on_start] = request;
-  if (options.mode != TrainMode::full || options.fast_dev_run) {
-    const Config config = load_for_use(start, fitting(options));
-    config.check_trainable();
-    RunOptions shown = options;
-    shown.progress = progress_mode(config.table("display").text("progress"));
-    return run_without_traces(config, shown, make_torch_learner, interrupt);
-  }
   if (auto* spawn = std::get_if<SpawnPlan>(&launch)) {
     SpawnPlan plan = *spawn;
     const Config config = load_for_use(start);
-    if (!sets_max_restarts) plan.max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
+    if (start.leaves_nothing)
+      plan.max_restarts = 0;
+    else if (!sets_max_restarts)
+      plan.max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
     return start_ranks(plan, config, "train", words);
   }
   if (auto* place = std::get_if<RankInfo>(&launch)) return train_as(*place, start, options, interrupt, on_start);

@@ -86,6 +86,7 @@ function metricCharts(run) {
  * are added up.
  */
 function dataWaitOf(run) {
+  if (run.verdict && isNumber(run.verdict.data_wait)) return run.verdict.data_wait;
   const {data_time: waits, step_time: steps} = run.train.series;
   if (!waits || !steps) return null;
   let waited = 0, whole = 0;
@@ -115,7 +116,8 @@ function timeCharts(run) {
   const stack = hasPhases ? Object.entries(phases) : [['data_time', phases.data_time], ['step_time', 'computing']];
   const share = [['data_wait', 'waiting for data'], ['queue_fill', 'batches ahead that are ready'],
                  ['limit_share', 'share of the stage that limits'], ['gpu_utilisation', 'GPU busy'],
-                 ['mfu', 'model FLOPs utilisation'], ['exchange_hidden', 'exchange hidden by backward']];
+                 ['mfu', 'model FLOPs utilisation'], ['exchange_hidden', 'exchange hidden by backward'],
+                 ['cpu_share', 'CPU time, of what was asked for']];
   return some([
     chartOf('time', 'Where an iteration’s time goes', stack.map(([name, label]) =>
       seriesOf(run, 'train', name, {label, low: null, high: null})), {stacked: true, format: duration, from0: true}),
@@ -141,7 +143,7 @@ function timeCharts(run) {
 const drawnElsewhere = new Set(['loss', 'loss_avg', 'lr', 'grad_norm', 'clipped', 'loss_scale', 'step_time',
   'samples_per_s', 'step_p50', 'step_p99', 'data_wait', 'queue_fill', 'limit_share', 'gpu_utilisation', 'mfu',
   'exchange_hidden', 'host_memory_mb', 'gpu_memory_mb', 'slowest_rank', 'slowest_link', 'slowest_time', 'exchange_time',
-  'link_time', ...Object.keys(phases)]);
+  'link_time', 'cpu_share', ...Object.keys(phases)]);
 
 /** What nets, steps and hooks log under names of their own. */
 function otherCharts(run) {

@@ -44,7 +44,7 @@ function metric(value) {
 const count = value => isNumber(value) ? Math.round(value).toLocaleString('en-US') : '–';
 
 const percent = share => !isNumber(share) ? '–' : share > 0 && share < 1e-4 ? '<\u00a00.01\u00a0%' :
-  Number((100 * share).toPrecision(3)) + '\u00a0%';
+  (share < 0.1 && share > 0 ? (100 * share).toFixed(2) : Number((100 * share).toPrecision(3))) + '\u00a0%';
 
 /** Seconds: "850 µs", "12.3 ms", "4.2 s", "1m15s", "2h03m". */
 function duration(seconds) {

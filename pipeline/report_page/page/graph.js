@@ -17,12 +17,12 @@ function limitOf(run) {
   return text ? {stage: text, share: run.train.newest.limit_share} : null;
 }
 
-function edgeDrawing({path, at}, edge) {
-  const {from, to, label, back} = edge;
-  return [drawn('path', {d: path, class: back ? 'edge back' : 'edge', 'marker-end': 'url(#arrow)'},
-                drawn('title', {}, `${from} → ${to}${label ? ': ' + label : ''}`)),
-          label ? drawn('text', {x: at[0], y: at[1], class: 'edge-label'}, label) : null];
+function edgeDrawing({path}, {from, to, label, back}) {
+  return drawn('path', {d: path, class: back ? 'edge back' : 'edge', 'marker-end': 'url(#arrow)'},
+               drawn('title', {}, `${from} → ${to}${label ? ': ' + label : ''}`));
 }
+
+const edgeLabel = ({at}, {label}) => label ? drawn('text', {x: at[0], y: at[1], class: 'edge-label'}, label) : null;
 
 /** A node with its lines; a doubled frame is a thread of its own. */
 function nodeDrawing(node, load, limits) {
@@ -45,10 +45,12 @@ function graphDrawing(run) {
       edge.label = some([edge.label, `${percent(fill)} full`]).join(', ');
   const {width, height} = measured(layout, loads);
   const lowest = Math.max(...[...byName.values()].map(node => node.y));
-  const ofEdges = edges.map((edge, i) => {
+  const paths = edges.map((edge, i) => {
     const from = byName.get(edge.from), to = byName.get(edge.to);
-    return edgeDrawing(edge.back ? pathBack(from, to, lowest, i) : pathForward(from, to, edge.bends), edge);
+    return edge.back ? pathBack(from, to, lowest, i) : pathForward(from, to, edge.bends);
   });
+  // Labels come after all edges, so that no edge crosses them out.
+  const ofEdges = [edgeDrawing, edgeLabel].flatMap(draw => edges.map((edge, i) => draw(paths[i], edge)));
   const ofNodes = nodes.map(node =>
     nodeDrawing(node, loads.get(node.name), limit && limit.stage === node.name));
   const described = edges.map(edge => `${edge.from} to ${edge.to}`).join(', ');
@@ -58,5 +60,5 @@ function graphDrawing(run) {
                   'aria-label': `Graph: ${described}.` + (limit ? ` ${limit.stage} limits.` : '')},
       drawn('defs', {}, drawn('marker', {id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8,
                                          markerHeight: 8, orient: 'auto'}, drawn('path', {d: 'M0,0 L8,4 L0,8 z'}))),
-      ofEdges.flat(), ofNodes));
+      ofEdges, ofNodes));
 }

@@ -15,6 +15,16 @@ function verdictText(run) {
   return isNumber(wait) ? `The net waited for data ${percent(wait)} of the time.` : '';
 }
 
+/** Names between backticks stand out. */
+const withNames = text => text.split('`').map((part, i) => i % 2 ? el('code', {}, part) : part);
+
+/** Samples a second: of a run that goes on, now; else of the whole run. */
+function speedTile(run) {
+  const whole = speedOf(run), now = run.train.newest.samples_per_s;
+  if (run.status.state !== 'running' && isNumber(whole)) return tile('speed', number(whole), 'samples/s, whole run');
+  return isNumber(now) && tile('speed', number(now), 'samples/s, now');
+}
+
 function progressText(run) {
   const last = lastIteration(run), {iter} = run.status;
   return some([last && last !== iter && `of ${count(last)}`,
@@ -62,18 +72,17 @@ function chartSection(id, title, make) {
 }
 
 function headOf(run) {
-  const speed = run.train.newest.samples_per_s, rest = restText(run);
-  const wait = dataWaitOf(run);
+  const rest = restText(run), wait = dataWaitOf(run);
   return [
     el('div', {class: 'titleline'}, el('h1', {}, run.name), el('span', {class: 'status ' + run.status.state},
                                                                statusText(run))),
-    el('p', {class: 'verdict'}, some([verdictText(run), run.status.why && `${run.status.why}.`]).join(' ')),
+    el('p', {class: 'verdict'}, withNames(some([verdictText(run), run.status.why && `${run.status.why}.`]).join(' '))),
     el('dl', {class: 'tiles'}, some([
       tile('iteration', count(run.status.iter), progressText(run)),
       tile('time', duration(secondsOf(run)), rest ? `${rest} left` : null),
       ...bestTiles(run),
       isNumber(run.train.newest.loss) && tile('loss', metric(run.train.newest.loss), 'training, newest'),
-      isNumber(speed) && tile('speed', `${number(speed)}`, 'samples/s'),
+      speedTile(run),
       isNumber(wait) && tile('data wait', percent(wait), 'of the time'),
     ])),
     el('p', {class: 'muted age'}, ageText(run)),
@@ -218,6 +227,18 @@ try {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const chart of shared.charts) chart.draw();
 });
+// A page on paper has one width: all charts are drawn for it, also those that were not in view.
+for (const [event, printing] of [['beforeprint', true], ['afterprint', false]])
+  addEventListener(event, () => {
+    document.body.classList.toggle('printing', printing);
+    for (const chart of shared.charts) {
+      if (!chart.plot) {
+        chart.seen = true;
+        chart.draw();
+      }
+      if (chart.plot) chart.plot.resize();
+    }
+  });
 window.flowtrain = {update};
 // The head of the page is painted first.
 requestAnimationFrame(() => setTimeout(() => update(JSON.parse(document.getElementById('data').textContent))));

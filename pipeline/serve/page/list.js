@@ -4,8 +4,15 @@
 (() => {
   const words = {running: '▶ running', done: '✓ done', stopped: '■ stopped early', interrupted: '‖ interrupted',
                  failed: '✗ failed'};
+  const order = ['running', 'failed', 'interrupted', 'stopped', 'done'];
+  // By column: what rows are sorted by. A second click turns the order round.
+  const keys = {
+    run: run => run.name, status: run => order.indexOf(run.status), iteration: run => run.iteration,
+    loss: run => run.loss === null ? Infinity : run.loss, best: run => run.best ? run.best.value : Infinity,
+    'last line': run => -(run.written_s || 0),
+  };
   const chosen = new Set();
-  let tag = '', runs = [];
+  let tag = '', runs = [], sorting = {column: 'status', turned: false};
 
   const element = (name, properties, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
@@ -51,6 +58,41 @@
       cell('best', ...best), seen);
   }
 
+  // Those whose names hold the words that are looked for; runs that go on come first, then the newest.
+  function shownRuns() {
+    const words = document.getElementById('search').value.toLowerCase().split(/\s+/);
+    const by = (key, turned) => (a, b) => {
+      const x = key(a), y = key(b);
+      return (x < y ? -1 : x > y ? 1 : 0) * (turned ? -1 : 1);
+    };
+    const first = by(keys[sorting.column], sorting.turned), then = by(keys['last line'], false);
+    return runs.filter(run => words.every(word => run.name.toLowerCase().includes(word)))
+      .sort((a, b) => first(a, b) || then(a, b));
+  }
+
+  function showRuns() {
+    const focused = document.activeElement && document.activeElement.name === 'run' && document.activeElement.value;
+    document.getElementById('runs').replaceChildren(...shownRuns().map(row));
+    const again = focused && document.querySelector(`input[value="${CSS.escape(focused)}"]`);
+    if (again) again.focus();
+    showAges();
+  }
+
+  function makeHeads() {
+    for (const head of document.querySelectorAll('th[data-column]')) {
+      const {column} = head.dataset;
+      const button = element('button', {type: 'button', className: 'sort'}, column);
+      button.addEventListener('click', () => {
+        sorting = {column, turned: sorting.column === column && !sorting.turned};
+        for (const each of document.querySelectorAll('th[data-column]')) each.removeAttribute('aria-sort');
+        head.setAttribute('aria-sort', sorting.turned ? 'descending' : 'ascending');
+        showRuns();
+      });
+      head.replaceChildren(button);
+    }
+    document.getElementById('search').addEventListener('input', showRuns);
+  }
+
   function showChosen() {
     const button = document.getElementById('chosen');
     button.disabled = chosen.size < 2;
@@ -74,10 +116,7 @@
         tag = answer.headers.get('ETag');
         runs = (await answer.json()).runs;
         for (const name of chosen) if (!runs.some(run => run.name === name)) chosen.delete(name);
-        const focused = document.activeElement && document.activeElement.value;
-        document.getElementById('runs').replaceChildren(...runs.map(row));
-        const again = focused && document.querySelector(`input[value="${CSS.escape(focused)}"]`);
-        if (again) again.focus();
+        showRuns();
         showChosen();
       } else if (answer.status !== 304) {
         throw new Error(`the server says ${answer.status}`);
@@ -91,5 +130,6 @@
     setTimeout(refresh, document.hidden ? 10000 : 2000);
   }
 
+  makeHeads();
   refresh();
 })();

@@ -7,16 +7,21 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from flowtrain._export import _torch
-from flowtrain._export._graphs import Function, evaluation_graph, training_graph
+from flowtrain._export._check import Eager, check_package
+from flowtrain._export._graphs import Function, Graph, check_operators, evaluation_graph, operations_of, training_graph
 from flowtrain._export._package import Package, check_path, write_package
+from flowtrain._export._python_state import PythonState, warnings_of
 from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
+
+_MANY_OPERATIONS = 4000
+_SECONDS_OF_OPERATION = 0.02
 
 
 def export_package(
@@ -29,12 +34,14 @@ def export_package(
     amp: str | None = None,
     device: str | torch.device | None = None,
     dynamic_batch: bool = True,
+    check: bool = True,
     command: str | None = None,
 ) -> None:
     """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
     check_path(path)
     if amp not in (None, "bf16", "fp16"):
         raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
+    net = _traceable(net)
     place = _device(net, device)
     batch = _batch(example, place, dynamic_batch)
     if any(tensor.device != place for tensor in [*net.parameters(), *net.buffers()]):
@@ -46,13 +53,42 @@ def export_package(
         loss, outputs = cross_entropy, outputs or _logits
     losses = _named_losses(loss)
     state = State.of(net)
+    python = PythonState.of(net)
+    for name, function in losses.items():
+        for text in warnings_of(net, partial(operations_of, net, state, batch, name, function, amp)):
+            warnings.warn(text, stacklevel=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
-        write_package(path, Package(
-            [training_graph(net, state, batch, name, function, amp, dynamic_batch)
-             for name, function in losses.items()],
-            evaluation_graph(net, state, batch, losses, outputs, amp, dynamic_batch),
-            state, batch, amp, dynamic_batch, command))
+        try:
+            training = [training_graph(net, state, batch, name, function, amp, dynamic_batch)
+                        for name, function in losses.items()]
+            python.restore()
+            _tell_size(training)
+            evaluation = evaluation_graph(net, state, batch, losses, outputs, amp, dynamic_batch)
+        finally:
+            python.restore()
+        check_operators([*training, evaluation])
+        eager = Eager(net, losses, outputs, amp, python)
+        write_package(path, Package(training, evaluation, state, batch, amp, dynamic_batch, command),
+                      (lambda file: check_package(file, eager, training, evaluation, state, batch)) if check else None)
+
+
+def _tell_size(graphs: list[Graph]) -> None:
+    operations = sum(len(graph.program.graph.nodes) for graph in graphs)
+    if operations > _MANY_OPERATIONS:
+        warnings.warn(f"the training graphs have {operations:,} operations: compilation takes about "
+                      f"{operations * _SECONDS_OF_OPERATION / 60:.0f} minutes; loops of Python, and recurrent layers "
+                      "(LSTM, GRU), are unrolled: shorter sequences make fewer", stacklevel=4)
+
+
+def _traceable(net: nn.Module) -> nn.Module:
+    """The net itself, of one that torch.compile() has wrapped."""
+    net = getattr(net, "_orig_mod", net)
+    for name, module in net.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise ExportError(f"{name or 'the net'} is TorchScript (torch.jit), of which torch records no operations: "
+                              "export the module that it was made of, or train its file: [net] script in the config")
+    return net
 
 
 def _named_losses(loss: Function | Mapping[str, Function]) -> dict[str, Function]:
@@ -88,7 +124,7 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
     batch = {}
     for name, value in example.items():
         try:
-            batch[name] = torch.as_tensor(value, device=device).detach().contiguous()
+            batch[name] = _laid_out(torch.as_tensor(value, device=device).detach())
         except (TypeError, ValueError, RuntimeError):
             kind = type(value).__name__
             raise ExportError(f"example[{name!r}] is a {kind}: expected a tensor, or an array") from None
@@ -99,6 +135,14 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
     if dynamic_batch and next(iter(rows.values())) < 2:
         raise ExportError("example has one row, which torch takes for a fixed number: give two or more")
     return batch
+
+
+def _laid_out(tensor: Tensor) -> Tensor:
+    """As the native program's batches lie in memory, so that it need not copy them. On a GPU these are pictures with
+    channels last."""
+    is_picture = tensor.dim() == 4 and tensor.is_floating_point()
+    return tensor.contiguous(memory_format=torch.channels_last if is_picture and tensor.is_cuda
+                             else _torch.layout(tensor))
 
 
 def cross_entropy(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:

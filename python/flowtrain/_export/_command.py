@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+import warnings
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from flowtrain.export import ExportError
 def main(arguments: list[str]) -> int:
     """Returns the exit code: 0, or 2 with one line on stderr."""
     options = parser().parse_args(arguments)
+    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
         if options.net.partition(":")[0] in LIBRARIES:
             _export_named(options, arguments)
@@ -49,7 +51,7 @@ def _export_named(options: argparse.Namespace, arguments: list[str]) -> None:
     model = named_model(options)
     example = model.example(max(2, options.batch))
     export_package(model.net, options.out, example, model.loss, model.outputs, amp=options.amp, device=options.device,
-                   command=shlex.join(["python", "-m", "flowtrain", "export", *arguments]))
+                   check=options.check, command=shlex.join(["python", "-m", "flowtrain", "export", *arguments]))
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -86,4 +88,6 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where it trains (cpu)")
     parser.add_argument("--batch", type=int, default=4, metavar="N",
                         help="rows of the example; a run may have any number (4)")
+    parser.add_argument("--no-check", dest="check", action="store_false",
+                        help="do not compare two steps of the package with eager PyTorch")
     return parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,18 +29,6 @@ class Graph:
     metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
 
 
-class _Call(nn.Module):
-    """Calls a function of the net and the batch, so that the net's tensors can be replaced for that call."""
-
-    def __init__(self, net: nn.Module, function: Function) -> None:
-        super().__init__()
-        self.net = net
-        self.function = function
-
-    def forward(self, batch: Batch) -> Any:
-        return self.function(self.net, batch)
-
-
 def training_graph(
     net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, dynamic_batch: bool
 ) -> Graph:
@@ -49,16 +37,27 @@ def training_graph(
 
     With amp="fp16" the last argument is the factor by which gradients are scaled (f32, no dimension).
     """
-    call = _Call(net, loss)
     which = "" if name == "loss" else f" {name!r}"
-    trained = [name for name, tensor in net.named_parameters() if tensor.requires_grad]
+    trained = {name: tensor for name, tensor in net.named_parameters() if tensor.requires_grad}
+    for key, parameter in trained.items():
+        if _torch.has_hooks_after_accumulation(parameter):
+            raise ExportError(f"{key} has a hook of register_post_accumulate_grad_hook(), which Python would call "
+                              "after each backward pass: register_hook() changes gradients in the graph; updates are "
+                              "the optimizer's, [optim] of the config")
     outputs: list[dict[str, Any]] = []
 
     def step(*arguments: Tensor) -> list[Tensor]:
         values, inputs = _named(state, arguments)
         parameters = {name: values[name].requires_grad_() for name in trained}
-        with _autocast(next(iter(example.values())).device, amp):
-            named = _losses(name, _call(call, values, dict(zip(example, inputs))))
+        for key, parameter in parameters.items():
+            for hook in _torch.hooks(trained[key]):
+                parameter.register_hook(hook)
+        with _torch.with_tensors(net, values):  # until the backward pass is over: its functions may read the net's
+            return gradients_of(values, inputs)
+
+    def gradients_of(values: dict[str, Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
+        named = losses_of(net, name, loss, dict(zip(example, inputs)), amp)
+        parameters = {key: values[key] for key in trained}
         total = named[name]
         if not total.requires_grad:
             raise ExportError(f"the loss{which} does not depend on a parameter that is trained: see requires_grad, "
@@ -80,8 +79,7 @@ def training_graph(
     inputs = list(example.values())
     if amp == "fp16":
         inputs.append(torch.ones((), device=inputs[0].device))
-    with _mode(net, training=True):
-        graph, counters = traced(f"train_{name}", step, state, inputs, dynamic_batch)
+    graph, counters = traced(f"train_{name}", step, state, inputs, dynamic_batch)
     program = exported_program(graph, inputs, dynamic_batch)
     return Graph(program, {"name": f"train_{name}"} | tensors_read(program, state)
                  | {"counters": counters, "outputs": outputs})
@@ -93,44 +91,78 @@ def evaluation_graph(
 ) -> Graph:
     """Losses, what they show beside themselves, and outputs, of the net in evaluation mode: (losses and metrics…,
     outputs…)."""
-    calls = {name: _Call(net, loss) for name, loss in losses.items()}
-    results = _Call(net, outputs or (lambda net, batch: {}))
     described: list[dict[str, Any]] = []
 
     def evaluate(*arguments: Tensor) -> list[Tensor]:
         values, inputs = _named(state, arguments)
-        batch = dict(zip(example, inputs))
-        named: dict[str, Tensor] = {}
-        with torch.no_grad(), _autocast(inputs[0].device, amp):
-            for name, call in calls.items():
-                told = _losses(name, _call(call, values, batch))
-                for twice in (losses.keys() & told.keys()) - {name} | named.keys() & told.keys():
-                    raise ExportError(f"the loss {name!r} returned {twice!r}, which another loss has or is: name it "
-                                      "otherwise")
-                named |= told
-            shown = _outputs(_call(results, values, batch), named)
+        with _torch.with_tensors(net, values):
+            named, shown = evaluated(net, losses, outputs, dict(zip(example, inputs)), amp)
         described.clear()
         described.extend({"name": name, "kind": "loss" if name in losses else "metric"} for name in named)
         described.extend({"name": name, "kind": "output"} for name in shown)
-        return [*named.values(), *shown.values()]
+        return [*(value.detach() for value in named.values()), *shown.values()]
 
     inputs = list(example.values())
-    with _mode(net, training=False):
-        graph, _ = traced("eval", evaluate, state, inputs, dynamic_batch)
+    graph, _ = traced("eval", evaluate, state, inputs, dynamic_batch)
     # The net is called for the losses, and for the outputs. Not before the program is functional: where a tensor is
     # changed in place, equal expressions are not one value.
     program = _torch.without_repetition(exported_program(graph, inputs, dynamic_batch))
     return Graph(program, {"name": "eval"} | tensors_read(program, state) | {"counters": [], "outputs": described})
 
 
+def losses_of(net: nn.Module, name: str, loss: Function, batch: Batch, amp: str | None) -> dict[str, Tensor]:
+    """The loss called `name`, then what it shows beside itself, of the net in training mode."""
+    with _mode(net, training=True), _autocast(next(iter(batch.values())).device, amp):
+        return _losses(name, loss(net, batch))
+
+
+def evaluated(
+    net: nn.Module, losses: Mapping[str, Function], outputs: Function | None, batch: Batch, amp: str | None
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Losses and what they show beside themselves, and outputs, of the net in evaluation mode."""
+    named: dict[str, Tensor] = {}
+    with _mode(net, training=False), torch.no_grad(), _autocast(next(iter(batch.values())).device, amp):
+        for name, loss in losses.items():
+            told = _losses(name, _without_gradients(loss, net, batch))
+            for twice in (losses.keys() & told.keys()) - {name} | named.keys() & told.keys():
+                raise ExportError(f"the loss {name!r} returned {twice!r}, which another loss has or is: name it "
+                                  "otherwise")
+            named |= told
+        return named, _outputs(outputs(net, batch) if outputs else {}, named)
+
+
+def _without_gradients(loss: Function, net: nn.Module, batch: Batch) -> Any:
+    try:
+        return loss(net, batch)
+    except RuntimeError as error:  # of a loss that takes gradients itself, as a gradient penalty does
+        if "does not require grad" not in str(error):
+            raise
+    with torch.enable_grad():
+        return loss(net, batch)
+
+
+def check_operators(graphs: Sequence[Graph]) -> None:
+    """Raises ExportError where one calls operators that the native program has not."""
+    for graph in graphs:
+        if foreign := _torch.foreign_operators(graph.program):
+            raise ExportError(f"the net calls {', '.join(foreign)}: the native program has torch's own operators "
+                              "(aten) alone; write the net with those")
+
+
+def operations_of(net: nn.Module, state: State, batch: Batch, name: str, loss: Function, amp: str | None) -> list[str]:
+    """What a loss computes, an operation each."""
+
+    def call(*arguments: Tensor) -> None:
+        values, inputs = _named(state, arguments)
+        with _torch.with_tensors(net, values):
+            losses_of(net, name, loss, dict(zip(batch, inputs)), amp)
+
+    return _torch.operations(call, [*state.parameters.values(), *state.buffers.values(), *batch.values()])
+
+
 def _named(state: State, arguments: tuple[Tensor, ...]) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:
     names = [*state.parameters, *state.buffers]
     return dict(zip(names, arguments)), arguments[len(names):]
-
-
-def _call(call: nn.Module, values: Mapping[str, Tensor], batch: Batch) -> Any:
-    named = {f"net.{name}": tensor for name, tensor in values.items()}
-    return torch.func.functional_call(call, named, (batch,), tie_weights=True)
 
 
 def _autocast(device: torch.device, amp: str | None) -> Any:

@@ -79,8 +79,8 @@ def torchvision_model(name: str, wishes: Wishes) -> Model:
         return Model(net, lambda rows: _labelled(rows, wishes))
 
     def example(rows: int) -> Batch:
-        image = torch.zeros(rows, 3, wishes.size, wishes.size)
-        return {"image": image, "mask": torch.zeros(rows, wishes.size, wishes.size, dtype=torch.int64)}
+        return {"image": torch.randn(rows, 3, wishes.size, wishes.size),
+                "mask": torch.randint(wishes.classes, (rows, wishes.size, wishes.size))}
 
     def loss(net: nn.Module, batch: Batch) -> Tensor:  # of torchvision's references/segmentation/train.py
         maps = net(batch["image"])
@@ -115,6 +115,8 @@ def hf_model(name: str, wishes: Wishes) -> Model:
         net = _built(kind.from_pretrained, name, config=config, ignore_mismatched_sizes=True)
     else:
         net = _built(kind.from_config, config)
+    if net._can_set_experts_implementation():  # torch traces the grouped products of others in bf16 alone
+        net.set_experts_implementation("batched_mm")
     return _learning(net, task, wishes)
 
 
@@ -132,14 +134,14 @@ def _learning(net: nn.Module, task: str, wishes: Wishes) -> Model:
                      lambda net, batch: net(pixel_values=batch["image"]).logits)
 
     def tokens(rows: int) -> Tensor:
-        return torch.ones(rows, wishes.length, dtype=torch.int64)
+        return torch.randint(net.config.get_text_config().vocab_size, (rows, wishes.length))
 
     def logits(net: nn.Module, batch: Batch) -> Tensor:
         scores: Tensor = net(input_ids=batch["tokens"]).logits
         return scores
 
     if task == "text":
-        return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.zeros(rows, dtype=torch.int64)},
+        return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.randint(wishes.classes, (rows,))},
                      lambda net, batch: cross_entropy(logits(net, batch), batch["label"]), logits)
     if task == "masked-lm":
         return Model(net, lambda rows: {"tokens": tokens(rows), "target": tokens(rows)},
@@ -162,8 +164,8 @@ def _task_of(config: Any) -> str:
 
 
 def _labelled(rows: int, wishes: Wishes) -> Batch:
-    image = torch.zeros(rows, wishes.channels, wishes.size, wishes.size)
-    return {"image": image, "label": torch.zeros(rows, dtype=torch.int64)}
+    image = torch.randn(rows, wishes.channels, wishes.size, wishes.size)
+    return {"image": image, "label": torch.randint(wishes.classes, (rows,))}
 
 
 def _built(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,11 @@ class Package:
     command: str | None  #: what makes it anew; None: from the programs in the file
 
 
-def write_package(path: str | os.PathLike[str], package: Package) -> None:
+#: Raises ExportError where what was written does not compute what it should.
+Check = Callable[[Path], None]
+
+
+def write_package(path: str | os.PathLike[str], package: Package, check: Check | None) -> None:
     """Compiles all graphs and writes the file: as a whole, or not at all."""
     first = next(iter(package.example.values()))
     graphs = [*package.training, package.evaluation]
@@ -46,6 +51,7 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
          "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]],
          "values": _values(graphs, place)}
+        | ({"channels_last": True} if _torch.layout(tensor) == torch.channels_last else {})
         for place, (name, tensor) in enumerate(package.example.items())
     ]
     metadata = {
@@ -64,10 +70,10 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
     for program in programs.values():
         weights |= {name: tensor.detach() for name, tensor in program.state_dict.items() if name not in weights}
     try:
-        content = tensors_to_bytes(weights)
+        content = tensors_to_bytes(weights, package.state.tied)
     except ValueError as error:
         raise ExportError(str(error)) from None
-    _write(path, programs, metadata, content)
+    _write(path, programs, metadata, content, check)
 
 
 def _values(graphs: list[Graph], place: int) -> list[dict[str, Any]]:
@@ -97,11 +103,12 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
     metadata |= {"torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
     if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # else the net of a library
         metadata["command"] = _again(path)
-    _write(path, programs, metadata, content)
+    _write(path, programs, metadata, content, None)
 
 
 def _write(
-    path: str | os.PathLike[str], programs: dict[str, Any], metadata: dict[str, Any], weights: bytes
+    path: str | os.PathLike[str], programs: dict[str, Any], metadata: dict[str, Any], weights: bytes,
+    check: Check | None,
 ) -> None:
     try:
         code = {name: _torch.compile(program) for name, program in programs.items()}
@@ -111,6 +118,8 @@ def _write(
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=Path(path).parent) as folder:
         whole = Path(folder) / Path(path).name  # names of files in the archive begin with the archive's
         _torch.write_archive(whole, programs, code, {_METADATA: json.dumps(metadata, indent=1)}, {_WEIGHTS: weights})
+        if check:
+            check(whole)
         os.replace(whole, path)
 
 

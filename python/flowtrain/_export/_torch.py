@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import logging
 import os
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
+import torch.utils.checkpoint
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.exc import UserError
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._inductor import aot_compile, compile_fx, cpp_builder, cpu_vec_isa, lowering
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch._inductor.fx_passes import misc_patterns
+from torch._inductor.package import load_package
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
 from torch.export.pt2_archive import PT2ArchiveReader, PT2ArchiveWriter
 from torch.export.pt2_archive._package import (
     _load_exported_programs,
@@ -31,11 +42,19 @@ from torch.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     StatelessSymbolicContext,
 )
+from torch.nn.utils import stateless
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from flowtrain._export._recurrent import whole_layers
+from flowtrain.export import ExportError
 
 #: What tracing raises where Python code asks for the values of a tensor.
 READS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
 #: What torch.export raises, among others where the graph does not take every number of rows.
 EXPORT_ERROR = UserError
+
+#: Where an operator tells no shapes.
+UNTRACEABLE = UnsupportedOperatorException
 
 #: -march of the compiled code, for each capability of x86 CPUs that torch names.
 _MARCH = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3", "DEFAULT": "x86-64"}
@@ -58,10 +77,159 @@ def trace(
             sizes[0] = DimDynamic.DUCK  # equal numbers of rows are one symbol
         arguments.append(mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
     with mode, torch.enable_grad(), enable_python_dispatcher():  # which tells batch norm's writes from its reads
-        graph = make_fx(function)(*arguments)
+        with traceable():
+            graph = make_fx(function)(*arguments)
     rows = arguments[len(state)].shape[0]
     free = isinstance(rows, torch.SymInt) and not shapes.replace(rows.node.expr).is_number
     return graph, free
+
+
+def operations(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> list[str]:
+    """What function(*tensors) computes, an operation each, with its numbers. Nothing is computed."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    log = _Log()
+    with mode, torch.enable_grad(), traceable(), log:
+        function(*(mode.from_tensor(tensor, static_shapes=True) for tensor in tensors))
+    return log.operations
+
+
+class _Log(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        leaves = [*args, *(kwargs or {}).values()]
+        numbers = [each for each in leaves if isinstance(each, (int, float, list)) and "Tensor" not in repr(each)]
+        self.operations.append(f"{function} {numbers}")
+        return function(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """What torch.compile() has made runs as Python."""
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+@contextlib.contextmanager
+def traceable() -> Iterator[None]:
+    """Python as a graph needs it: what torch.compile() has made runs as Python, checkpoints keep what they would
+    compute again, of which the compiler decides, and what calls backward() is refused."""
+
+    class Keeps:
+        @staticmethod
+        def apply(function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
+            learns = any(isinstance(each, torch.Tensor) and each.requires_grad for each in args)
+            with torch.set_grad_enabled(learns and torch.is_grad_enabled()):  # as a reentrant checkpoint has it
+                return function(*args)
+
+    def keeps(*_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    def refuses(*_: Any, **__: Any) -> None:
+        raise ExportError("backward() is called while the loss is computed: return the loss; its gradients are taken "
+                          "by the export, and the optimizer is the config's")
+
+    with uncompiled(), mock.patch.object(torch._dynamo.config, "error_on_nested_fx_trace", False), \
+            mock.patch.object(torch.utils.checkpoint, "CheckpointFunction", Keeps), \
+            mock.patch.object(torch.utils.checkpoint, "_checkpoint_without_reentrant_generator", keeps), \
+            mock.patch.object(torch.autograd, "backward", refuses), whole_layers():
+        yield
+
+
+def with_tensors(net: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> contextlib.AbstractContextManager[Any]:
+    """The net has these parameters and buffers, by name, in place of its own; those that are tied stay so."""
+    return stateless._reparametrize_module(net, tensors, tie_weights=True)
+
+
+def hooks(parameter: torch.Tensor) -> list[Callable[[torch.Tensor], Any]]:
+    """Those of register_hook()."""
+    return list((parameter._backward_hooks or {}).values())
+
+
+def has_hooks_after_accumulation(parameter: torch.Tensor) -> bool:
+    """Whether it has some of register_post_accumulate_grad_hook()."""
+    return bool(getattr(parameter, "_post_accumulate_grad_hooks", None))
+
+
+def operators(program: torch.export.ExportedProgram) -> Iterator[Any]:
+    """Those that the program calls, in its inner graphs, too."""
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield from (node.target for node in module.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
+
+
+def foreign_operators(program: torch.export.ExportedProgram) -> list[str]:
+    """The operators that a process with LibTorch alone has not: those of other libraries, or of Python."""
+    return sorted({str(operator) for operator in operators(program)
+                   if operator.namespace not in ("aten", "prim", "prims", "mkldnn", "quantized", "inductor")})
+
+
+def draws(program: torch.export.ExportedProgram) -> bool:
+    """Whether it draws random numbers."""
+    return any(torch.Tag.nondeterministic_seeded in operator.tags for operator in operators(program))
+
+
+def run_program(
+    program: torch.export.ExportedProgram, tensors: dict[str, torch.Tensor], inputs: Sequence[torch.Tensor]
+) -> list[torch.Tensor]:
+    """The program by eager operations, with these tensors, which it changes in place."""
+    module = program.module(check_guards=False)
+    own = {name: tensors[name] for name, _ in [*module.named_parameters(), *module.named_buffers()] if name in tensors}
+    return list(torch.func.functional_call(module, own, tuple(inputs)))
+
+
+def open_compiled(
+    file: str | os.PathLike[str], name: str, tensors: dict[str, torch.Tensor]
+) -> Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]:
+    """A graph of write_archive(), which reads these tensors where they lie, and writes buffers there, as in the native
+    program."""
+    # The code leaves torch's symbols to the program.
+    ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
+    graph = load_package(os.fspath(file), name, run_single_threaded=True)
+    graph.load_constants({name: tensors[name] for name in graph.get_constant_fqns()}, check_full_update=True,
+                         user_managed=True)
+    return lambda inputs: list(graph(*(tensor.contiguous() for tensor in inputs)))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without torch's warnings, and its lines of log: that an instruction set has other names."""
+    log = logging.getLogger("torch.export.pt2_archive._package")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _convolution_double_backward(
+    ggI: Any, ggW: Any, ggb: Any, gO: Any, weight: Any, input: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int, output_mask: Any,
+) -> tuple[Any, Any, Any]:
+    """The derivative of a convolution's derivative, for any number of rows. torch's own takes fixed ones."""
+    aten: Any = torch.ops.aten
+    how = (stride, padding, dilation, transposed, output_padding, groups)
+    parts = [aten.convolution(ggI, weight, None, *how)] if ggI is not None else []
+    parts += [aten.convolution(input, ggW, None, *how)] if ggW is not None else []
+    parts += [ggb.view(1, -1, *[1] * (gO.dim() - 2)).expand_as(gO)] if ggb is not None else []
+    of_weight = None if ggI is None else aten.convolution_backward(gO, ggI, weight, None, *how, [False, True, False])[1]
+    of_input = None if ggW is None else aten.convolution_backward(gO, input, ggW, None, *how, [True, False, False])[0]
+    return sum(parts[1:], parts[0]) if parts else None, of_input, of_weight
+
+
+# Operators of torch that tell no shapes: of gamma, beta and Dirichlet distributions.
+_SHAPES = torch.library.Library("aten", "IMPL", "Meta")
+for _name in ("_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad"):
+    _SHAPES.impl(_name, lambda first, *_, **__: torch.empty_like(first))
+
+for _key in (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd):
+    if _key not in torch.ops.aten._convolution_double_backward.default.py_kernels:
+        torch.ops.aten._convolution_double_backward.default.py_impl(_key)(_convolution_double_backward)
 
 
 def without_repetition(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -70,14 +238,25 @@ def without_repetition(program: torch.export.ExportedProgram) -> torch.export.Ex
     return program._update(module, program.graph_signature)
 
 
+def layout(tensor: torch.Tensor) -> torch.memory_format:
+    """channels_last where the tensor lies so, else contiguous_format; its number of rows may be a symbol."""
+    is_last = tensor.dim() == 4 and tensor.stride(1) == 1 and tensor.stride(3) == tensor.shape[1] > 1
+    return torch.channels_last if is_last else torch.contiguous_format
+
+
 def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
+    traced = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    layouts = [layout(traced[name]) for name in program.graph_signature.user_inputs]
     # What a GPU's kernels are launched by needs nothing of the CPU.
     on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
-    with _portable_code("DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()), _repeatable_code():
+    capability = "DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()
+    no_patterns = mock.patch.object(misc_patterns, "_misc_patterns_init", lambda *_: None)  # they fail on randperm()
+    with no_patterns, _portable_code(capability), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
-            tuple(tensor.contiguous() for tensor in program.example_inputs[0]),
+            tuple(tensor.contiguous(memory_format=wanted)
+                  for tensor, wanted in zip(program.example_inputs[0], layouts, strict=True)),
             options={
                 "aot_inductor.package": True,
                 "aot_inductor.package_constants_in_so": False,

@@ -23,6 +23,7 @@ class State:
     parameters: dict[str, Tensor]
     buffers: dict[str, Tensor]
     persistent: set[str]  #: buffers of the net's state_dict()
+    tied: dict[str, str]  #: other names in state_dict(), and those of the same tensors above
 
     @classmethod
     def of(cls, net: nn.Module) -> State:
@@ -34,10 +35,13 @@ class State:
                 raise ExportError(f"{name} has no shape yet: call the net once on a batch, then export it")
             if tensor.dtype.is_complex or tensor.layout != torch.strided:
                 raise ExportError(f"{name} is {tensor.dtype}, {tensor.layout}: expected a dense tensor of real numbers")
+        names = {id(tensor): name for name, tensor in [*net.named_parameters(), *net.named_buffers()]}
+        kept = net.state_dict(keep_vars=True)
         return cls(
             {name: tensor.detach().contiguous() for name, tensor in net.named_parameters()},
             {name: tensor.detach().contiguous() for name, tensor in net.named_buffers()},
-            set(net.state_dict(keep_vars=True)),
+            set(kept),
+            {other: names[id(tensor)] for other, tensor in kept.items() if names.get(id(tensor), other) != other},
         )
 
 
@@ -162,6 +166,15 @@ def _reason(error: Exception) -> str:
     if isinstance(error, _torch.READS_VALUES):
         return (f"the net takes a number, a condition or a shape of Python from a tensor's values{place}: a graph has "
                 "tensors alone; take torch.where in place of `if`, a mask in place of an index")
+    if isinstance(error, _torch.UNTRACEABLE):
+        return (f"torch cannot trace the operator {error.func}{place}, which tells no shapes (it has no fake kernel): "
+                "write the net without it, or register one by torch.library.register_fake()")
+    if "_grouped_mm" in str(error) or "grouped_mm" in place:
+        return (f"torch traces grouped products of matrices in bf16 alone{place}: of a mixture of experts of "
+                "transformers, net.set_experts_implementation(\"batched_mm\") takes others")
+    if "with symbolic sizes" in first:
+        return (f"an operator of torch takes no free number of rows{place}: give dynamic_batch=False, and train with "
+                f"batches of the example's size; torch says: {first}")
     if isinstance(error, _torch.EXPORT_ERROR) and "onstraint" in first:
         return (f"the net does not take every number of rows: give dynamic_batch=False, and train with batches of the "
                 f"example's size; torch says: {first}")

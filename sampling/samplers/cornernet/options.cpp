@@ -34,6 +34,7 @@ std::vector<Key> common_keys(bool saccade) {
                  "validation as it is, at scale 1 from the middle, the largest objects kept",
                  {"mend", "mirror"}),
       warnings_key(),
+      exif_key("apply"),  // as cv2.imread() does, with which the reference reads
   };
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 class CornerSampler : public Sampler {
  public:
-  CornerSampler(const CornerOptions& options, Warnings warnings) : options_(options), warnings_(warnings) {}
+  CornerSampler(const CornerOptions& options, const Decoding& decoding) : options_(options), decoding_(decoding) {}
 
   std::vector<Field> fields() const override {
     const auto& [height, width] = options_.input_size;
@@ -65,7 +65,7 @@ class CornerSampler : public Sampler {
     thread_local Image decoded, coloured;
     if (record.region.x1 > record.region.x0)
       throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
-    return in_colour(picture_of(record, decoded, warnings_), coloured);
+    return in_colour(picture_of(record, decoded, decoding_), coloured);
   }
 
   void paint(const View& view, DrawSource& draws, float* image) const {
@@ -80,7 +80,7 @@ class CornerSampler : public Sampler {
   }
 
   CornerOptions options_;
-  Warnings warnings_;
+  Decoding decoding_;
 };
 
 SamplerEntry entry(const std::string& name, const std::string& help, bool saccade) {
@@ -98,7 +98,7 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
                   "look at data.dataset (coco, voc and shapes have boxes), data.split and what leaves boxes "
                   "out: crowd, difficult, class_names, mode = \"crops\"");
             const auto options = corner_options(settings, saccade, input.training, classes);
-            return std::make_unique<CornerSampler>(options, warnings_of(settings));
+            return std::make_unique<CornerSampler>(options, decoding_of(settings));
           }};
 }
 

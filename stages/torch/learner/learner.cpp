@@ -8,14 +8,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "nets/models/net.h"
 #include "nets/package/compiled_net.h"
+#include "sampling/core/cpus.h"
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
+#include "stages/torch/diagnostics/list_layers.h"
 #include "stages/torch/diagnostics/memory_probe.h"
 #include "stages/torch/diagnostics/nonfinite_search.h"
 #include "stages/torch/diagnostics/tensor_histograms.h"
@@ -35,7 +36,7 @@ namespace {
 // LibTorch's own settings, for the whole process. `processes_here`: how many share the machine's cores.
 void configure_torch(const Settings& run, unsigned processes_here) {
   auto threads = static_cast<int>(run.integer("threads"));
-  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / processes_here));
+  if (threads == 0) threads = static_cast<int>(std::max(1u, usable_cores() / processes_here));
   torch::set_num_threads(threads);
   const bool deterministic = run.boolean("deterministic");
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
@@ -47,7 +48,7 @@ void configure_torch(const Settings& run, unsigned processes_here) {
   at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
 }
 
-class TorchLearner : public Learner, public RowValidator, public ClassPredictor {
+class TorchLearner : public Learner, public RowValidator, public ClassPredictor, public LayerLister {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
@@ -114,6 +115,8 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor 
     for (auto& [name, tensor] : step_.optimizers().state()) summary.optimizer_bytes += tensor.nbytes();
     return summary;
   }
+
+  LayerList list_layers() override { return flowtrain::list_layers(*net_, spec_, net_summary()); }
 
   double step_flops() const override { return step_.flops(); }
   Histograms histograms() const override { return tensor_histograms(step_.optimizers().learned()); }

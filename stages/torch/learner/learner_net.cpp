@@ -134,6 +134,10 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   return net;
 }
 
+std::uint64_t rank_of_draws(const LearnerSpec& spec) {
+  return spec.dist && spec.dist->boolean("same_draws") ? 0 : static_cast<std::uint64_t>(spec.group->rank());
+}
+
 std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net) {
   const Settings settings = spec.step ? *spec.step : supervised();
   auto step = rethrow_at_key(settings, "name", [&] {

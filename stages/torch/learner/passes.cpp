@@ -68,11 +68,11 @@ at::Tensor Pass::scalars_of(const at::Tensor& lowered, const nets::NamedTensors&
 
 void Pass::backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const {
   const auto at_work = [&](auto& each) { return each.at_work(iteration); };
-  if (alone && std::ranges::all_of(served, at_work)) return loss.backward();
+  if (alone && std::ranges::all_of(served, at_work)) return loss.backward(one);
   std::vector<at::Tensor> own;
   for (auto& each : served)
     if (at_work(each)) own.insert(own.end(), each.parameters.begin(), each.parameters.end());
-  loss.backward({}, std::nullopt, false, own);
+  loss.backward(one, std::nullopt, false, own);
 }
 
 void Pass::forget_idle(std::uint64_t iteration) const {

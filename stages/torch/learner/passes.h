@@ -31,6 +31,7 @@ struct Pass {
   nets::NamedTensors parameters;     ///< those that all of these learn: no others get gradients
   std::vector<std::string> scalars;  ///< of the step; reported beside the sum
   at::Tensor sums = {};              ///< f32 (1 + scalars) of the iteration so far; undefined where it has none
+  at::Tensor one = {};               ///< what backward begins with; undefined: a 1 that torch makes each time
 
   /// Whether one of its optimizers is at work in an iteration.
   bool due(std::uint64_t iteration) const;

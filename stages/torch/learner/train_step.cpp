@@ -24,6 +24,11 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
   net.freeze(shared.frozen);
   optimizers_.emplace(spec, shared, parameters);
   passes_ = make_passes(spec.optims, shared, *step_);
+  if (auto* const compiled = nets::compiled_net(net)) {
+    const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
+    compiled->take_unit_gradient(one);
+    for (auto& pass : passes_) pass.one = one;
+  }
   forward_flops_.assign(passes_.size(), -1);
   exchange_.emplace(spec, passes_, net);
 }
@@ -43,7 +48,7 @@ void TrainStep::forget() {
 
 void TrainStep::seed_draws(const Ticket& ticket) const {
   const std::uint64_t step = Stream(spec_.seed, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
-  torch::manual_seed(step ^ mix64(static_cast<std::uint64_t>(spec_.group->rank())));
+  torch::manual_seed(step ^ mix64(rank_of_draws(spec_)));
 }
 
 void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags) {

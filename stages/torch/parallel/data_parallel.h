@@ -98,6 +98,7 @@ struct DataParallelOptions {
   double first_bucket_mb = 1;               ///< of the first, which is to leave early
   bool find_unused = false;                 ///< parameters may be left out of an iteration's loss
   bool only_own = false;                    ///< backward reaches others' parameters, too, which get no gradients
+  bool no_gradients = false;                ///< only the scalars and the flags travel, and nothing is computed backward
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
 
@@ -118,9 +119,10 @@ class DataParallel {
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
   /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
-  /// `share` is what these rows weigh among all (Slab::share). `scalars` (F) f32: to be averaged like the loss. Throws
-  /// UserError(usage) where a parameter got no gradient, and the options allow for none.
-  void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags);
+  /// `share` is what these rows weigh among all (Slab::share). `scalars` (F) f32: to be averaged like the loss. `one`:
+  /// see Pass::one. Throws UserError(usage) where a parameter got no gradient, and the options allow for none.
+  void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
+                const at::Tensor& one = {});
   /// In place of the last backward(), whether begin() was called or not: zeros, and the flags.
   void contribute_zeros(double share, const StepFlags& flags);
   /// After the last backward: means of the scalars over all rows of the iteration, (F) on their device.
@@ -144,7 +146,7 @@ class DataParallel {
   TorchGroup& group_;
   nets::NamedTensors parameters_;
   at::Tensor control_;  // f32, all zero; its gradient is the scalars and the flags
-  bool only_own_, find_unused_, last_ = false, begun_ = false;
+  bool only_own_, find_unused_, no_gradients_, last_ = false, begun_ = false;
   std::vector<at::Tensor> own_;  // parameters and control tensor, where there are others
   ExchangeTimes times_;
   StallMeter stalls_;

@@ -20,6 +20,7 @@ StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, n
   if (!group) return;
   auto options = parallel_options(*spec.dist);
   options.only_own = passes.size() > 1;
+  options.no_gradients = !has_gradients_;
   for (auto& pass : passes)
     parts_.push_back(std::make_unique<DataParallel>(*group, pass.parameters,
                                                     static_cast<std::int64_t>(1 + pass.scalars.size()), options));
@@ -56,7 +57,7 @@ void StepExchange::backward(std::size_t pass, const at::Tensor& loss, const at::
     return;
   }
   under_way_ = last_;
-  parts_[pass]->backward(loss, scalars, share_, pass == carrier_ ? flags_ : StepFlags());
+  parts_[pass]->backward(loss, scalars, share_, pass == carrier_ ? flags_ : StepFlags(), passes_[pass].one);
   under_way_ = false;
   done_ = pass + 1;
 }

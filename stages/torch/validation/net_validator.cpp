@@ -165,7 +165,7 @@ Scalars NetValidator::end(Group& group) {
 }
 
 std::uint64_t validation_seed(const LearnerSpec& spec) {
-  return Stream(spec.seed, Purpose::net, 0).next64() ^ mix64(static_cast<std::uint64_t>(spec.group->rank()));
+  return Stream(spec.seed, Purpose::net, 0).next64() ^ mix64(rank_of_draws(spec));
 }
 
 }  // namespace flowtrain

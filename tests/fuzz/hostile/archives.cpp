@@ -4,31 +4,42 @@
 #include "tests/support/tar_helper.h"
 
 namespace flowtrain::hostile {
+namespace {
+
+/// Links that lead out of the archive, nowhere, in circles, or to more and more folders.
+template <class Add>
+void add_links(const Add& add) {
+  for (const std::string target :
+       {"../up/a.jpg", "../../../../../../tmp/a.jpg", "/etc/passwd", "//etc/passwd", "a.jpg", "../c/a.jpg",
+        "c/../../a.jpg", "c/..", "..", ".", "/", "nothing.jpg", "../../a.jpg", ""}) {
+    const TarBytes::Field field{157, target};
+    add("symbolic link to " + target, TarBytes().entry("c/a.jpg", "", '2', {field}).end());
+    add("hard link to " + target, TarBytes().entry("c/a.jpg", "", '1', {field}).end());
+  }
+  TarBytes folders;  // each level lists the next one twice
+  for (const char level : std::string("abcdefghijklmnop")) {
+    const std::string name(1, level), next = std::string("../") + static_cast<char>(level + 1);
+    folders.entry(name + "/1", "", '2', {{157, next}}).entry(name + "/2", "", '2', {{157, next}});
+  }
+  add("links that multiply", folders.entry("q/a.txt", "data").end());
+}
+
+}  // namespace
 
 std::vector<Case> archives() {
   std::vector<Case> cases;
   const auto add = [&](const std::string& what, const std::string& bytes) {
     for (const char* reader : {"image_folder", "webdataset"}) cases.push_back({"tar: " + what, reader, bytes});
   };
-  const std::string names[] = {"../up/a.jpg",
-                               "../../../../../../tmp/a.jpg",
-                               "/etc/a.jpg",
-                               "//a/b.jpg",
-                               "c/../../a.jpg",
-                               "./../c/a.jpg",
-                               "c/..",
-                               "..",
-                               "/",
-                               "c/d/../../../a.jpg",
-                               ".//../c/a.jpg"};
+  const std::string names[] = {
+      "../up/a.jpg", "../../../../../../tmp/a.jpg", "c/../../a.jpg", "./../c/a.jpg", "c/..", "..",
+      "/",           "c/d/../../../a.jpg",          ".//../c/a.jpg"};
   for (const auto& name : names) {
     add("name " + name, TarBytes().entry(name, "data").end());
     add("long name " + name, TarBytes().entry("l", name + '\0', 'L').entry("c/a.jpg", "data").end());
     add("pax name " + name, TarBytes().pax("path", name).entry("c/a.jpg", "data").end());
-    const TarBytes::Field target{157, name};
-    add("symbolic link to " + name, TarBytes().entry("c/a.jpg", "", '2', {target}).end());
-    add("hard link to " + name, TarBytes().entry("c/a.jpg", "", '1', {target}).end());
   }
+  add_links(add);
   for (const char type : {'3', '4', '5', '6'})
     add(std::string("device, folder or pipe ") + type, TarBytes().entry("c/a.jpg", "", type).end());
 

@@ -1,1 +1,1 @@
-"""What a visit to a GPU consists of: proof, measure and answers are lists of parts; visit.py does one."""
+"""What a visit to a GPU consists of: calls.py lists the parts, and visit.py does one."""

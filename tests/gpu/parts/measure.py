@@ -1,23 +1,17 @@
 """How fast it is on this machine's GPU, beside PyTorch on the same."""
 
+import concurrent.futures
 import contextlib
 import json
-import shutil
+import os
 import statistics
 import subprocess
-import sys
 import threading
 
-from parts.proof import REPEATED, several
-from parts.training import train
-from parts.visit import Failed, Part, Skipped, last_lines
-
-
-def peer(visit, *words):
-    if visit.run([sys.executable, "-c", "import torch"], own=False).rc:
-        raise Skipped("Python's torch does not load here")
-    done = visit.must([sys.executable, "-B", visit.root / "peer.py", *words, "--device", visit.device], own=False)
-    return json.loads(done.out.splitlines()[-1])
+from parts import background
+from parts.proof import several
+from parts.training import REPEATED, jpeg_shards, train
+from parts.visit import Failed, Skipped, TimeOver, last_lines
 
 
 @contextlib.contextmanager
@@ -41,48 +35,121 @@ def busy_share(visit, measurements, name):
         measurements[name] = statistics.median(shares) if shares else None
 
 
-def own_step(visit, name, net, batch, side, steps, settings=(), words=()):
-    """Milliseconds a step: the median of the displays, of which each holds a fifth of the steps."""
+def own_step(visit, name, settings, steps, rows, config="speed"):
+    """Milliseconds a step: the median of the displays, of which each holds a fifth of the steps. And the run."""
     every = max(steps // 5, 1)
-    run = train(visit, "speed", name, [f"net.name={net}", f"loader.batch={batch}", f"data.size={side}",
-                                       f"run.max_iter={steps + every}", f"display.every={every}",
-                                       "loader.cache_mb=2048", *settings], words)
-    if any("cuda_graph=true" in each for each in settings) and REPEATED in run.said and not visit.on_cpu:
+    run = train(visit, config, name, [f"loader.batch={rows}", f"run.max_iter={steps + every}",
+                                      f"display.every={every}", "loader.cache_mb=2048", *settings])
+    if "train.cuda_graph=true" in settings and REPEATED in run.said and not visit.on_cpu:
         raise Failed(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
-    return round(1e3 * batch / run.samples_per_s(), 3)
+    return round(1e3 * rows / run.samples_per_s(), 3), run
 
 
-def ceilings(visit):
-    return peer(visit, "ceilings")
+def resnet50(visit):
+    """A step of ours, as it is and by a graph; PyTorch's eager, by a graph, and compiled."""
+    net, rows, side, amp = background.net_of(visit)
+    steps = 5 if visit.on_cpu else 40
+    measurements, failures = visit.measurements, []
+    try:  # its work on the GPU would be measured, too
+        visit.finish(visit.compiling, 25 * (30 if visit.on_cpu else 1))
+    except TimeOver as reason:
+        failures.append(f"torch.compile: {reason}")
+    measurements["export beside it"] = visit.exporting is not None and visit.exporting.poll() is None
 
-
-def steps(net, batch, side, count, amp):
-    """A step of ours, with and without deterministic kernels and graphs, and PyTorch's."""
-    def body(visit):
-        rows, edge, length = (4, min(side, 64), 5) if visit.on_cpu else (batch, side, count)
-        measurements = {}
-        common = [f"train.amp={amp}"]
-        for deterministic in ("true", "false"):
-            for graph in ("false", "true"):
-                name = f"{'deterministic' if deterministic == 'true' else 'free'}{', graph' if graph == 'true' else ''}"
-                with busy_share(visit, measurements, f"{name}, busy %"):
-                    measurements[f"{name}, ms"] = own_step(
-                        visit, name, net, rows, edge, length,
-                        [*common, f"run.deterministic={deterministic}", f"train.cuda_graph={graph}"])
-        size = ["--batch", rows, "--side", edge, "--steps", length, "--amp", amp]
+    def measure(name, work):
         try:
-            measurements["PyTorch, ms"] = peer(visit, "step", net, *size)["ms"]
-            measurements["PyTorch, deterministic, ms"] = peer(visit, "step", net, *size, "--deterministic")["ms"]
-            if not visit.on_cpu:
-                measurements["PyTorch, graph, ms"] = peer(visit, "step", net, *size, "--graph")["ms"]
+            with busy_share(visit, measurements, f"{name}, busy %"):
+                measurements[f"{name}, ms"] = work()
         except Skipped as reason:
-            measurements["PyTorch"] = str(reason)
-        return measurements
-    return body
+            measurements[name] = str(reason)
+        except Failed as reason:
+            failures.append(f"{name}: {reason}")
+
+    own = [f"net.name={net}", f"data.size={side}", f"train.amp={amp}", "run.deterministic=false"]
+    peer = ["peer.py", "step", *background.sizes(visit), "--steps", steps]
+    measure("free", lambda: own_step(visit, "free", own, steps, rows)[0])
+    measure("graph", lambda: own_step(visit, "graph", [*own, "train.cuda_graph=true"], steps, rows)[0])
+    measure("PyTorch eager", lambda: background.told(visit, *peer)["ms"])
+    if not visit.on_cpu:
+        measure("PyTorch graph", lambda: background.told(visit, *peer, "--graph")["ms"])
+    measure("PyTorch compiled", lambda: background.told(visit, *peer, "--compile")["ms"])
+    ours = min((measurements[name] for name in ("free, ms", "graph, ms") if name in measurements), default=None)
+    for name in ("eager", "compiled"):
+        if ours and (theirs := measurements.get(f"PyTorch {name}, ms")):
+            measurements[f"of {name}"] = round(ours / theirs, 3)
+    if failures:
+        raise Failed("; ".join(failures), measurements)
+    return measurements
+
+
+def jpeg(visit):
+    """JPEGs, cut to 7/8 of their side: the loader of 16 workers alone, the net alone, both together."""
+    batch, steps, side = (4, 5, 28) if visit.on_cpu else (128, 100, 224)
+    shards, _ = jpeg_shards(visit)
+    loader = ["data.dataset=webdataset", f"data.path={shards}", "sampler.name=classify", f"sampler.size={side}",
+              f"loader.workers={os.cpu_count()}"]
+    net = ["net.name=resnet18", "train.amp=bf16"]
+    report = visit.runs / "loader.json"
+    sets = [word for setting in [*loader, *net, f"loader.batch={batch}"] for word in ("--set", setting)]
+    visit.must([visit.root / "bin/flowtrain", "bench", visit.root / "configs/jpeg.toml", *sets, "--stage", "pipeline",
+                "--seconds", 1 if visit.on_cpu else 8, "--json", report])
+    measurements = visit.measurements
+    measurements["loader alone, images/s"] = round(json.loads(report.read_text())["pipeline"]["samples_per_s"], 1)
+    ms, _ = own_step(visit, "net", [*net, f"data.size={side}"], steps, batch)
+    measurements["net alone, images/s"] = round(1e3 * batch / ms, 1)
+    with busy_share(visit, measurements, "together, busy %"):
+        ms, both = own_step(visit, "both", [*loader, *net], steps, batch, "jpeg")
+    measurements["together, images/s"] = round(1e3 * batch / ms, 1)
+    measurements["waited for data"] = round(both.median("data_wait"), 4)
+    measurements["share"] = round(measurements["together, images/s"] / min(measurements["loader alone, images/s"],
+                                                                          measurements["net alone, images/s"]), 3)
+    return measurements
+
+
+def package(visit):
+    """A net with its backward pass, compiled for this GPU: as eager PyTorch, and as itself by a graph."""
+    _, rows, side, amp = background.net_of(visit)
+    words = visit.exporting.args[3:]  # after nice
+    measurements = visit.measurements
+    measurements |= background.json_of(visit, words, visit.finish(visit.exporting))
+    steps = 5 if visit.on_cpu else 20
+    own = ["net.name=package", f"net.package={visit.package / 'net.pt2'}", f"data.size={side}", f"train.amp={amp}",
+           "optim.lr=0.0009765625", "display.every=1"]
+    runs = {}
+    for name, settings in {"free": [], "graph": ["train.cuda_graph=true"]}.items():
+        measurements[f"{name}, ms"], runs[name] = own_step(visit, name, [*own, *settings], steps, rows)
+    eager = background.told(visit, "with_python.py", "train", visit.package, *background.sizes(visit), "--run",
+                            runs["free"].folder, "--steps", steps)
+    far = max(abs(ours - theirs) / abs(theirs) for ours, theirs in zip(runs["free"].losses(), eager["losses"]))
+    measurements["from eager"] = f"{far:.1e}"
+    wrong = []
+    if not far <= 1e-2:
+        wrong.append(f"losses {runs['free'].losses()[:5]}, of the eager net {eager['losses'][:5]}")
+    if runs["graph"].end() != runs["free"].end():
+        wrong.append("the run by a graph ends unlike the other")
+    if wrong:
+        raise Failed("; ".join(wrong), measurements)
+    return measurements
+
+
+def beside(visit):
+    """What a snapshot and a validation beside training cost; the second validation finds the plans of the first."""
+    net, rows, length, every = ("lenet", 4, 12, 4) if visit.on_cpu else ("resnet50", 64, 120, 30)
+    batches = 8
+    run = train(visit, "speed", "run", [
+        f"net.name={net}", "data.size=64", f"loader.batch={rows}", f"run.max_iter={length}", "display.every=2",
+        f"snapshot.every={every}", "snapshot.final=true", "val.mode=async", f"val.every={every}",
+        f"data.val_samples={batches * rows}", f"val.batch={rows}"])
+    stalls = [round(1e3 * line["stall_s"], 2) for line in run.of_kind("snapshot")]
+    told = visit.must([visit.root / "bin/flowtrain", "postmortem", run.folder, "--seconds", 1000, "--json"])
+    forwards = [1e3 * each["took_s"] for thread in json.loads(told.out)["ranks"][0]["threads"]
+                if thread["name"] == "ft-validation" for each in thread["past"] if each["place"] == "forward"]
+    validations = [round(sum(forwards[at:at + batches]), 1) for at in range(0, len(forwards), batches)]
+    return {"first stall, ms": stalls[0], "later, ms": stalls[1:], "validations, ms": validations}
 
 
 def waits_of(visit, name, config, settings, words=()):
-    """Waits of the main thread, which computes, a step."""
+    """How often the main thread, which computes, waits in a step."""
     report = visit.logs / f"waits-{name}.jsonl"
     report.unlink(missing_ok=True)
     steps_made = 200
@@ -96,12 +163,14 @@ def waits_of(visit, name, config, settings, words=()):
 
 def host_waits(visit):
     """Each count has the start's few, too; one look at the measurements every 20 steps is 0.05."""
-    measurements = {"one process": waits_of(visit, "one", "tiny", []),
-               "one process, clipped, fp16": waits_of(visit, "fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
-               "one process, mixed": waits_of(visit, "mixed", "lenet",
-                                             ["batch_augment.mixup=0.2", "loader.batch=1024"]),
-               "one process, graph": waits_of(visit, "graph", "tiny", ["train.cuda_graph=true"]),
-               "two processes, both": waits_of(visit, "two", "tiny", [], several(visit))}
+    wanted = {"one process": ("one", "tiny", []),
+              "one process, clipped, fp16": ("fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
+              "one process, mixed": ("mixed", "lenet", ["batch_augment.mixup=0.2", "loader.batch=1024"]),
+              "one process, graph": ("graph", "tiny", ["train.cuda_graph=true"]),
+              "two processes, both": ("two", "tiny", [], several(visit))}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        counts = pool.map(lambda arguments: waits_of(visit, *arguments), wanted.values())
+        measurements = dict(zip(wanted, counts))
     # What is read of a step is read at once, and where several processes agree on each step it is read in each. Of a
     # step with [batch_augment] the thread may wait until the rows of an earlier one have been sent.
     most = {"one process, mixed": 2, "two processes, both": 3}
@@ -109,79 +178,3 @@ def host_waits(visit):
     if too_many:
         raise Failed(f"a step waits too often: {', '.join(too_many)}", measurements)
     return measurements
-
-
-def data_bound(visit):
-    """JPEGs: the line alone, the net alone, both together."""
-    count, side, batch, steps_made = (60, 64, 8, 5) if visit.on_cpu else (2000, 256, 128, 100)
-    shards = visit.runs / "jpeg"
-    shutil.rmtree(shards, ignore_errors=True)
-    program = visit.root / "bin/flowtrain"
-    visit.must([program, "pack", visit.root / "configs/speed.toml", "--out", shards, "--encode", "jpeg", "--split",
-                "both", "--set", f"data.samples={count}", "--set", f"data.size={side}"])
-    line = ["data.dataset=webdataset", f"data.path={shards}", "sampler.name=classify", f"sampler.size={side * 7 // 8}",
-            "net.name=resnet18", f"loader.batch={batch}", "train.amp=bf16"]
-    sets = [word for setting in line for word in ("--set", setting)]
-    report = visit.runs / "line.json"
-    visit.must([program, "bench", visit.root / "configs/jpeg.toml", *sets, "--stage", "pipeline", "--seconds",
-                1 if visit.on_cpu else 8, "--json", report])
-    measurements = {"line alone, images/s": round(json.loads(report.read_text())["pipeline"]["samples_per_s"], 1)}
-    ms = own_step(visit, "net", "resnet18", batch, side * 7 // 8, steps_made, ["train.amp=bf16"])
-    measurements["net alone, images/s"] = round(1e3 * batch / ms, 1)
-    every = max(steps_made // 5, 1)
-    both = train(visit, "jpeg", "both", [*line, f"run.max_iter={steps_made + every}", f"display.every={every}"])
-    measurements["together, images/s"] = round(both.samples_per_s(), 1)
-    measurements["share"] = round(both.samples_per_s() / min(measurements["line alone, images/s"],
-                                                        measurements["net alone, images/s"]), 3)
-    return measurements
-
-
-def snapshots(visit):
-    """What a snapshot and a validation beside training cost."""
-    net, batch, length, every = ("lenet", 4, 12, 4) if visit.on_cpu else ("resnet50", 64, 300, 50)
-    common = [f"net.name={net}", "data.size=64", f"loader.batch={batch}", f"run.max_iter={length}",
-              f"display.every={every}"]
-    saved = train(visit, "speed", "saved", [*common, f"snapshot.every={every}", "snapshot.final=true"])
-    stalls = [round(1e3 * line["stall_s"], 2) for line in saved.of_kind("snapshot")]
-    alone = train(visit, "speed", "alone", common).samples_per_s()
-    measured = [*common, f"val.every={every}", f"data.val_samples={8 * batch}", f"val.batch={batch}"]
-    beside = train(visit, "speed", "beside", [*measured, "val.mode=async"]).samples_per_s()
-    return {"first stall, ms": stalls[0], "later, ms": stalls[1:], "images/s": round(alone, 1),
-            "images/s with snapshots": round(saved.samples_per_s(), 1),
-            "images/s beside a validation": round(beside, 1)}
-
-
-def exchange(visit):
-    report = visit.runs / "exchange.json"
-    visit.must([visit.root / "bin/flowtrain", "bench", visit.root / "configs/resnet18.toml", *several(visit),
-                "--device", "cpu" if visit.on_cpu else "cuda", "--seconds", 1 if visit.on_cpu else 5, "--json", report])
-    found = json.loads(report.read_text())
-    largest = found["all_reduce"][-1]
-    return {"all-reduce, MB/s": round(largest["bus_mb_per_s"], 1),
-            **{f"{name}, ms": round(1e3 * found["step"][f"{name}_s"], 2) for name in ("alone", "overlapped", "serial")}}
-
-
-def detector(visit):
-    length, batch = (2, 2) if visit.on_cpu else (60, 32)
-    every = max(length // 5, 1)
-    measurements = {}
-    for name, settings in {"f32": [], "bf16": ["train.amp=bf16"], "bf16, graph": ["train.amp=bf16",
-                                                                                  "train.cuda_graph=true"]}.items():
-        run = train(visit, "detector", name, [*settings, f"run.max_iter={length + every}", f"display.every={every}",
-                                              "val.every=0", "snapshot.every=0", f"loader.batch={batch}"])
-        measurements[f"{name}, ms"] = round(1e3 * batch / run.samples_per_s(), 2)
-    return measurements
-
-
-PARTS = [
-    Part("ceilings", 40, "copies and products, as fast as they go", ceilings),
-    Part("resnet50", 150, "ResNet-50, 256 x 224 x 224, bf16, beside PyTorch's",
-         steps("resnet50", 256, 224, 40, "bf16")),
-    Part("lenet", 60, "LeNet, 128 x 32 x 32: bound by launches", steps("lenet", 128, 32, 500, "off")),
-    Part("resnet18", 60, "ResNet-18, 128 x 32 x 32: likewise", steps("resnet18", 128, 32, 200, "off")),
-    Part("host_waits", 60, "how often a step waits for the GPU", host_waits, True),
-    Part("data_bound", 90, "JPEGs: line, net, both", data_bound),
-    Part("snapshots", 90, "stalls, and training beside a validation", snapshots),
-    Part("exchange", 50, "two processes on one GPU", exchange),
-    Part("detector", 60, "a step of CornerNet-Squeeze", detector),
-]

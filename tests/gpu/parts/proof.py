@@ -1,5 +1,7 @@
 """Whether everything works on this machine's GPU."""
 
+import concurrent.futures
+import ctypes
 import json
 import os
 import pathlib
@@ -9,17 +11,33 @@ import signal
 import sys
 import time
 
-from parts.training import apart, train, train_all, words_of
-from parts.visit import Failed, Part, Skipped, last_lines
+from parts import background
+from parts.training import REPEATED, apart, jpeg_shards, train, train_all, words_of
+from parts.visit import Failed, Skipped, TimeOver, last_lines
 
-REPEATED = "steps are made as without it"  # the warning where a step cannot be captured
+
+def together(visit, *bodies):
+    """Bodies of parts, at once; all measurements, or the failures of all."""
+    failures = []
+
+    def one(body):
+        try:
+            visit.measurements |= body(visit)
+        except (Failed, TimeOver) as reason:
+            visit.measurements |= getattr(reason, "measurements", {})
+            failures.append(str(reason))
+
+    with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
+        list(pool.map(one, bodies))
+    if failures:
+        raise Failed("; ".join(failures))
+    return visit.measurements
 
 
 # --- The machine -----------------------------------------------------------------------------------------------------
 
 def pageable_access():
     """Whether the GPU reads memory that is not page-locked by itself (1), which makes copies from it asynchronous."""
-    import ctypes
     driver, value = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(-1)
     driver.cuInit(0)
     driver.cuDeviceGetAttribute(ctypes.byref(value), 88, 0)  # CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS
@@ -27,7 +45,7 @@ def pageable_access():
 
 
 def machine(visit):
-    measurements = {"torch": visit.torch["version"]}
+    measurements = {"python": sys.version.split()[0], "torch": visit.torch["version"]}
     built = json.loads((visit.root / "built.json").read_text())
     measurements["revision"] = built["revision"]
     if visit.torch["git"] != built["torch_git"]:
@@ -51,55 +69,44 @@ def machine(visit):
 
 # --- Test programs ---------------------------------------------------------------------------------------------------
 
-def test_program(name, *words):
-    def body(visit):
-        done = visit.run([visit.root / "bin" / name, *words])
-        found = re.search(r"test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed", done.out)
-        reasons = re.findall(r"^skipped: \[\S+\] (.*)$", done.out, re.M)
-        if done.rc == 77:
-            raise Skipped(reasons[0] if reasons else "")
-        measurements = {"passed": int(found[2]) - len(reasons), "skipped": len(reasons)} if found else {}
-        if done.rc:
-            raise Failed(f"exit code {done.rc}, {found[3] if found else '?'} failed: {last_lines(done.out)}",
-                         measurements)
-        return measurements
-    return body
+def test_program(visit, name, *words):
+    done = visit.run([visit.root / "bin" / name, *words])
+    found = re.search(r"test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed", done.out)
+    reasons = re.findall(r"^skipped: \[\S+\] (.*)$", done.out, re.M)
+    if done.rc == 77:
+        return {name: f"skipped: {reasons[0] if reasons else ''}"}
+    passed = f"{int(found[2]) - len(reasons)} passed, {len(reasons)} skipped" if found else "no result"
+    if done.rc:
+        raise Failed(f"{name}: exit code {done.rc}, {found[3] if found else '?'} failed: {last_lines(done.out)}",
+                     {name: passed})
+    return {name: passed}
 
 
-def sanitizer(tool, name, *words):
-    def body(visit):
-        found = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        if not pathlib.Path(found).exists():
-            raise Skipped("compute-sanitizer is not installed")
-        done = visit.run([found, "--tool", tool, "--error-exitcode", "3", "--kernel-regex", "kns=flowtrain",
-                          visit.root / "bin" / name, *words])
-        if done.rc:
-            raise Failed(f"exit code {done.rc}: {last_lines(done.out)}")
-        return {"summary": last_lines(done.out, 1)}
-    return body
+def test_programs(visit):
+    names = ("test_cuda", "test_cuda_cornernet", "test_gpu", "test_nccl")
+    found = together(visit, *(lambda visit, name=name: test_program(visit, name) for name in names))
+    if not visit.on_cpu and (none := [name for name, said in found.items() if said.startswith("skipped")]):
+        raise Failed(f"skipped on a GPU: {', '.join(none)}", found)
+    return found
+
+
+def parity(visit):
+    return test_program(visit, "test_parity", "-tc=parity: *")
 
 
 # --- Training, from the first step to the last -----------------------------------------------------------------------
 
-TENTH = ["optim.lr=0.1", "train.cuda_graph=true"]
+GRAPH = ["train.cuda_graph=true"]
+HERE = ({"NVIDIA_TF32_OVERRIDE": "0"},)  # as the CPU computes
 
-
-def variants(visit, config):
-    """Runs that must end alike, as {name: (settings, words, environment)}."""
-    plain = ["net.dropout=0.0"] if config == "tiny" else []  # of which each device draws its own
-    found = {}
-    for amp in ("off",) if visit.on_cpu else ("off", "bf16", "fp16"):
-        for name, settings in {"once": [], "twice": [], "graph": ["train.cuda_graph=true"]}.items():
-            found[f"{amp}-{name}"] = ([f"train.amp={amp}", *settings],)
-    if visit.on_cpu and config not in ("tiny", "lenet"):
-        return found  # a rehearsal: others take too long there
-    found["tenth"] = (TENTH,)
-    found["snapshots"] = ([f"snapshot.every={3 if visit.on_cpu else 7}"],)
-    found["no-snapshots"] = (["snapshot.every=0"],)
-    found["overlapped"] = (["val.mode=async"],)
-    found["here"] = ([*plain, "display.every=1"], (), {"NVIDIA_TF32_OVERRIDE": "0"})
-    found["cpu"] = ([*plain, "display.every=1", "run.max_iter=6"], ("--device", "cpu"))
-    return found
+#: Runs that must end alike where their names begin alike, as {name: (settings, environment)}; "here" and "cpu" are
+#: compared with each other.
+SMALL = {"off-once": ([],), "off-twice": ([],), "off-graph": (GRAPH,), "off-overlapped": (["val.mode=async"],),
+         "off-snapshots": (["snapshot.every=7"],), "tenth": (["optim.lr=0.1", *GRAPH],), "here": ([], *HERE),
+         "cpu": ([],)}
+LARGE = {**{f"{amp}-{name}": ([f"train.amp={amp}", *settings],) for amp in ("bf16", "fp16")
+            for name, settings in {"once": [], "graph": GRAPH}.items()},
+         "here": (["optim.lr=0.0009765625"], *HERE), "cpu": (["optim.lr=0.0009765625"],)}
 
 
 def resumed(visit, config, run, settings, iteration):
@@ -119,38 +126,58 @@ def far_apart(ours, theirs):
                                            for (one, a), (other, b) in zip(ours, theirs))
 
 
-def steps(config):
-    """Runs that must end alike: twice; by graphs; resumed; with other snapshots; validated beside training."""
+def settings_of(visit, config, name, settings, length):
+    common = [f"run.max_iter={length}", f"snapshot.every={length // 2}", f"val.every={length // 2}"]
+    if visit.on_cpu:
+        common += ["loader.batch=4", "data.val_samples=4"]
+    if name in ("here", "cpu"):
+        common += ["display.every=1", "run.max_iter=6"]
+        common += ["net.dropout=0.0"] if config == "tiny" else []  # each device draws its own
+    return [*common, *settings]
+
+
+def compare(config, runs, losses, on_cpu):
+    """What is wrong with a config's runs, and how far its first losses are from the CPU's."""
+    wrong = []
+    for name, run in runs.items():
+        first = runs.get(f"{name.split('-')[0]}-once")
+        if first and run.end() != first.end():
+            wrong.append(f"{config}: {name} ends unlike {first.folder.name}")
+        if name == "off-overlapped" and far_apart(run.validations(), first.validations()):
+            wrong.append(f"{config}: validations {run.validations()} beside training, {first.validations()} inline")
+        if REPEATED in run.said and not on_cpu:
+            wrong.append(f"{config}: {name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
+    pairs = list(zip(runs["here"].losses(), runs["cpu"].losses()))[:losses]
+    difference = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
+    if difference > 1e-3:
+        wrong.append(f"{config}: losses differ from the CPU's by {difference:.1e}")
+    return wrong, difference
+
+
+def steps(wanted, length, losses):
+    """Runs that must end alike: twice; by graphs; resumed; with other snapshots; validated beside training. The first
+    `losses` of those "here" are the CPU's: later ones part by the order of sums alone."""
     def body(visit):
-        length = 4 if visit.on_cpu else 60
-        common = [f"run.max_iter={length}", f"snapshot.every={length // 2}", f"val.every={length // 2}"]
-        if visit.on_cpu:
-            common += ["loader.batch=4", "data.val_samples=4"]
-        wanted = {name: (config, [*common, *settings], *more)
-                  for name, (settings, *more) in variants(visit, config).items()}
-        runs = train_all(visit, wanted, 1 if visit.on_cpu else 6)
-        runs["resumed"] = resumed(visit, config, runs["off-once"], [*common, "train.amp=off"], length // 2)
-        wrong = []
-        if "tenth" in runs:  # its graph reads a rate that f32 rounds, as must the steps before the capture
-            again = resumed(visit, config, runs.pop("tenth"), [*common, *TENTH], length // 2)
-            if again.before != again.end():
-                wrong.append("a resumed run ends unlike itself, with graphs and a rate of 0.1")
-        for name, run in runs.items():
-            amp = name.split("-")[0] if name.split("-")[0] in ("bf16", "fp16") else "off"
-            if name not in ("here", "cpu") and run.end() != runs[f"{amp}-once"].end():
-                wrong.append(f"{name} ends unlike {amp}-once")
-            if name == "overlapped" and far_apart(run.validations(), runs["off-once"].validations()):
-                inline = runs["off-once"].validations()
-                wrong.append(f"validations: {run.validations()} beside training, {inline} inline")
-            if name.endswith("graph") and not visit.on_cpu and REPEATED in run.said:
-                wrong.append(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
-        measurements = {"runs": len(runs), "run_s": round(runs["off-twice"].seconds, 1)}
-        if "cpu" in runs:
-            pairs = list(zip(runs["here"].losses(), runs["cpu"].losses()))[:5]
-            difference = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
-            measurements["from_cpu"] = f"{difference:.1e}"
-            if difference > 1e-3:
-                wrong.append(f"losses differ from the CPU's by {difference:.1e}")
+        its = 4 if visit.on_cpu else length
+        at_once = 1 if visit.on_cpu else 6
+        runs = train_all(visit, {
+            f"{config}-{name}": (config, settings_of(visit, config, name, settings, its),
+                                 ("--device", "cpu") if name == "cpu" else (), *more)
+            for config, variants in wanted.items() for name, (settings, *more) in variants.items()
+            if not (visit.on_cpu and name.startswith("fp16"))}, at_once)
+        again = {f"{config}-{name}": settings_of(visit, config, name, variants[name][0], its)
+                 for config, variants in wanted.items() for name in ("off-once", "tenth") if name in variants}
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            ended = list(pool.map(lambda name: resumed(visit, name.split("-")[0], runs[name], again[name], its // 2),
+                                  again))
+        # The graph of a tenth reads a rate that f32 rounds, as must the steps before the capture.
+        wrong = [f"{run.folder.name} ends unlike itself" for run in ended if run.before != run.end()]
+        measurements = {"runs": len(runs) + len(ended)}
+        for config in wanted:
+            own = {name.removeprefix(f"{config}-"): run for name, run in runs.items() if name.startswith(config)}
+            more, difference = compare(config, own, losses, visit.on_cpu)
+            wrong += more
+            measurements[f"{config} from the CPU"] = f"{difference:.1e}"
         if wrong:
             raise Failed("; ".join(wrong), measurements)
         return measurements
@@ -265,14 +292,13 @@ def process_of_rank(folder, rank):
 def lost_rank(how):
     """What the other rank says and ends with, when one is lost in the middle of a long run."""
     def body(visit):
-        folder = visit.runs / visit.part.name / "run"
-        shutil.rmtree(folder, ignore_errors=True)
-        settings = ["run.max_iter=1000000", "val.every=0", "snapshot.every=0", "display.every=1", "dist.timeout=16"]
+        folder = visit.runs / visit.part.name / f"run-{how.name}"
+        settings = ["run.max_iter=1000000", "val.every=0", "snapshot.every=0", "display.every=1", "dist.timeout=10"]
         command = [str(word) for word in words_of(visit, "lenet", folder, settings, several(visit))]
         process = visit.start(command, visit.environment())
         try:
             while '"train"' not in read(folder / "metrics.jsonl"):
-                if process.poll() is not None or time.monotonic() > visit.part_ends - 30:
+                if process.poll() is not None or time.monotonic() > visit.part_ends - 15:
                     raise Failed(f"it does not train: {last_lines(read(pathlib.Path(f'{process.log}.err')))}")
                 time.sleep(0.1)
             os.kill(process_of_rank(folder, 1), how)
@@ -280,10 +306,10 @@ def lost_rank(how):
             done = visit.finish(process)
         finally:
             visit.kill(process)
-        measurements = {"code": done.rc, "after_s": round(time.monotonic() - begin, 1)}
+        measurements = {f"{how.name}, code": done.rc, f"{how.name}, after s": round(time.monotonic() - begin, 1)}
         if done.rc != 6 or "rank 1" not in done.err:
-            raise Failed(f"exit code {done.rc}: {last_lines(done.err)}", measurements)
-        return {**measurements, "said": last_lines(re.findall(r"^error: .*", done.err, re.M)[0], 1)}
+            raise Failed(f"{how.name}: exit code {done.rc}: {last_lines(done.err)}", measurements)
+        return measurements | {f"{how.name} said": last_lines(re.findall(r"^error: .*", done.err, re.M)[0], 1)}
     return body
 
 
@@ -291,49 +317,28 @@ def read(path):
     return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
-def python_batches(visit):
+def ranks(visit):
+    return together(visit, two_ranks, lost_rank(signal.SIGKILL), lost_rank(signal.SIGSTOP))
+
+
+def captures(visit):
+    found = together(visit, capture_waits, commands)
+    return found if visit.on_cpu else {**found, **capture_memory(visit)}
+
+
+# --- Python's loader -------------------------------------------------------------------------------------------------
+
+def python_loader(visit):
     packages = visit.root / "python"
     if not packages.exists():
         raise Skipped("the Python package was not built")
-    more = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PYTHONDONTWRITEBYTECODE": "1"}
-    if visit.on_cpu and visit.run([sys.executable, "-c", "import torch"], more=more).rc:
-        raise Skipped("this Python cannot import torch, whose CUDA libraries are not here")
-    call = [sys.executable, "-c", f"import sys; sys.path.append({str(packages)!r})\n"
-            "import flowtrain, pytest; sys.exit(pytest.main(sys.argv[1:]))", "-q", "-rs", "-p", "no:cacheprovider"]
-    tests = [packages / "tests" / name for name in ("test_torch_gpu.py", "test_torch_memory.py")]
-    done = visit.run([*call, *tests], more=more)
-    if missing := re.search(r"No module named '(numpy|nanobind_backend\S*)'", done.err):
-        raise Skipped(f"this Python has no {missing[1]}; nanobind_backend is packed for the build's Python alone")
+    call = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+            *(packages / "tests" / name for name in ("test_torch_gpu.py", "test_torch_memory.py"))]
+    done = visit.finish(visit.start(call, background.surroundings(visit)))
+    background.skip_without_modules(visit, done)
     if done.rc:
         raise Failed(f"exit code {done.rc}: {last_lines(done.out)} {last_lines(done.err, 1)}")
-    return {"pytest": last_lines(done.out, 1)}
-
-
-PARTS = [
-    Part("machine", 60, "versions, libraries, what flowtrain says of it", machine),
-    Part("test_cuda", 90, "copies and kernels against the CPU's", test_program("test_cuda"), True),
-    Part("test_cornernet", 60, "CornerNet's kernels against the CPU's", test_program("test_cuda_cornernet"), True),
-    Part("test_gpu", 150, "state copies, graphs, exchanges, steps", test_program("test_gpu")),
-    Part("test_nccl", 60, "NCCL in a world of one", test_program("test_nccl"), True),
-    Part("parity", 90, "the CornerNet family, step by step, against the reference's values",
-         test_program("test_parity", "-tc=parity: *")),
-    Part("steps_tiny", 60, "an MLP with dropout: runs that end alike", steps("tiny")),
-    Part("steps_lenet", 60, "LeNet", steps("lenet")),
-    Part("steps_resnet18", 90, "ResNet-18", steps("resnet18")),
-    Part("steps_detector", 90, "a small CornerNet-Squeeze", steps("detector")),
-    Part("capture_waits", 40, "a net that no graph can hold", capture_waits),
-    Part("python_batches", 90, "Python's loader: batches on the GPU, memory that copies still read", python_batches),
-    Part("commands", 60, "test, replay, lr-find, plan, the largest batch", commands),
-    Part("capture_memory", 90, "a step of 60 % of the memory as a graph", capture_memory, True),
-    Part("two_ranks", 90, "two processes on one GPU, over Gloo, train as one", two_ranks),
-    Part("rank_killed", 60, "one of them is killed: exit code 6, and its name", lost_rank(signal.SIGKILL)),
-    Part("rank_stopped", 60, "one stands still: likewise", lost_rank(signal.SIGSTOP)),
-    Part("memcheck", 90, "compute-sanitizer on our kernels", sanitizer("memcheck", "test_cuda"), True),
-    Part("memcheck_corner", 90, "the same of CornerNet's", sanitizer("memcheck", "test_cuda_cornernet",
-                                                                     "-tc=heat maps*"), True),
-    Part("memcheck_pooling", 90, "and of corner pooling", sanitizer("memcheck", "test_cuda_cornernet",
-                                                                    "-tc=corner pooling*"), True),
-    Part("racecheck", 60, "shared memory", sanitizer("racecheck", "test_cuda", "-tc=erased and mixed*"), True),
-    Part("initcheck", 60, "memory that nobody wrote", sanitizer("initcheck", "test_cuda", "-tc=erased and mixed*"),
-         True),
-]
+    measurements = {"pytest": last_lines(done.out, 1)}
+    shards, side = jpeg_shards(visit)
+    return measurements | background.told(visit, "with_python.py", "load", shards, "--side", side * 7 // 8, "--batch",
+                                          8 if visit.on_cpu else 256)

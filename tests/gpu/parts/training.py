@@ -1,4 +1,4 @@
-"""Runs of flowtrain, and what they leave behind."""
+"""Runs of flowtrain, what they leave behind, and what they read."""
 
 import array
 import concurrent.futures
@@ -8,6 +8,8 @@ import statistics
 import struct
 
 from parts.visit import Failed, last_lines
+
+REPEATED = "steps are made as without it"  # the warning where a step cannot be captured
 
 
 class Run:
@@ -21,7 +23,7 @@ class Run:
         return [line for line in self.lines if line["kind"] == kind]
 
     def end(self):
-        """What two runs that are the same share."""
+        """Parameters and order: two runs that are the same share them."""
         line = self.of_kind("end")[-1]
         return line["params_xxh64"], line["order_xxh64"]
 
@@ -31,9 +33,12 @@ class Run:
     def validations(self):
         return [(line["iter"], line["loss"]) for line in self.of_kind("val")]
 
-    def samples_per_s(self):
+    def median(self, what):
         """The median of the displays, but for the first, which warms up."""
-        return statistics.median(line["samples_per_s"] for line in self.of_kind("train")[1:])
+        return statistics.median(line[what] for line in self.of_kind("train")[1:])
+
+    def samples_per_s(self):
+        return self.median("samples_per_s")
 
     def values(self):
         """All f32 parameters and buffers of the newest snapshot: {name: array}."""
@@ -82,3 +87,14 @@ def apart(one, other):
         largest = max(map(abs, values), default=0.0) or 1.0
         worst = max(worst, max((abs(a - b) for a, b in zip(values, theirs[name])), default=0.0) / largest)
     return worst
+
+
+def jpeg_shards(visit):
+    """A folder with shards of JPEGs, made when it is first asked for; and their side."""
+    count, side = (60, 32) if visit.on_cpu else (2000, 256)
+    shards = visit.work / "jpeg"
+    if not shards.exists():
+        visit.must([visit.root / "bin/flowtrain", "pack", visit.root / "configs/speed.toml", "--out", shards,
+                    "--encode", "jpeg", "--split", "both", "--set", f"data.samples={count}", "--set",
+                    f"data.size={side}"])
+    return shards, side

@@ -3,7 +3,9 @@
 full.pt2: a convolution, batch normalisation, dropout and a linear layer with three biases, for RGB pictures of 16 x 16
 and 6 classes; the gradients of the biases are one tensor, and one parameter takes none. plain.pt2: the same without
 batch normalisation, dropout and more biases, and with the default loss. fixed.pt2: plain for batches of 16 rows alone.
-two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives.
+two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives. half.pt2: bf16
+parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
+and a batch normalisation has running statistics alone.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
@@ -36,6 +38,21 @@ class Net(torch.nn.Module):
         for bias in self.biases:
             logits = logits + bias
         return logits * self.scale if hasattr(self, "scale") else logits
+
+
+class Half(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(48, affine=False)
+        self.body = torch.nn.Sequential(torch.nn.Linear(48, 32), torch.nn.ReLU(), torch.nn.Linear(32, 6)).bfloat16()
+        self.scale = torch.nn.ParameterList([torch.ones(6)])
+        self.register_buffer("seen", torch.zeros(2))
+
+    def forward(self, image):
+        if self.training:
+            self.seen += 1
+        hidden = self.norm(F.adaptive_avg_pool2d(image, 4).flatten(1))
+        return self.body(hidden.bfloat16()).float() * self.scale[0]
 
 
 def loss_and_hits(net, batch):
@@ -75,6 +92,8 @@ def main():
         torch.manual_seed(1)
         own = {"loss": loss_and_hits, "outputs": lambda net, batch: net(batch["image"])} if name == "full" else {}
         ft.export(Net(name != "full"), f"{name}.pt2", example, **own, dynamic_batch=name != "fixed")
+    torch.manual_seed(1)
+    ft.export(Half(), "half.pt2", example)
     torch.manual_seed(1)
     ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
               lambda net, batch: net.head(batch["image"].flatten(1)))

@@ -94,7 +94,8 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
   std::uint64_t number = 0;
   for (int channels = 1; channels <= 4; ++channels) {
     const PixelRule rule = normalising({test_mean, test_mean + channels}, {test_stddev, test_stddev + channels});
-    for (const auto& [height, width] : {std::pair{1, 1}, std::pair{5, 7}, std::pair{32, 33}, std::pair{224, 224}}) {
+    for (const auto& [height, width] :
+         {std::pair{1, 1}, std::pair{2, 2}, std::pair{5, 7}, std::pair{32, 33}, std::pair{224, 224}}) {
       const PictureShape shape{height, width, channels};
       for (const std::size_t rows : {1u, 3u, 64u}) {
         const std::size_t values = rows * static_cast<std::size_t>(height * width * channels);

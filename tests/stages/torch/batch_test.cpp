@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "sampling/core/error.h"
+#include "stages/finished_sampler.h"
 #include "tests/support/parts.h"
 
 using namespace flowtrain;
@@ -146,6 +147,33 @@ TEST_CASE("each micro-batch has draws of its own, and the same ones every time")
   CHECK(own(3, 0, 2) != own(3, 1, 2));
   CHECK(own(3, 1, 2) == own(6, 0, 1));  // the stream's batch number 5, both
   CHECK(own(3, 1, 2) == own(3, 1, 2));
+}
+
+TEST_CASE("an image of f32 is the same tensor here and where rows are finished as they are sampled") {
+  struct Finished final : Sampler {
+    std::vector<Field> fields() const override { return {{"image", DType::f32, {height, width, channels}}}; }
+    void sample(const Record&, Stream& random, Row row) const override {
+      for (std::int64_t i = 0; i < height * width * channels; ++i)
+        reinterpret_cast<float*>(row[0])[i] = static_cast<float>(random.uniform());
+    }
+  };
+  const auto first_row = [](const Sampler& sampler, std::byte* to) {
+    Stream random(1, Purpose::sample, 0);
+    std::byte* row[] = {to};
+    sampler.sample({}, random, row);
+  };
+  const SlabLayout one(Finished().fields(), 1);
+  const auto device = make_cpu_device();
+  Slab slab(one, *device);
+  slab.begin({}, 0, 1, 1);
+  first_row(Finished(), slab.host());
+  const auto there = BatchAdapter(one, at::kCPU, false)(slab).at("image");
+
+  const auto sampler = with_finished_images(std::make_unique<Finished>());
+  const auto shape = sampler->fields()[0].shape;
+  auto here = at::empty({1, shape[0], shape[1], shape[2]});
+  first_row(*sampler, static_cast<std::byte*>(here.data_ptr()));
+  CHECK(at::equal(there, here));
 }
 
 TEST_CASE("batches that are not to be mixed have one label, erased or not") {

@@ -1,0 +1,79 @@
+#include "nets/diagnostics/layer_calls.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "nets/diagnostics/op_watch.h"
+
+namespace flowtrain::nets {
+
+struct LayerWatch::Impl {
+  explicit Impl(const NamedTensors& parameters) : places(parameters) {
+    for (const auto& [name, tensor] : parameters) memory.insert(tensor.storage().unsafeGetStorageImpl());
+  }
+
+  // The callbacks are plain functions.
+  static inline Impl* watching = nullptr;
+
+  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
+    if (!watching) return nullptr;
+    auto frame = std::make_unique<OpFrame>();
+    watching->places.enter(call, *frame);
+    return frame;
+  }
+  static void on_leave(const at::RecordFunction& call, at::ObserverContext* context) {
+    if (watching && context) watching->leave(call, static_cast<OpFrame&>(*context));
+  }
+
+  // Operations that others are made of do not count.
+  void leave(const at::RecordFunction& call, const OpFrame& frame) {
+    places.leave(frame);
+    if (!places.under_way().empty() || frame.place.after) return;
+    for (const c10::IValue& output : call.outputs())
+      each_tensor(output, [&](const at::Tensor& made) {
+        const bool is_first = made.defined() && std::exchange(unseen, false);
+        // A view of a parameter (a transposed weight) is not yet what the layer gives.
+        if (is_first && !(made.has_storage() && memory.contains(made.storage().unsafeGetStorageImpl())))
+          note(frame, made.sizes().vec());
+      });
+    unseen = true;
+  }
+
+  // A layer of several operations (a product, then the bias) gives what the last one of them does.
+  void note(const OpFrame& frame, std::vector<std::int64_t> shape) {
+    const std::string_view name = frame.name;
+    const bool goes_on = last == frame.place.layer;
+    last = frame.place.layer;
+    const auto found = std::ranges::find(calls, last, &LayerCall::layer);
+    if (found == calls.end())
+      calls.push_back({last, std::string(name.substr(name.rfind(':') + 1)), std::move(shape)});
+    else if (goes_on && found + 1 == calls.end())
+      found->shape = std::move(shape);
+  }
+
+  OpPlaces places;
+  std::set<const c10::StorageImpl*> memory;  // of parameters
+  std::vector<LayerCall> calls;
+  std::string last;    // layer
+  bool unseen = true;  // no output of the operation has been looked at
+  at::CallbackHandle handle = 0;
+};
+
+LayerWatch::LayerWatch(const NamedTensors& parameters) : impl_(std::make_unique<Impl>(parameters)) {
+  Impl::watching = impl_.get();
+  impl_->handle = at::addThreadLocalCallback(at::RecordFunctionCallback(Impl::on_enter, Impl::on_leave)
+                                                 .needsInputs(true)
+                                                 .needsOutputs(true)
+                                                 .scopes({at::RecordScope::FUNCTION}));
+}
+
+LayerWatch::~LayerWatch() {
+  at::removeCallback(impl_->handle);
+  Impl::watching = nullptr;
+}
+
+const std::vector<LayerCall>& LayerWatch::calls() const { return impl_->calls; }
+
+}  // namespace flowtrain::nets

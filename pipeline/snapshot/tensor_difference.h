@@ -1,0 +1,22 @@
+#pragma once
+// By how much two tensors differ.
+
+#include <cstdint>
+
+#include "pipeline/snapshot/safetensors.h"
+
+namespace flowtrain {
+
+/// The difference of two tensors of one type and shape.
+struct TensorDifference {
+  std::uint64_t values = 0;  ///< whose bytes differ
+  std::uint64_t of = 0;      ///< all values
+  double largest = 0;        ///< the largest |a - b|; NaN where one of the two is not finite and they differ
+  double largest_value = 0;  ///< the largest |a| or |b|, against which `largest` may be judged
+};
+
+/// Compares value by value. Types: F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL; values of others are compared by
+/// their bytes, and `largest` is then 0.
+TensorDifference difference_of(const TensorView& one, const TensorView& other);
+
+}  // namespace flowtrain

@@ -1,0 +1,36 @@
+#pragma once
+// Secrets in JSON that leaves the process: without_secrets() for each text in it.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sampling/core/secrets.h"
+
+namespace flowtrain {
+
+/// Masks all texts of `json`, and by their names whole members. Pictures (data: addresses) are left as they are.
+template <class Json>
+void mask_secrets(Json& json) {
+  if (json.is_string()) {
+    auto& text = json.template get_ref<std::string&>();
+    if (!text.starts_with("data:")) text = without_secrets(text);
+  } else if (json.is_object()) {
+    for (auto& [name, value] : json.items()) {
+      if (value.is_string() && is_secret_name(name))
+        value = std::string(secret_mask);
+      else
+        mask_secrets(value);
+    }
+  } else if (json.is_array()) {
+    for (auto& value : json) mask_secrets(value);
+  }
+}
+
+/// The JSON without its secrets.
+template <class Json>
+Json masked_json(Json json) {
+  mask_secrets(json);
+  return json;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,117 @@
+"""What a net reads and changes in Python while it is called, of which a graph knows nothing."""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+_PLAIN = (int, float, bool, str, bytes, complex, type(None))
+_MOST = 1000  #: values of a list or dict that is looked into
+
+
+@dataclass(frozen=True)
+class PythonState:
+    """Random generators of Python and NumPy, and the attributes of a net's modules."""
+
+    generators: dict[str, Any]
+    modules: list[tuple[nn.Module, str, dict[str, Any]]]  #: with their names, and attributes
+
+    @classmethod
+    def of(cls, net: nn.Module) -> PythonState:
+        return cls(_generators(), [(module, name, _attributes(module)) for name, module in net.named_modules()])
+
+    def restore(self) -> None:
+        """Puts all back as it was."""
+        random.setstate(self.generators["random"])
+        if "numpy.random" in self.generators:
+            sys.modules["numpy"].random.set_state(self.generators["numpy.random"])
+        for module, _, attributes in self.modules:
+            for key in vars(module).keys() - attributes.keys():
+                del vars(module)[key]
+            for key, value in attributes.items():
+                vars(module)[key] = _copied(value)
+
+    def drawn_from(self) -> list[str]:
+        """The generators that have drawn since."""
+        return [name for name, state in _generators().items() if not _same(state, self.generators.get(name, state))]
+
+    def changed(self) -> dict[str, tuple[Any, Any]]:
+        """The attributes of modules that are other plain values since, by name: before and now."""
+        found = {}
+        for module, name, attributes in self.modules:
+            for key, before in attributes.items():
+                now = vars(module).get(key)
+                if _is_plain(before) and _is_plain(now) and not _same(before, now):
+                    found[f"{name}.{key}" if name else key] = (before, now)
+        return found
+
+
+def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
+    """What to say of a net whose calls depend on Python's state. call: computes once, without values, and returns what
+    it has computed, an operation each."""
+    first = PythonState.of(net)
+    try:
+        operations = call()
+        drawn = first.drawn_from()
+        second = PythonState.of(net)
+        again = call()
+        counted = second.changed()
+    except Exception:  # what cannot be traced is told where it is traced
+        return []
+    finally:
+        first.restore()
+    told = [f"the net draws from Python's {name} when it is called: what it drew while it was traced holds in every "
+            "step; draw by torch (torch.rand), as tensors" for name in drawn]
+    for name, (before, now) in counted.items():
+        told.append(f"{name} changes in Python with every call ({before!r}, then {now!r}): what it was while the net "
+                    "was traced holds in every step; a buffer (register_buffer) changes in the graph, too")
+    if operations != again and not told:
+        place = next((i for i, (one, other) in enumerate(zip(operations, again)) if one != other),
+                     min(len(operations), len(again)))
+        one, other = (ops[place] if place < len(ops) else "the end" for ops in (operations, again))
+        told.append(f"the net computes otherwise when it is called again ({one}, then {other}): something of Python "
+                    "decides, and what it was while the net was traced holds in every step")
+    return told
+
+
+def _generators() -> dict[str, Any]:
+    states: dict[str, Any] = {"random": random.getstate()}
+    if "numpy" in sys.modules:
+        states["numpy.random"] = sys.modules["numpy"].random.get_state()
+    return states
+
+
+def _attributes(module: nn.Module) -> dict[str, Any]:
+    return {key: _copied(value) for key, value in vars(module).items()}
+
+
+def _copied(value: Any) -> Any:
+    """A copy of containers that a call may change; everything else as it is."""
+    if isinstance(value, (dict, list, set)) and not isinstance(value, nn.Module):
+        try:
+            return copy.deepcopy(value) if _is_plain(value) else copy.copy(value)
+        except Exception:  # a class of somebody's own
+            return value
+    return value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, _PLAIN):
+        return True
+    if isinstance(value, dict):
+        return len(value) < _MOST and all(_is_plain(each) for pair in value.items() for each in pair)
+    return isinstance(value, (list, tuple, set)) and len(value) < _MOST and all(_is_plain(each) for each in value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether states of generators, and plain values, are equal; arrays are among the former."""
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+    equal = one == other
+    return equal or (one != one and other != other) if isinstance(equal, bool) else bool(equal.all())

@@ -1,0 +1,52 @@
+#pragma once
+// Hard and symbolic links in tar archives: the files that they lead to.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowtrain {
+
+/// The members of an archive by name. Names are relative, without "." and ".." among their parts. Where a name comes
+/// twice the later member counts, as when the archive is unpacked.
+class TarLinks {
+ public:
+  struct Extent {
+    std::uint64_t offset, size_bytes;
+  };
+  /// A link that leads back to a folder above it.
+  struct Circle : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+
+  void add_file(const std::string& name, Extent extent) { members_[name] = {Kind::file, extent, {}}; }
+  void add_folder(const std::string& name) { members_[name] = {Kind::folder, {}, {}}; }
+  void add_symbolic(const std::string& name, std::string_view target) {
+    members_[name] = {Kind::symbolic, {}, std::string(target)};
+  }
+  /// A further name of the member `target`, which came before.
+  void add_hard(const std::string& name, const std::string& target);
+
+  /// Calls `found` with each file that the link `name` leads to: once with `name` itself, or with names below it where
+  /// it leads to a folder. False: it leads out of the archive or nowhere. Throws Circle.
+  bool follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found) const;
+
+ private:
+  enum class Kind : std::uint8_t { file, folder, symbolic };
+  struct Member {
+    Kind kind;
+    Extent extent;
+    std::string target;
+  };
+  bool follow_to(const std::string& name, const std::string& shown,
+                 const std::function<void(const std::string&, Extent)>& found, std::vector<std::string>& within) const;
+  bool real_name(std::string path, std::string& name) const;
+
+  std::map<std::string, Member> members_;
+};
+
+}  // namespace flowtrain

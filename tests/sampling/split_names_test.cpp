@@ -1,0 +1,45 @@
+#include "sampling/datasets/split_names.h"
+
+#include <doctest/doctest.h>
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("names of splits are told in any case, with the words that people put beside them") {
+  for (const char* name : {"train", "Train", "TRAINING", "train_set", "trainset", "train2017", "Train-Data", "trainval",
+                           "train_val", "01_train", "training images"}) {
+    CAPTURE(name);
+    REQUIRE(split_name(name));
+    CHECK(split_name(name)->split == Split::training);
+    CHECK(split_name(name)->rest.empty());
+  }
+  for (const char* name : {"val", "VALID", "validation", "dev", "val2017", "validation_set", "eval"})
+    CHECK(usual_split(name) == "val");
+  for (const char* name : {"test", "Testing", "test_images", "test1", "TestSet"}) CHECK(usual_split(name) == "test");
+  for (const char* name : {"trains", "cat", "validity", "contest", "strain", "testament", "train_test", "2017", ""})
+    CHECK_FALSE(split_name(name));
+  CHECK(split_name("seg_train")->rest == "seg");
+  CHECK(split_name("imagenet-train-000017")->rest == "imagenet");
+  CHECK(usual_split("seg_train") == "seg_train");
+}
+
+TEST_CASE("names with other words are splits where their group has training and something to measure on") {
+  const auto seg = find_splits({"seg_pred", "seg_test", "seg_train"});
+  CHECK(seg.training == Texts{"seg_train"});
+  CHECK(seg.test == Texts{"seg_test"});
+  CHECK(seg.others == Texts{"seg_pred"});
+  CHECK(seg.is_complete());
+  CHECK_FALSE(find_splits({"freight_train", "bus", "road_test"}).any());
+  const auto plain = find_splits({"Test", "Train", "seg_test", "seg_train"});
+  CHECK(plain.training == Texts{"Train"});
+  CHECK(plain.others == Texts{"seg_test", "seg_train"});
+  CHECK(find_splits({"cat_test", "cat_train", "dog_test", "dog_train"}).groups == 2);
+  const auto classes = find_splits({"bus", "car", "train", "truck"});
+  CHECK(classes.any());
+  CHECK_FALSE(classes.is_complete());
+}
+
+}  // namespace
+}  // namespace flowtrain

@@ -1,0 +1,50 @@
+#include "sampling/io/text_lines.h"
+
+#include <doctest/doctest.h>
+
+#include "sampling/core/error.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("a text's lines come without byte order mark and carriage returns, whatever wrote them") {
+  const TempFolder temp;
+  const auto lines = [&](const std::string& text) { return read_text_lines(temp.write("list.txt", text)); };
+  const Texts both{"cat", "dog"};
+  CHECK(lines("cat\ndog\n") == both);
+  CHECK(lines("cat\ndog") == both);
+  CHECK(lines("cat\r\ndog\r\n") == both);
+  CHECK(lines("\xef\xbb\xbf"
+              "cat\r\ndog") == both);
+  CHECK(lines("") == Texts{});
+  CHECK(lines("\xef\xbb\xbf") == Texts{""});
+  CHECK(lines("a\n\nb\n") == Texts{"a", "", "b"});
+  CHECK(lines("a\n\xef\xbb\xbf"
+              "b\n") == Texts{"a",
+                              "\xef\xbb\xbf"
+                              "b"});
+}
+
+TEST_CASE("a text in UTF-16 is refused with the way out, with a mark and without") {
+  using namespace std::string_view_literals;
+  for (const auto text : {"\xff\xfe"
+                          "c\0\n\0"sv,
+                          "\xfe\xff\0c\0\n"sv, "c\0a\0t\0\n\0"sv, "\0c\0\n"sv}) {
+    const auto failure = failure_of([&] { text_lines(text, "names.txt"); });
+    check_failure(failure, ExitCode::data, "names.txt: its first line is no UTF-8 text");
+    CHECK(failure.hint() == "save the file as UTF-8, with one entry a line");
+  }
+}
+
+TEST_CASE("a text file that cannot be read is named") {
+  const TempFolder temp;
+  check_failure(failure_of([&] { read_text_lines(temp.path()); }), ExitCode::data, "cannot be read");
+  check_failure(failure_of([&] { read_text_lines(temp.path() / "none"); }), ExitCode::data, "none: cannot be read");
+}
+
+}  // namespace
+}  // namespace flowtrain
