@@ -28,9 +28,9 @@ double slope_of(std::span<const LrFinder::Tried> window) {
 }
 
 // A picture of losses over the logarithms of rates. Losses are cut off above twice the first one.
-class Picture {
+class CurveDrawing {
  public:
-  explicit Picture(const std::vector<LrFinder::Tried>& tried)
+  explicit CurveDrawing(const std::vector<LrFinder::Tried>& tried)
       : from_(std::log10(tried.front().lr)),
         to_(std::max(std::log10(tried.back().lr), from_ + 1e-9)),
         high_(2 * std::abs(tried.front().smooth) + 1e-9),
@@ -114,7 +114,7 @@ std::string LrFinder::picture() const {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 390\" font-family=\"sans-serif\" font-size=\"12\">\n"
       "<title>loss over the learning rate</title><rect width=\"720\" height=\"390\" fill=\"#fff\"/>\n";
   if (tried_.empty()) return text + "</svg>\n";
-  const Picture drawing(tried_);
+  const CurveDrawing drawing(tried_);
   text += drawing.frame() + drawing.line(tried_, &Tried::loss, "#bbb") + drawing.line(tried_, &Tried::smooth, "#06c");
   if (const double found = suggestion(); found > 0) text += drawing.mark(found, "try " + format_rate(found));
   return text + "</svg>\n";
