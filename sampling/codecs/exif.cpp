@@ -85,7 +85,7 @@ std::optional<std::uint32_t> xmp_orientation(std::span<const std::byte> packet) 
 }  // namespace
 
 bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
-  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(text);
 }
 
 std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian) {
