@@ -54,6 +54,22 @@ def test_a_hook_that_python_would_call_after_a_backward_pass_is_refused(tmp_path
         ft.export(net, tmp_path / "net.pt2", {"image": torch.zeros(4, 3), "label": torch.arange(4)})
 
 
+def test_what_python_holds_is_put_back_into_the_same_containers():
+    net = nn.Linear(3, 5)
+    net.seen, net.names = [1], {"kept": [2]}
+    calls, seen = [], net.seen
+    handle = net.register_forward_hook(lambda *_: calls.append(1))
+    state = PythonState.of(net)
+    net.seen.append(2)
+    net.names["kept"].append(3)
+    net.names["new"], net.other = 4, 5
+    state.restore()
+    assert net.seen is seen and seen == [1] and net.names == {"kept": [2]} and not hasattr(net, "other")
+    handle.remove()
+    net(torch.zeros(1, 3))
+    assert not calls
+
+
 def test_checkpoints_draw_once():
     check_traced(Checkpointed())
 

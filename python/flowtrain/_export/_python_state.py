@@ -20,22 +20,29 @@ class PythonState:
     """Random generators of Python and NumPy, and the attributes of a net's modules."""
 
     generators: dict[str, Any]
-    modules: list[tuple[nn.Module, str, dict[str, Any]]]  #: with their names, and attributes
+    #: With their names, and attributes with copies of what these hold.
+    modules: list[tuple[nn.Module, str, dict[str, tuple[Any, Any]]]]
 
     @classmethod
     def of(cls, net: nn.Module) -> PythonState:
-        return cls(_generators(), [(module, name, _attributes(module)) for name, module in net.named_modules()])
+        return cls(_generators(), [(module, name, {key: (value, _copied(value)) for key, value in vars(module).items()})
+                                   for name, module in net.named_modules()])
 
     def restore(self) -> None:
-        """Puts all back as it was."""
+        """Puts all back as it was. Containers stay the same objects: handles of hooks, for one, refer to theirs."""
         random.setstate(self.generators["random"])
         if "numpy.random" in self.generators:
             sys.modules["numpy"].random.set_state(self.generators["numpy.random"])
         for module, _, attributes in self.modules:
             for key in vars(module).keys() - attributes.keys():
                 del vars(module)[key]
-            for key, value in attributes.items():
-                vars(module)[key] = _copied(value)
+            for key, (value, content) in attributes.items():
+                vars(module)[key] = value
+                if isinstance(value, (dict, set)) and value is not content:
+                    value.clear()
+                    value.update(_copied(content))
+                elif isinstance(value, list) and value is not content:
+                    value[:] = _copied(content)
 
     def drawn_from(self) -> list[str]:
         """The generators that have drawn since."""
@@ -45,7 +52,7 @@ class PythonState:
         """The attributes of modules that are other plain values since, by name: before and now."""
         found = {}
         for module, name, attributes in self.modules:
-            for key, before in attributes.items():
+            for key, (_, before) in attributes.items():
                 now = vars(module).get(key)
                 if _is_plain(before) and _is_plain(now) and not _same(before, now):
                     found[f"{name}.{key}" if name else key] = (before, now)
@@ -85,10 +92,6 @@ def _generators() -> dict[str, Any]:
     if "numpy" in sys.modules:
         states["numpy.random"] = sys.modules["numpy"].random.get_state()
     return states
-
-
-def _attributes(module: nn.Module) -> dict[str, Any]:
-    return {key: _copied(value) for key, value in vars(module).items()}
 
 
 def _copied(value: Any) -> Any:
