@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 from typing import IO, Any
@@ -15,6 +16,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8"
            "I8": "i1", "U8": "u1", "BOOL": "?"}
 
 _METADATA = "__metadata__"
+_MOST_HEADER_BYTES = 100_000_000  #: as the library safetensors has it
 
 _TORCH_DTYPES = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16",
                  "torch.int64": "I64", "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8",
@@ -33,9 +35,8 @@ def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, 
 
 def read_metadata(file: IO[bytes]) -> dict[str, str]:
     """The metadata of an open file, of which the header alone is read. Raises ValueError where it is damaged."""
-    size = file.read(8)
-    metadata: dict[str, str] = json.loads(file.read(int.from_bytes(size, "little"))).get(_METADATA, {})
-    return metadata
+    metadata = _header(file).get(_METADATA, {})
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any
     torch = None if output == "numpy" else torch_if_it_works(must=output == "torch")
     try:
         start = 8 + int.from_bytes(content[:8], "little")
-        arrays = {name: _array(content, start, **entry) for name, entry in _header(content).items()
+        arrays = {name: _array(content, start, **entry) for name, entry in _header(io.BytesIO(content)).items()
                   if name != _METADATA}
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is no whole safetensors file: {error}") from None
@@ -81,8 +82,10 @@ def tensors_to_bytes(tensors: dict[str, Any], tied: dict[str, str]) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *parts])
 
 
-def _header(content: bytes) -> dict[str, Any]:
-    header: dict[str, Any] = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+def _header(file: IO[bytes]) -> dict[str, Any]:
+    header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_HEADER_BYTES)))
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
     return header
 
 

@@ -1,5 +1,6 @@
 """flowtrain.Run and flowtrain.train: what the native program trains. Skipped where that is not built."""
 
+import io
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import flowtrain as ft
+from flowtrain import _safetensors
 
 PROGRAM = os.environ.get("FLOWTRAIN") or Path(ft.__file__).parents[2] / "bin" / "flowtrain"
 pytestmark = pytest.mark.skipif(not shutil.which(PROGRAM), reason="the native program is not built")
@@ -131,6 +133,14 @@ def test_a_state_dict_is_what_export_writes(trained, tmp_path):
                               weights["layers.0.bias"])
     with pytest.raises(ValueError, match="no snapshot of iteration 5; there are: 4, 8, 12"):
         run.state_dict(5)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 8 + b"{", b"\2" + b"\0" * 7 + b"[]"])
+def test_a_damaged_header_of_weights_is_a_value_error(content):
+    with pytest.raises(ValueError):
+        _safetensors.read_metadata(io.BytesIO(content))
+    with pytest.raises(ValueError, match="net is no whole safetensors file"):
+        _safetensors.tensors_from(content, "net", "numpy")
 
 
 def test_damaged_weights_and_missing_runs_are_named(trained, tmp_path):
