@@ -11,6 +11,10 @@ namespace {
 constexpr int most_links = 40;
 /// Links to folders within linked folders.
 constexpr std::size_t most_nested = 8;
+/// A name longer than this is none for Linux.
+constexpr std::size_t most_path_bytes = 4096;
+/// Members that linked folders may list in all, for each member of the archive; and what small archives may have.
+constexpr std::size_t most_listed_each = 16, most_listed = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -19,10 +23,12 @@ void TarLinks::add_hard(const std::string& name, const std::string& target) {
   if (found != members_.end() && name != target) members_[name] = Member(found->second);
 }
 
-/// Resolves the links in all parts of `path`; false where they lead out of the archive, or in circles.
+/// Resolves the links in all parts of `path`; false where they lead out of the archive or in circles, or make it longer
+/// than a path may be.
 bool TarLinks::real_name(std::string path, std::string& name) const {
   name.clear();
   for (int links = 0; !path.empty();) {
+    if (path.size() > most_path_bytes) return false;
     const auto slash = std::min(path.find('/'), path.size());
     const std::string part = path.substr(0, slash);
     path.erase(0, slash + 1);
@@ -46,7 +52,7 @@ bool TarLinks::real_name(std::string path, std::string& name) const {
   return true;
 }
 
-bool TarLinks::follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found) const {
+bool TarLinks::follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found) {
   std::vector<std::string> within;
   return follow_to(name, name, found, within);
 }
@@ -54,7 +60,7 @@ bool TarLinks::follow(const std::string& name, const std::function<void(const st
 /// `shown` is what the files found are called; `within` holds the linked folders that are being listed.
 bool TarLinks::follow_to(const std::string& name, const std::string& shown,
                          const std::function<void(const std::string&, Extent)>& found,
-                         std::vector<std::string>& within) const {
+                         std::vector<std::string>& within) {
   std::string real;
   if (!real_name(name, real)) return false;
   const auto member = members_.find(real);
@@ -70,6 +76,8 @@ bool TarLinks::follow_to(const std::string& name, const std::string& shown,
     throw Circle("the link " + as_utf8(name) + " leads back to a folder above it, or through too many linked folders");
   within.push_back(real);
   for (auto each = first; each != members_.end() && each->first.starts_with(folder); ++each) {
+    if (++listed_ > std::max(most_listed, most_listed_each * members_.size()))
+      throw Circle("links such as " + as_utf8(name) + " list folders over and over");
     const std::string below = shown + '/' + each->first.substr(folder.size());
     if (each->second.kind == Kind::file) found(below, each->second.extent);
     if (each->second.kind == Kind::symbolic) follow_to(each->first, below, found, within);

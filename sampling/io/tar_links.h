@@ -18,7 +18,7 @@ class TarLinks {
   struct Extent {
     std::uint64_t offset, size_bytes;
   };
-  /// A link that leads back to a folder above it.
+  /// A link that leads back to a folder above it, or links that list the archive many times over.
   struct Circle : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
@@ -33,7 +33,7 @@ class TarLinks {
 
   /// Calls `found` with each file that the link `name` leads to: once with `name` itself, or with names below it where
   /// it leads to a folder. False: it leads out of the archive or nowhere. Throws Circle.
-  bool follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found) const;
+  bool follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found);
 
  private:
   enum class Kind : std::uint8_t { file, folder, symbolic };
@@ -43,10 +43,11 @@ class TarLinks {
     std::string target;
   };
   bool follow_to(const std::string& name, const std::string& shown,
-                 const std::function<void(const std::string&, Extent)>& found, std::vector<std::string>& within) const;
+                 const std::function<void(const std::string&, Extent)>& found, std::vector<std::string>& within);
   bool real_name(std::string path, std::string& name) const;
 
   std::map<std::string, Member> members_;
+  std::size_t listed_ = 0;  // members of linked folders so far
 };
 
 }  // namespace flowtrain

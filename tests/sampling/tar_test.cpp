@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
@@ -163,6 +164,23 @@ TEST_CASE("tar: links that lead out of the archive or nowhere are counted and na
     check_failure(failure_of([&] { scan(circle.end()); }), ExitCode::data,
                   "a.tar: the link a/back leads back to a folder above it");
   }
+}
+
+TEST_CASE("tar: links that would list the same folders millions of times are refused") {
+  for (const bool has_file : {true, false}) {
+    TarBytes bytes;
+    for (int level = 0; level < 8; ++level)
+      for (int i = 0; i < 12; ++i) link(bytes, concat("level", level, "/", i), concat("../level", level + 1), '2');
+    bytes.entry("level8/1.txt", has_file ? "one" : "", has_file ? '0' : '5');
+    check_failure(failure_of([&] { scan(bytes.end()); }), ExitCode::data, "list folders over and over");
+  }
+  TarBytes bytes;
+  std::string far;
+  for (int i = 0; i < 100'000; ++i) far += "a/";
+  bytes.pax("linkpath", far);
+  link(bytes, "x", "cut", '2');
+  CHECK(scan_and_warn(bytes.end()).empty());
+  CHECK(warnings.size() == 1);
 }
 
 TEST_CASE("tar: what is no file below the archive's folder is skipped") {
