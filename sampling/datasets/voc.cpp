@@ -106,7 +106,8 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
   std::string first_odd;
   for (auto& name : read_list(files, list)) {
     auto picture = find_picture(files, root + "JPEGImages/" + name);
-    if (!picture && (picture = files.find(root + "JPEGImages/" + name))) name.resize(name.rfind('.'));
+    if (!picture && is_picture(name) && (picture = files.find(root + "JPEGImages/" + name)))
+      name.resize(name.rfind('.'));
     const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
       throw UserError(

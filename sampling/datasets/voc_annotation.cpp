@@ -10,6 +10,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/utf8.h"
 #include "sampling/io/encoding.h"
 
 namespace flowtrain {
@@ -31,11 +32,9 @@ std::string declared_encoding(std::string_view xml) {
   return std::string(value.substr(0, value.find(line[begin])));
 }
 
-/// The XML in UTF-8, if its first line names another encoding; nothing where it is in UTF-8 already, or tells by its
-/// first bytes that it is UTF-16.
+/// The XML in UTF-8, if its first line names another encoding; nothing where it is in UTF-8 already, or in UTF-16, in
+/// which the first line cannot be read here: pugixml knows that by the first bytes.
 std::optional<std::string> converted(std::string_view xml, const std::string& path) {
-  constexpr std::size_t first_bytes = 4;
-  if (!marked_encoding(xml).empty() || xml.substr(0, first_bytes).find('\0') != xml.npos) return {};
   const auto encoding = declared_encoding(xml);
   const auto lower = lower_case(encoding);
   // Some tools declare the encoding that the text had in memory.
@@ -67,7 +66,7 @@ VocObject read_object(const pugi::xml_node& node, const std::string& path) {
   VocObject object{std::string(text_in(node, "name")), text_in(node, "difficult") == "1"};
   const auto place = [&] { return std::to_string(node.offset_debug()); };
   if (object.name.empty() || !bounds) fail(path, "the <object> at byte " + place() + " has no name or no bndbox");
-  if (!is_utf8(object.name))
+  if (as_utf8(object.name) != object.name)
     fail(path, "the name of the <object> at byte " + place() + " is not UTF-8",
          "let the file's first line say its encoding, such as <?xml version=\"1.0\" encoding=\"windows-1252\"?>");
   object.box = {number(bounds, "xmin", path), number(bounds, "ymin", path), number(bounds, "xmax", path),

@@ -251,6 +251,11 @@ TEST_CASE("voc: annotations and lists in other encodings") {
     REQUIRE(set->size() == 2);
     CHECK(set->describe(1).ends_with("two.jpg"));
   }
+  for (const char* name : {"bare", "v1.2/bare"}) {
+    temp.write(std::string("JPEGImages/") + name, "a picture without an ending");
+    temp.write("ImageSets/Main/bare.txt", name);
+    check_failure(failure_of([&] { open(temp.path(), {{"split", std::string("bare")}}); }), ExitCode::data, "bare");
+  }
 }
 
 TEST_CASE("voc: records have the size that is annotated, and boxes that do not fit it are told by kind") {
