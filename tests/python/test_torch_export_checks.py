@@ -1,5 +1,6 @@
 """What an export keeps of a net, and the check at its end. Most is traced only; one small net is compiled."""
 
+import collections
 import copy
 import itertools
 import random
@@ -56,15 +57,17 @@ def test_a_hook_that_python_would_call_after_a_backward_pass_is_refused(tmp_path
 
 def test_what_python_holds_is_put_back_into_the_same_containers():
     net = nn.Linear(3, 5)
-    net.seen, net.names = [1], {"kept": [2]}
+    net.seen, net.names, net.counts = [1], {"kept": [2]}, collections.Counter(a=1)
     calls, seen = [], net.seen
     handle = net.register_forward_hook(lambda *_: calls.append(1))
     state = PythonState.of(net)
     net.seen.append(2)
     net.names["kept"].append(3)
     net.names["new"], net.other = 4, 5
+    net.counts["a"] += 1
     state.restore()
     assert net.seen is seen and seen == [1] and net.names == {"kept": [2]} and not hasattr(net, "other")
+    assert net.counts == collections.Counter(a=1)
     handle.remove()
     net(torch.zeros(1, 3))
     assert not calls

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import sys
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from torch import nn
 
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
+#: Those of Python itself. A class made of one may refuse to be changed, and is replaced by its copy.
+_CONTAINERS = (dict, OrderedDict, defaultdict, set, list)
 _MOST = 1000  #: values of a list or dict that is looked into
 
 
@@ -37,12 +40,11 @@ class PythonState:
             for key in vars(module).keys() - attributes.keys():
                 del vars(module)[key]
             for key, (value, content) in attributes.items():
-                vars(module)[key] = value
-                if isinstance(value, (dict, set)) and value is not content:
+                own = type(value) in _CONTAINERS
+                vars(module)[key] = value if own else _copied(content)
+                if own and value is not content:
                     value.clear()
-                    value.update(_copied(content))
-                elif isinstance(value, list) and value is not content:
-                    value[:] = _copied(content)
+                    (value.extend if isinstance(value, list) else value.update)(_copied(content))
 
     def drawn_from(self) -> list[str]:
         """The generators that have drawn since."""
