@@ -1,11 +1,12 @@
 #include "nets/diagnostics/flop_count.h"
 
 #include <ATen/ATen.h>
-#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "nets/diagnostics/op_watch.h"
 
 namespace flowtrain::nets {
 namespace {
@@ -83,35 +84,23 @@ std::unique_ptr<CountedCall> begin_call(const at::RecordFunction& call) {
 }  // namespace
 
 struct FlopCount::Impl {
-  static inline Impl* counting = nullptr;  // the callbacks are plain functions
+  std::unique_ptr<CountedCall> enter(const at::RecordFunction& call) { return begin_call(call); }
 
-  double flops = 0;
-  at::CallbackHandle handle = 0;
-};
-
-FlopCount::FlopCount() : impl_(std::make_unique<Impl>()) {
-  Impl::counting = impl_.get();
-  const auto on_enter = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
-    return begin_call(call);
-  };
-  const auto on_leave = [](const at::RecordFunction& call, at::ObserverContext* context) {
-    if (!Impl::counting || !context) return;
-    const auto& counted = static_cast<const CountedCall&>(*context);
-    Impl::counting->flops += counted.flops;
+  void leave(const at::RecordFunction& call, const at::ObserverContext& context) {
+    const auto& counted = static_cast<const CountedCall&>(context);
+    flops += counted.flops;
     const auto& outputs = call.outputs();
     if (counted.flops_per_output > 0 && !outputs.empty() && outputs[0].isTensor())
-      Impl::counting->flops += counted.flops_per_output * static_cast<double>(outputs[0].toTensor().numel());
-  };
-  impl_->handle = at::addThreadLocalCallback(at::RecordFunctionCallback(on_enter, on_leave)
-                                                 .needsInputs(true)
-                                                 .needsOutputs(true)
-                                                 .scopes({at::RecordScope::FUNCTION}));
-}
+      flops += counted.flops_per_output * static_cast<double>(outputs[0].toTensor().numel());
+  }
 
-FlopCount::~FlopCount() {
-  at::removeCallback(impl_->handle);
-  Impl::counting = nullptr;
-}
+  double flops = 0;
+  const OpCallbacks<Impl> callbacks{*this, true, {at::RecordScope::FUNCTION}};
+};
+
+FlopCount::FlopCount() : impl_(std::make_unique<Impl>()) {}
+
+FlopCount::~FlopCount() = default;
 
 double FlopCount::flops() const { return impl_->flops; }
 

@@ -17,9 +17,8 @@ class FlopCount {
 
   double flops() const;
 
-  struct Impl;
-
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

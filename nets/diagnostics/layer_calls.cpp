@@ -8,27 +8,22 @@
 #include "nets/diagnostics/op_watch.h"
 
 namespace flowtrain::nets {
+namespace {
 
-struct LayerWatch::Impl {
-  explicit Impl(const NamedTensors& parameters) : places(parameters) {
+struct LayerWatch {
+  explicit LayerWatch(const NamedTensors& parameters) : places(parameters) {
     for (const auto& [name, tensor] : parameters) memory.insert(tensor.storage().unsafeGetStorageImpl());
   }
 
-  // The callbacks are plain functions.
-  static inline Impl* watching = nullptr;
-
-  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
-    if (!watching) return nullptr;
+  std::unique_ptr<OpFrame> enter(const at::RecordFunction& call) {
     auto frame = std::make_unique<OpFrame>();
-    watching->places.enter(call, *frame);
+    places.enter(call, *frame);
     return frame;
-  }
-  static void on_leave(const at::RecordFunction& call, at::ObserverContext* context) {
-    if (watching && context) watching->leave(call, static_cast<OpFrame&>(*context));
   }
 
   // Operations that others are made of do not count.
-  void leave(const at::RecordFunction& call, const OpFrame& frame) {
+  void leave(const at::RecordFunction& call, const at::ObserverContext& context) {
+    const auto& frame = static_cast<const OpFrame&>(context);
     places.leave(frame);
     if (!places.under_way().empty() || frame.place.after) return;
     for (const c10::IValue& output : call.outputs())
@@ -58,22 +53,15 @@ struct LayerWatch::Impl {
   std::vector<LayerCall> calls;
   std::string last;    // layer
   bool unseen = true;  // no output of the operation has been looked at
-  at::CallbackHandle handle = 0;
+  const OpCallbacks<LayerWatch> callbacks{*this, true, {at::RecordScope::FUNCTION}};
 };
 
-LayerWatch::LayerWatch(const NamedTensors& parameters) : impl_(std::make_unique<Impl>(parameters)) {
-  Impl::watching = impl_.get();
-  impl_->handle = at::addThreadLocalCallback(at::RecordFunctionCallback(Impl::on_enter, Impl::on_leave)
-                                                 .needsInputs(true)
-                                                 .needsOutputs(true)
-                                                 .scopes({at::RecordScope::FUNCTION}));
-}
+}  // namespace
 
-LayerWatch::~LayerWatch() {
-  at::removeCallback(impl_->handle);
-  Impl::watching = nullptr;
+std::vector<LayerCall> layer_calls(const NamedTensors& parameters, const std::function<void()>& pass) {
+  LayerWatch watch(parameters);
+  pass();
+  return std::move(watch.calls);
 }
-
-const std::vector<LayerCall>& LayerWatch::calls() const { return impl_->calls; }
 
 }  // namespace flowtrain::nets

@@ -1,8 +1,8 @@
 #pragma once
-// The layers that a forward pass comes by, whatever the net is made of, and what each of them gives.
+// Finds the layers that a forward pass runs, whatever the net is made of, and the shapes of their outputs.
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,27 +10,15 @@
 
 namespace flowtrain::nets {
 
-/// The first call of a layer.
+/// The first call of a layer, with the shape of its output.
 struct LayerCall {
   std::string layer;      ///< see layer_of() in op_watch.h
   std::string operation;  ///< "conv2d", "batch_norm"
   std::vector<std::int64_t> shape;
 };
 
-/// Watches all operations that this thread runs while it lives. One at a time.
-class LayerWatch {
- public:
-  /// `parameters` tell the layers.
-  explicit LayerWatch(const NamedTensors& parameters);
-  ~LayerWatch();
-  LayerWatch(const LayerWatch&) = delete;
-
-  /// In the order of their first calls. A layer without parameters is none.
-  const std::vector<LayerCall>& calls() const;
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
+/// Runs `pass` in this thread, and returns the calls of layers in their order. `parameters` tell the layers, so only
+/// those with parameters are among them. One at a time.
+std::vector<LayerCall> layer_calls(const NamedTensors& parameters, const std::function<void()>& pass);
 
 }  // namespace flowtrain::nets

@@ -96,31 +96,19 @@ bool OpPlaces::goes_backward() const {
 struct OpWatch::Impl {
   Impl(const NamedTensors& parameters, bool only_forward) : places(parameters), forward_only(only_forward) {}
 
-  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
-  // waits.
-  static inline Impl* watching = nullptr;
-
-  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
-    if (!watching) return nullptr;
-    const at::RecordFunctionGuard unseen(false);
-    const at::NoGradGuard no_gradients;
-    return watching->enter(call);
-  }
-  static void on_leave(const at::RecordFunction& call, at::ObserverContext* context) {
-    if (!watching || !context) return;
-    const at::RecordFunctionGuard unseen(false);
-    const at::NoGradGuard no_gradients;
-    watching->leave(call, static_cast<WatchedFrame&>(*context));
-  }
-
   std::unique_ptr<WatchedFrame> enter(const at::RecordFunction& call) {
+    const at::RecordFunctionGuard unseen(false);
+    const at::NoGradGuard no_gradients;
     auto frame = std::make_unique<WatchedFrame>();
     places.enter(call, *frame);
     if (frame->kind == at::RecordScope::FUNCTION) look_at_inputs(call, *frame);
     return frame;
   }
 
-  void leave(const at::RecordFunction& call, const WatchedFrame& frame) {
+  void leave(const at::RecordFunction& call, const at::ObserverContext& context) {
+    const at::RecordFunctionGuard unseen(false);
+    const at::NoGradGuard no_gradients;
+    const auto& frame = static_cast<const WatchedFrame&>(context);
     places.leave(frame);
     if (found || frame.kind != at::RecordScope::FUNCTION || !frame.counts || (forward_only && places.goes_backward()))
       return;
@@ -156,23 +144,14 @@ struct OpWatch::Impl {
   OpPlaces places;
   bool forward_only;
   std::optional<NonFiniteOp> found;
-  at::CallbackHandle handle = 0;
+  const OpCallbacks<Impl> callbacks{
+      *this, true, {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}};
 };
 
 OpWatch::OpWatch(const NamedTensors& parameters, bool forward_only)
-    : impl_(std::make_unique<Impl>(parameters, forward_only)) {
-  Impl::watching = impl_.get();
-  impl_->handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(Impl::on_enter, Impl::on_leave)
-          .needsInputs(true)
-          .needsOutputs(true)
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
-}
+    : impl_(std::make_unique<Impl>(parameters, forward_only)) {}
 
-OpWatch::~OpWatch() {
-  at::removeCallback(impl_->handle);
-  Impl::watching = nullptr;
-}
+OpWatch::~OpWatch() = default;
 
 const std::optional<NonFiniteOp>& OpWatch::first() const { return impl_->found; }
 

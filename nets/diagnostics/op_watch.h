@@ -4,6 +4,7 @@
 
 #include <ATen/record_function.h>
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,38 @@ class OpPlaces {
   std::string last_layer_;
 };
 
+/// While it lives, calls watcher.enter(call), whose result it keeps, at the beginning of each operation and scope of
+/// `scopes` that this thread runs, and watcher.leave(call, result) at its end; also in backward passes that this thread
+/// starts, and waits for, on another one. Callbacks of LibTorch are plain functions: of one type of watchers only one
+/// is called at a time.
+template <class Watcher>
+class OpCallbacks {
+ public:
+  /// The calls tell inputs at their beginnings and, with `outputs`, outputs at their ends.
+  OpCallbacks(Watcher& watcher, bool outputs, std::initializer_list<at::RecordScope> scopes) {
+    current = &watcher;
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(on_enter, on_leave).needsInputs(true).needsOutputs(outputs).scopes(scopes));
+  }
+  ~OpCallbacks() {
+    at::removeCallback(handle_);
+    current = nullptr;
+  }
+  OpCallbacks(const OpCallbacks&) = delete;
+
+ private:
+  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
+    if (!current) return nullptr;
+    return current->enter(call);
+  }
+  static void on_leave(const at::RecordFunction& call, at::ObserverContext* context) {
+    if (current && context) current->leave(call, *context);
+  }
+
+  static inline Watcher* current = nullptr;
+  at::CallbackHandle handle_ = 0;
+};
+
 /// Calls `visit` with the tensors among an operation's inputs or outputs, and in lists of them.
 template <class Visit>
 void each_tensor(const c10::IValue& value, const Visit& visit) {
@@ -93,9 +126,8 @@ class OpWatch {
   /// Infinities that are asked for (a mask's fill value) do not count, but what becomes NaN by them does.
   const std::optional<NonFiniteOp>& first() const;
 
-  struct Impl;
-
  private:
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 using Calls = std::vector<nets::LayerCall>;
 
-// While it lives, a net is in eval mode; what its passes leave in buffers and generators is undone.
+// Keeps a net in eval mode while it lives, and restores buffers and the random generator at its end.
 class Trial {
  public:
   Trial(nets::Net& net, at::Device where)
@@ -49,9 +49,7 @@ class Trial {
 
 Calls calls_of(nets::Net& net, const SlabLayout& layout, std::int64_t rows, at::Device where) {
   const nets::NamedTensors batch = zero_batch(layout, rows, where);
-  const nets::LayerWatch watch(net.parameters());
-  net.forward(batch);
-  return watch.calls();
+  return nets::layer_calls(net.parameters(), [&] { net.forward(batch); });
 }
 
 // LibTorch computes a linear layer as a product of matrices.

@@ -31,38 +31,18 @@ class OpTimes {
  public:
   /// `parameters` tell the layers.
   OpTimes(Profile& to, const nets::NamedTensors& parameters, c10::Device on)
-      : profile(to),
-        places(parameters),
-        where(on),
-        handle(at::addThreadLocalCallback(at::RecordFunctionCallback(on_enter, on_leave)
-                                              .needsInputs(true)
-                                              .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                                                       at::RecordScope::USER_SCOPE}))) {
-    timing = this;
-  }
-  ~OpTimes() {
-    at::removeCallback(handle);
-    timing = nullptr;
-  }
-  OpTimes(const OpTimes&) = delete;
+      : profile(to), places(parameters), where(on) {}
 
- private:
-  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
-  // waits.
-  static inline OpTimes* timing = nullptr;
-
-  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
-    if (!timing || !timing->profile.recording() || timing->profile.is_at(Phase::validation)) return nullptr;
+  std::unique_ptr<TimedFrame> enter(const at::RecordFunction& call) {
+    if (!profile.recording() || profile.is_at(Phase::validation)) return nullptr;
     auto frame = std::make_unique<TimedFrame>();
-    timing->places.enter(call, *frame);
+    places.enter(call, *frame);
     frame->begin = Profile::Clock::now();
     return frame;
   }
-  static void on_leave(const at::RecordFunction&, at::ObserverContext* context) {
-    if (timing && context) timing->leave(static_cast<TimedFrame&>(*context));
-  }
 
-  void leave(const TimedFrame& frame) {
+  void leave(const at::RecordFunction&, const at::ObserverContext& context) {
+    const auto& frame = static_cast<const TimedFrame&>(context);
     settle(where);
     const auto end = Profile::Clock::now();
     const double whole_s = std::chrono::duration<double>(end - frame.begin).count();
@@ -78,7 +58,8 @@ class OpTimes {
   Profile& profile;
   nets::OpPlaces places;
   c10::Device where;
-  at::CallbackHandle handle;
+  const nets::OpCallbacks<OpTimes> callbacks{
+      *this, false, {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}};
 };
 
 void settle(c10::Device where) {
