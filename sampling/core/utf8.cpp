@@ -26,16 +26,18 @@ std::size_t character_length(std::string_view text) {
 std::string as_utf8(std::string_view text) {
   constexpr char digits[] = "0123456789ABCDEF";
   std::string all;
-  while (!text.empty()) {
-    const auto length = character_length(text);
-    if (length > 0) {
-      all += text.substr(0, length);
-    } else {
-      const auto byte = static_cast<unsigned char>(text.front());
-      all += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+  std::size_t begin = 0;  // of what is not yet copied
+  for (std::size_t at = 0; at < text.size();) {
+    if (const auto length = character_length(text.substr(at))) {
+      at += length;
+      continue;
     }
-    text.remove_prefix(length > 0 ? length : 1);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    all += text.substr(begin, at - begin);
+    all += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    begin = ++at;
   }
+  all += text.substr(begin);
   return all;
 }
 

@@ -120,16 +120,10 @@ class WebDataset : public NamedDataset {
     return classes_ > 0 ? "" : concat("no picture has a .cls beside it, ", describe(0), " for one; ", labels_hint);
   }
 
-  std::string describe(std::uint64_t id) const override {
-    const auto [shard, sample] = locate(id);
-    return as_utf8(concat(shard.path, ":", shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]));
-  }
+  std::string describe(std::uint64_t id) const override { return shown(id, 0); }
 
   /// "shard.tar:picture.jpg".
-  std::string name(std::uint64_t id) const override {
-    const auto path = describe(id);
-    return path.substr(as_utf8(locate(id).shard.path).rfind('/') + 1);
-  }
+  std::string name(std::uint64_t id) const override { return shown(id, locate(id).shard.path.rfind('/') + 1); }
   bool has_split() const override { return list_.has_split; }
   std::string place() const override {
     return as_utf8(concat(list_.place, shards_.size() > 1 ? concat(", ", shards_.size(), " shards") : ""));
@@ -156,6 +150,13 @@ class WebDataset : public NamedDataset {
   Place locate(std::uint64_t id) const {
     const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, id) - ends_.begin());
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
+  }
+
+  /// "path:picture.jpg"; of the path only what begins at `begin`.
+  std::string shown(std::uint64_t id, std::size_t begin) const {
+    const auto [shard, sample] = locate(id);
+    return as_utf8(concat(std::string_view(shard.path).substr(begin), ":",
+                          shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]));
   }
 
   const ShardList list_;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/error.h"
+#include "sampling/core/utf8.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -44,6 +45,17 @@ TEST_CASE("a text file that cannot be read is named") {
   const TempFolder temp;
   check_failure(failure_of([&] { read_text_lines(temp.path()); }), ExitCode::data, "cannot be read");
   check_failure(failure_of([&] { read_text_lines(temp.path() / "none"); }), ExitCode::data, "none: cannot be read");
+}
+
+TEST_CASE("texts in UTF-8 stay as they are, and bytes of others become escapes") {
+  for (const std::string text : {"", "cat", "\x7f", "Katze und Käse", "猫", "\U0001f408", "\u0080\u07ff\u0800\uffff"})
+    CHECK(as_utf8(text) == text);
+  CHECK(as_utf8("caf\xe9") == "caf\\xE9");
+  CHECK(as_utf8("\xff\xc3\xa9\xc3") == "\\xFFé\\xC3");
+  CHECK(as_utf8("\xc0\xaf") == "\\xC0\\xAF");                      // a slash in two bytes
+  CHECK(as_utf8("\xed\xa0\x80") == "\\xED\\xA0\\x80");             // a surrogate
+  CHECK(as_utf8("\xf4\x90\x80\x80!") == "\\xF4\\x90\\x80\\x80!");  // beyond U+10FFFF
+  CHECK(as_utf8("\xe7\x8c!") == "\\xE7\\x8C!");                    // cut short
 }
 
 }  // namespace
