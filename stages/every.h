@@ -1,5 +1,5 @@
 #pragma once
-// How often something happens, counted in iterations, where the iterations need not divide evenly.
+// Periods in iterations: something happens at the end of each; a period need not be a whole number of iterations.
 
 #include <cstdint>
 #include <limits>
@@ -22,11 +22,11 @@ struct Every {
   constexpr std::uint64_t ended(std::uint64_t iteration) const {
     return off() ? 0 : iteration / length * parts + iteration % length * parts / length;
   }
-  /// Whether one is over with this iteration.
+  /// Returns whether a period ends with this iteration.
   constexpr bool ends(std::uint64_t iteration) const {
     return iteration > 0 && ended(iteration) > ended(iteration - 1);
   }
-  /// Whether this iteration is the first of one.
+  /// Returns whether this iteration is the first of a period.
   constexpr bool begins(std::uint64_t iteration) const { return !off() && (iteration <= 1 || ends(iteration - 1)); }
   /// The number, from 0, of the period that `iteration` is reported in: the last one that ends with it, else the one in
   /// which it begins.
@@ -42,11 +42,11 @@ struct Every {
       return std::numeric_limits<std::uint64_t>::max();
     return whole;
   }
-  /// How many periods, with a fraction, `iterations` of them are.
+  /// The number of periods, with a fraction, in `iterations`.
   constexpr double periods(std::uint64_t iterations) const {
     return static_cast<double>(iterations) * static_cast<double>(parts) / static_cast<double>(length);
   }
-  /// Iterations of a period, with a fraction.
+  /// The mean number of iterations of a period, with a fraction.
   constexpr double mean_length() const { return static_cast<double>(length) / static_cast<double>(parts); }
 };
 

@@ -26,8 +26,8 @@ struct FusedStep {
   std::optional<at::Tensor> skip = {};
 };
 
-/// Who takes part in a step, and the state's names. Parameters in bf16 and fp16 have a copy in f32 ("master.<name>" of
-/// the state), which is updated, and rounded to them; their other state is f32, too.
+/// Chooses the parameters of a step, and names the state. A parameter in bf16 or fp16 has a copy in f32, the state's
+/// "master.<name>": each step updates that, and rounds it to the parameter. Its other state is f32, too.
 class FusedOptimizer : public Optimizer {
  public:
   FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups);

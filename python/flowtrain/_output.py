@@ -122,7 +122,7 @@ class GpuTensors(PinnedTensors):
         *fields, own_ids = super().start(contents, ids)
         with torch.cuda.stream(self._stream):
             made = [rule(field.to(self.device, non_blocking=True)) for rule, field in zip(self._rules, fields)]
-            # From memory that is not page-locked a copy of many ids would wait for those before it.
+            # A copy of many ids from memory that is not page-locked would wait for the copies before it.
             made.append(own_ids.pin_memory().to(self.device, non_blocking=True))
             return made, self._stream.record_event()
 

@@ -46,8 +46,8 @@ constexpr Turn turns[] = {{},  // by orientation, 1 … 8
                           {true, true, true},
                           {true, true, false}};
 
-/// The directory's tag "Orientation"; nothing where there is none. Other types than whole numbers say nothing, but hide
-/// what XMP says.
+/// The value of the directory's tag "Orientation", if there is one. It is 0 for other types than whole numbers, and XMP
+/// does not count then.
 std::optional<std::uint32_t> exif_orientation(std::span<const std::byte> block) {
   constexpr std::string_view name("Exif\0\0", 6);
   constexpr std::size_t entry_bytes = 12;

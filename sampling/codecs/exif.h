@@ -12,11 +12,11 @@ namespace flowtrain {
 /// The bytes as one number: the first is the lowest of a little-endian number, otherwise the highest. At most four.
 std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian);
 
-/// How a picture is to be turned, 1 (not at all) … 8: as its Exif block says or, where that is silent, its XMP packet.
+/// The orientation of a picture, 1 (not turned) … 8, by its Exif block or, where that has none, by its XMP packet.
 /// The result is that of Pillow's exif_transpose(). The block begins with "Exif", as in a JPEG's APP1, or with the TIFF
 /// header that follows it there, as in a PNG or a WebP file; a damaged one is silent. Either may be empty.
 int orientation_of(std::span<const std::byte> exif, std::span<const std::byte> xmp);
-/// Whether the bytes begin with this text.
+/// Returns whether the bytes begin with this text.
 bool starts_with(std::span<const std::byte> bytes, std::string_view text);
 
 /// Whether rows become columns.

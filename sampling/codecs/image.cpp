@@ -66,7 +66,7 @@ void check_annotated_size(const Record& record, int height, int width, const Dec
                                        : "; it fits the picture as Exif turns it: set sampler.exif = \"apply\""));
 }
 
-/// All of a picture file as it is to be seen, so that what is kept needs no turning.
+/// Decodes a whole picture file and turns it by its orientation, so that a kept picture needs no turning.
 Picture decode_whole(const Record& record, Image& out, const Decoding& how) {
   PictureReader& reader = open_picture(record.bytes, how.warnings, how.exif);
   thread_local Image stored;
@@ -83,7 +83,7 @@ Picture decode_whole(const Record& record, Image& out, const Decoding& how) {
   return picture;
 }
 
-/// A kind of picture file that is not read, by its first bytes; empty for others.
+/// The name of a kind of picture file that cannot be read, by its first bytes; empty for other files.
 std::string_view unread_format(std::span<const std::byte> file) {
   using namespace std::string_view_literals;
   for (const auto& [start, name] : {std::pair{"II*\0"sv, "TIFF"sv},

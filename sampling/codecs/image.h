@@ -65,7 +65,7 @@ void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t h
 /// Whether a picture is turned as its Exif block says.
 enum class Exif : std::uint8_t { ignore, apply };
 
-/// How picture files become pixels: the keys `warnings`, `exif` and `fast_decode` of samplers.
+/// The keys `warnings`, `exif` and `fast_decode` of samplers, which say how picture files are decoded.
 struct Decoding {
   Warnings warnings = Warnings::bad;
   Exif exif = Exif::ignore;

@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// Whether a spreadsheet would take a cell for a formula, and run it: a text, not a number, that begins so.
+/// Returns whether a spreadsheet would run a cell as a formula: its text is no number, and begins with such a mark.
 inline bool is_formula(std::string_view text) {
   if (text.empty() || std::string_view("=+-@\t\r").find(text.front()) == text.npos) return false;
   return !parse_number<double>(text.substr(text.front() == '+' ? 1 : 0));

@@ -1,4 +1,4 @@
-// How settings read in messages and files: values as TOML writes them, and the names that are most like another one.
+// Texts of settings for messages and files: values as TOML writes them, and names that are most like another one.
 
 #include <algorithm>
 #include <charconv>

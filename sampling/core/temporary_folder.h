@@ -8,8 +8,8 @@
 
 namespace flowtrain {
 
-/// A new folder among the system's temporary files, removed with all that is in it. Who makes one of the same use later
-/// removes what processes that were killed have left behind.
+/// A new folder among the system's temporary files, removed with all that is in it. The next process that makes
+/// one of the same use removes the folders of processes that were killed.
 class TemporaryFolder {
  public:
   /// `use`: a part of its name. Throws UserError(code) where it cannot be made.

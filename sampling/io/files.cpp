@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// Deeper than any data set; a link that leads back to a folder above it would otherwise go on for long.
 constexpr int max_depth = 32;
 
-/// Whether systems add this name to folders and archives: resource forks, thumbnails, settings, bins.
+/// Returns whether systems add this name to folders and archives: resource forks, thumbnails, settings, bins.
 bool is_of_system(std::string_view part) {
   static constexpr std::string_view known[] = {"__macosx",  "@eadir",      "lost+found",  "$recycle.bin",
                                                "thumbs.db", "desktop.ini", "ehthumbs.db", "system volume information"};
@@ -115,7 +115,7 @@ void Files::note_hidden(std::string_view name) {
   if (hidden_folders_.empty() || hidden_folders_.back() != name) hidden_folders_.emplace_back(name);
 }
 
-/// Leaves of all folders those without files.
+/// Removes folders with files from the list of all folders, and sorts both lists.
 void Files::sort_folders() {
   for (auto* folders : {&empty_folders_, &hidden_folders_}) {
     std::ranges::sort(*folders);

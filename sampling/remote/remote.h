@@ -42,7 +42,7 @@ struct RemoteAccess {
   /// Stands in the cache for the version of a file where the server names none: nobody can tell then whether the file
   /// is that of an earlier start, so what is kept counts for this one alone.
   const std::string this_start = random_name();
-  mutable std::atomic_flag told_of_versions;  ///< that a server names none
+  mutable std::atomic_flag told_of_versions;  ///< set once it was said that a server names none
   std::unique_ptr<ReadAhead> ahead = {};      ///< may be null
 };
 

@@ -23,7 +23,7 @@ inline Key choice_key(std::string name, std::string fallback, std::string help, 
 Key warnings_key();
 /// `exif`: "ignore" or "apply".
 Key exif_key(const char* fallback);
-/// How a sampler with these settings decodes picture files; as usual where it has no keys for it.
+/// The decoding that a sampler's settings ask for; the default where it has no keys for it.
 Decoding decoding_of(const Settings& sampler);
 
 /// The two numbers of a key such as `scale`. Throws UserError(usage) for other numbers than [least, most], with
