@@ -25,7 +25,7 @@ struct TarEntry {
 /// that lead out of the archive or nowhere, and names with "..", are left out; one warning counts and names them.
 /// Devices are skipped. `found_folder` (may be null) gets the name of each folder that has an entry of its own. The
 /// headers of an archive with links are read twice. Throws UserError(data) naming `path` and the byte offset for what
-/// is damaged, truncated (an archive without its end mark, too), sparse, or no tar at all.
+/// is damaged, truncated (an archive without its end mark, too), sparse or no tar, and for links that lead in circles.
 void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found,
               const std::function<void(std::string_view)>& found_folder = nullptr);
 
