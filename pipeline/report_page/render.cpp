@@ -9,6 +9,7 @@
 #include "pipeline/run_reader/stored_config.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 
 namespace flowtrain {
 
@@ -48,13 +49,8 @@ std::string in_html(std::string_view plain) {
   return text;
 }
 
-// Names of folders need not be UTF-8, which a page must be.
-std::string in_utf8(const std::string& text) {
-  return ordered_json::parse(ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
-}
-
 std::string title_of(const std::vector<ReportedRun>& runs) {
-  return in_html(in_utf8(join(runs, ", ", [](auto& run) { return run_name(run.folder); })));
+  return in_html(as_utf8(join(runs, ", ", [](auto& run) { return run_name(run.folder); })));
 }
 
 }  // namespace
