@@ -142,8 +142,9 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
     reports.pace.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
-    hooks.logged() = {{"own", 7}, {"part_avg", 3}};
+    hooks.logged() = {{"own", 7}, {"part_avg", 3}, {"loss", 100}};
     state.note("part", 5);
+    state.note("loss", 6);
     for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
       state.iteration = iteration;
       StepEvent event{.iteration = iteration};
@@ -162,6 +163,7 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
   CHECK(lines[0]["own"] == 7.0);
   CHECK(lines[0]["own_avg"] == 7.0);
   CHECK(lines[0]["part_avg"] == 3.0);  // what bears the name itself
+  CHECK(lines[0]["loss_avg"] == 6.0);  // a hook's value of that name does not count
   CHECK(lines[1]["part_avg"] == 5.0);
   CHECK_FALSE(lines[1].contains("own_avg"));
   CHECK(lines[0]["clipped"] == 0.5);
