@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/config/periods.h"
 #include "pipeline/loader/stream_rules.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/sources.h"
-#include "sampling/core/cpus.h"
+#include "pipeline/session/workers.h"
 #include "sampling/core/random.h"
 #include "sampling/core/text.h"
 
@@ -44,15 +43,12 @@ SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std:
   batch_ = batch_rows(config_, options_.training, options_.slice.world);
   if (options_.training) {
     order_ = make_training_order(config_, *dataset_, batch_, seed_of(config_)).order;
-    const Settings& loader = config_.table("loader");
-    const auto workers = number(loader, "workers");
-    workers_ = workers ? static_cast<unsigned>(*workers) : usable_cores();
-    prefetch_ = static_cast<std::uint32_t>(loader.integer("prefetch"));
+    prefetch_ = static_cast<std::uint32_t>(config_.table("loader").integer("prefetch"));
   } else {
     order_ = make_validation_order(config_, *dataset_);
-    workers_ = static_cast<unsigned>(config_.table("val").integer("workers"));
     prefetch_ = validation_prefetch;
   }
+  workers_ = workers_of(config_.table(options_.training ? "loader" : "val"));
   check_batch(batch_, samples(), options_.slice.world, options_.drop_last);
 }
 

@@ -6,12 +6,11 @@
 #include <numeric>
 #include <utility>
 
-#include "pipeline/config/periods.h"
+#include "pipeline/session/workers.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/detection.h"
 #include "pipeline/validation/patient_detector.h"
-#include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "sampling/core/utf8.h"
 #include "sampling/samplers/keys.h"
@@ -33,11 +32,6 @@ Config without_metrics(const Config& config) {
       .with("val", "pictures", std::int64_t{0});
 }
 
-unsigned workers_of(const Config& config) {
-  const auto workers = number(config.table("loader"), "workers");
-  return workers ? static_cast<unsigned>(*workers) : usable_cores();
-}
-
 unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
   const auto own = static_cast<unsigned>(config.table("loader").integer("readers"));
   const bool is_remote = std::ranges::any_of(inputs, [](auto& input) { return input.remote != nullptr; });
@@ -56,7 +50,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
     : config_(without_metrics(config)),
       limits_(limits),
       batch_(batch_rows(config_, false, 1)),
-      workers_(workers_of(config_)) {
+      workers_(workers_of(config_.table("loader"))) {
   const OpenSnapshot opened = open_snapshot(snapshot);
   RunState state = RunState::from_json(opened.state_json);
   classes_ = std::move(state.classes);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/session/workers.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
@@ -12,21 +13,6 @@
 namespace flowtrain {
 
 namespace {
-
-// The batches do not depend on their number; threads without end cost memory and time.
-unsigned bounded_workers(const Settings& settings, std::int64_t workers) {
-  constexpr unsigned per_core = 8, always = 64;
-  const unsigned cores = usable_cores(), most = std::max(always, per_core * cores);
-  if (workers <= most) return static_cast<unsigned>(workers);
-  log_warn(concat(settings.table(), ".workers = ", workers, " (", settings.origin("workers").text(), "): ", most,
-                  " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
-  return most;
-}
-
-unsigned workers_of(const Settings& loader, unsigned processes_here) {
-  if (const auto workers = number(loader, "workers")) return bounded_workers(loader, *workers);
-  return std::max(1u, usable_cores() / processes_here);
-}
 
 // What is written in the configuration stays as it is.
 std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
@@ -99,7 +85,6 @@ std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice, bool needs_targets) {
   const Settings& loader = config.table("loader");
-  const Settings& val = config.table("val");
   DataParts parts;
   parts.dataset = std::move(dataset);
   parts.batch = batch_rows(config, training, data_slice.slice.world);
@@ -124,8 +109,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   parts.batches =
       Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
-  parts.workers =
-      training ? workers_of(loader, data_slice.processes_here) : bounded_workers(val, val.integer("workers"));
+  parts.workers = workers_of(training ? loader : config.table("val"), data_slice.processes_here);
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
   if (training && !number(loader, "workers") && data_slice.slice.world == 1)
@@ -133,6 +117,18 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
   parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
+}
+
+// The batches do not depend on the number of workers; threads without end cost memory and time.
+unsigned workers_of(const Settings& settings, unsigned processes_here) {
+  constexpr unsigned per_core = 8, always = 64;
+  const unsigned cores = usable_cores(), most = std::max(always, per_core * cores);
+  const auto workers = number(settings, "workers");
+  if (!workers) return std::max(1u, cores / processes_here);
+  if (*workers <= most) return static_cast<unsigned>(*workers);
+  log_warn(concat(settings.table(), ".workers = ", *workers, " (", settings.origin("workers").text(), "): ", most,
+                  " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
+  return most;
 }
 
 std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {

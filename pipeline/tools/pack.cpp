@@ -16,12 +16,12 @@
 #include "pipeline/config/periods.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/session/sources.h"
+#include "pipeline/session/workers.h"
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/json_lines.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
-#include "sampling/core/cpus.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -264,8 +264,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   });
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
-  const auto wanted = number(config.table("loader"), "workers");
-  const auto workers = wanted ? static_cast<unsigned>(*wanted) : usable_cores();
+  const auto workers = workers_of(config.table("loader"));
   const Scheduler scheduler(workers);
   for (const auto& split : splits) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;

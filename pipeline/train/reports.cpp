@@ -5,6 +5,13 @@
 
 namespace flowtrain {
 
+namespace {
+
+// Whether the line has a value of its own by this name, whose mean a hook must not change.
+bool is_own(const std::string& name) { return name == "loss" || name == "grad_norm"; }
+
+}  // namespace
+
 void Reports::put(StepEvent event, const Scalars& scalars) {
   pace.count_iteration();
   ++state.line.iterations;
@@ -76,17 +83,17 @@ void Reports::read_gauges(StepEvent& event, double iteration_s) const {
 // An iteration counts once, however often a hook logs a value in it.
 void Reports::take_logged() {
   for (auto& [name, value] : hooks.logged()) {
-    state.note(name, value);
+    if (!is_own(name)) state.note(name, value);
     put_scalar(state.line.logged, name, value);
   }
   hooks.logged().clear();
 }
 
-// Of the values that a line has. Those come later, so that a value that bears such a name itself is shown.
+// Returns means of the line's values. The line has its values after them, so that a value of such a name is shown.
 Scalars Reports::smoothed(const Scalars& scalars) const {
   Scalars means;
   for (auto& [name, value] : scalars)
-    if (state.recent.contains(name)) means.emplace_back(name + "_avg", state.recent_mean(name));
+    if (state.recent.contains(name) && !is_own(name)) means.emplace_back(name + "_avg", state.recent_mean(name));
   return means;
 }
 

@@ -199,7 +199,6 @@ RunState RunState::from_json(const std::string& text) try {
   const auto stored = json::parse(text, refuse_depth);
   RunState state;
   read(stored, state);
-  if (stored.contains("losses")) read(stored.at("losses"), state.recent["loss"]);  // of older files
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   return state;
 } catch (const json::exception& error) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/telemetry/log.h"
 #include "pipeline/train/display.h"
 #include "pipeline/train/loader_tuning.h"
 #include "tests/pipeline/scripted_learner.h"
@@ -142,8 +143,9 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
     reports.pace.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
-    hooks.logged() = {{"own", 7}, {"part_avg", 3}};
+    hooks.logged() = {{"own", 7}, {"part_avg", 3}, {"loss", 100}};
     state.note("part", 5);
+    state.note("loss", 6);
     for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
       state.iteration = iteration;
       StepEvent event{.iteration = iteration};
@@ -162,6 +164,7 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
   CHECK(lines[0]["own"] == 7.0);
   CHECK(lines[0]["own_avg"] == 7.0);
   CHECK(lines[0]["part_avg"] == 3.0);  // what bears the name itself
+  CHECK(lines[0]["loss_avg"] == 6.0);  // a hook's value of that name does not count
   CHECK(lines[1]["part_avg"] == 5.0);
   CHECK_FALSE(lines[1].contains("own_avg"));
   CHECK(lines[0]["clipped"] == 0.5);
@@ -203,4 +206,20 @@ TEST_CASE("a step that was not read has no loss in its epoch's mean") {
   reports.put({.iteration = 1}, {});
   CHECK(state.epoch_sums.empty());
   CHECK(state.line.iterations == 1);
+}
+
+TEST_CASE("the line of a validation omits accuracies of classes, and shows those of groups by another field") {
+  const TempFolder folder;
+  set_log_file(folder.path() / "log");
+  for (const bool groups : {false, true}) {
+    Display display(ProgressMode::off, 1, nullptr, groups);
+    display.validation({.iteration = 1, .scalars = {{"accuracy", 0.5}, {"accuracy.3", 0.25}}});
+    display.finish();
+  }
+  std::ifstream file(folder.path() / "log");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].ends_with("validation at iteration 1: accuracy 0.5000"));
+  CHECK(lines[1].ends_with("validation at iteration 1: accuracy 0.5000  accuracy.3 0.2500"));
 }
