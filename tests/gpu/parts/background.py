@@ -20,12 +20,11 @@ def python(visit, script, *words):
     return [sys.executable, "-B", visit.root / script, *words, "--device", visit.device]
 
 
-def surroundings(visit, more=None):
+def surroundings(visit):
     """For Python with our package: its folder comes last, as it has tools that the machine may have itself."""
-    own = visit.root / "python"
-    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(own)]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1",
-            "TORCHINDUCTOR_CACHE_DIR": str(visit.work / "inductor"), **(more or {})}
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(visit.root / "python")]))
+    return {**os.environ, "LD_LIBRARY_PATH": visit.library_path(), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1",
+            "TORCHINDUCTOR_CACHE_DIR": str(visit.work / "inductor")}
 
 
 def sizes(visit):

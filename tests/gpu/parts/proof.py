@@ -44,15 +44,29 @@ def pageable_access():
     return value.value
 
 
+def libraries(visit):
+    """The names of libraries that are not found here, and of those in the pack that are found elsewhere."""
+    packed = {file.name: str(file) for file in (visit.root / "deps").iterdir()}
+    ours = [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]
+    pythons = (visit.root / "python").glob("flowtrain/*.so")
+    missing, strayed = set(), set()
+    for files, around in ((ours, visit.environment()), (pythons, background.surroundings(visit))):
+        for file in files:
+            found = re.findall(r"(\S+) => (\S+)", visit.finish(visit.start(["ldd", file], around)).out)
+            missing |= {name for name, path in found if path == "not"}
+            strayed |= {name for name, path in found if path != packed.get(name, path)}
+    return missing, strayed
+
+
 def machine(visit):
     measurements = {"python": sys.version.split()[0], "torch": visit.torch["version"]}
     built = json.loads((visit.root / "built.json").read_text())
     measurements["revision"] = built["revision"]
     if visit.torch["git"] != built["torch_git"]:
         raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch['git']}", measurements)
-    missing = set()
-    for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:
-        missing |= set(re.findall(r"(\S+) => not found", visit.run(["ldd", file]).out))
+    missing, strayed = libraries(visit)
+    if strayed:
+        raise Failed(f"not taken from the pack: {', '.join(sorted(strayed))}", measurements)
     if missing and not visit.on_cpu:
         raise Failed(f"libraries are missing: {', '.join(sorted(missing))}", measurements)
     if visit.on_cpu:  # the wheel's CUDA libraries need not be here
