@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import sys
 
@@ -59,7 +60,8 @@ def skip_without_modules(visit, done):
 def json_of(visit, words, done):
     skip_without_modules(visit, done)
     if done.rc:
-        raise Failed(f"{words[2].name} {words[3]} ended with {done.rc}: {done.err.strip().splitlines()[-1][:300]}")
+        script = pathlib.Path(words[2]).name
+        raise Failed(f"{script} {words[3]} ended with {done.rc}: {done.err.strip().splitlines()[-1][:300]}")
     return json.loads(done.out.splitlines()[-1])
 
 
