@@ -1,4 +1,5 @@
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/env.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
@@ -39,6 +40,9 @@ extern "C" void flowtrain_add_nccl(c10d::ProcessGroup& group, const c10::intrusi
   static_assert(std::is_same_v<decltype(flowtrain_add_nccl), flowtrain::NcclEntry>);
   auto options = flowtrain::make_options();
   options->timeout = timeout;
+  // NCCL's watchdog sleeps four times as long before it ends a process whose collective takes too long, so that others
+  // can write their record of collectives: a minute, by which dist.timeout may be over.
+  c10::utils::set_env(c10d::TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC.front().c_str(), "100", /*overwrite=*/false);
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(gpu));  // or what names no GPU would make a context on the first
   group.setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
                    c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store),

@@ -14,7 +14,9 @@ folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 tests/gpu/pack "$1" "$folder/pack"
 cd "$folder/pack"
-export FLOWTRAIN_TEST_DEVICE=cpu PYTHONPATH=$2 PATH=${FLOWTRAIN_REHEARSE_PYTHON:+$FLOWTRAIN_REHEARSE_PYTHON:}$PATH
+mkdir "$folder/tmp"  # a call that is killed leaves its files there
+export TMPDIR=$folder/tmp FLOWTRAIN_TEST_DEVICE=cpu PYTHONPATH=$2
+export PATH=${FLOWTRAIN_REHEARSE_PYTHON:+$FLOWTRAIN_REHEARSE_PYTHON:}$PATH
 
 # The files that come back: three, none of them large or in a folder.
 check() {

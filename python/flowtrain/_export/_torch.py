@@ -185,12 +185,12 @@ def open_compiled(
 ) -> Callable[[Sequence[torch.Tensor]], list[torch.Tensor]]:
     """A graph of write_archive(), which reads these tensors where they lie, and writes buffers there, as in the native
     program."""
-    # The code leaves torch's symbols to the program.
-    ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
+    # The code leaves torch's symbols, and on a GPU those of its CUDA library, to the program.
+    ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch.so"), ctypes.RTLD_GLOBAL)
     graph = load_package(os.fspath(file), name, run_single_threaded=True)
     graph.load_constants({name: tensors[name] for name in graph.get_constant_fqns()}, check_full_update=True,
                          user_managed=True)
-    return lambda inputs: list(graph(*(tensor.contiguous() for tensor in inputs)))
+    return lambda inputs: list(graph(*inputs))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import sys
 
@@ -20,12 +21,11 @@ def python(visit, script, *words):
     return [sys.executable, "-B", visit.root / script, *words, "--device", visit.device]
 
 
-def surroundings(visit, more=None):
+def surroundings(visit):
     """For Python with our package: its folder comes last, as it has tools that the machine may have itself."""
-    own = visit.root / "python"
-    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(own)]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1",
-            "TORCHINDUCTOR_CACHE_DIR": str(visit.work / "inductor"), **(more or {})}
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(visit.root / "python")]))
+    return {**os.environ, "LD_LIBRARY_PATH": visit.library_path(), "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1",
+            "TORCHINDUCTOR_CACHE_DIR": str(visit.work / "inductor")}
 
 
 def sizes(visit):
@@ -60,7 +60,8 @@ def skip_without_modules(visit, done):
 def json_of(visit, words, done):
     skip_without_modules(visit, done)
     if done.rc:
-        raise Failed(f"{words[2].name} {words[3]} ended with {done.rc}: {done.err.strip().splitlines()[-1][:300]}")
+        script = pathlib.Path(words[2]).name
+        raise Failed(f"{script} {words[3]} ended with {done.rc}: {done.err.strip().splitlines()[-1][:300]}")
     return json.loads(done.out.splitlines()[-1])
 
 

@@ -15,7 +15,7 @@ FIRST = [
     Part("python_loader", 30, "batches of Python's loader on the GPU, and how many", proof.python_loader),
     Part("steps_large", 40, "ResNet-18 and CornerNet-Squeeze: runs that end alike, losses of the CPU",
          proof.steps({"resnet18": proof.LARGE, "detector": proof.LARGE}, 20, 2)),
-    Part("host_waits", 30, "how often a step waits for the GPU", measure.host_waits, True),
+    Part("host_waits", 30, "how often a step waits for the GPU", measure.host_waits),
     Part("sanitizers", 90, "compute-sanitizer on our kernels", tools.sanitizers, True),
     Part("captures", 40, "a net that no graph can hold, a step of 60 % of the memory, the other commands",
          proof.captures),

@@ -44,15 +44,29 @@ def pageable_access():
     return value.value
 
 
+def libraries(visit):
+    """The names of libraries that are not found here, and of those in the pack that are found elsewhere."""
+    packed = {file.name: str(file) for file in (visit.root / "deps").iterdir()}
+    ours = [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]
+    pythons = (visit.root / "python").glob("flowtrain/*.so")
+    missing, strayed = set(), set()
+    for files, around in ((ours, visit.environment()), (pythons, background.surroundings(visit))):
+        for file in files:
+            found = re.findall(r"(\S+) => (\S+)", visit.finish(visit.start(["ldd", file], around)).out)
+            missing |= {name for name, path in found if path == "not"}
+            strayed |= {name for name, path in found if path != packed.get(name, path)}
+    return missing, strayed
+
+
 def machine(visit):
     measurements = {"python": sys.version.split()[0], "torch": visit.torch["version"]}
     built = json.loads((visit.root / "built.json").read_text())
     measurements["revision"] = built["revision"]
     if visit.torch["git"] != built["torch_git"]:
         raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch['git']}", measurements)
-    missing = set()
-    for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:
-        missing |= set(re.findall(r"(\S+) => not found", visit.run(["ldd", file]).out))
+    missing, strayed = libraries(visit)
+    if strayed:
+        raise Failed(f"not taken from the pack: {', '.join(sorted(strayed))}", measurements)
     if missing and not visit.on_cpu:
         raise Failed(f"libraries are missing: {', '.join(sorted(missing))}", measurements)
     if visit.on_cpu:  # the wheel's CUDA libraries need not be here
@@ -213,22 +227,24 @@ def capture_memory(visit):
 # --- The other commands ----------------------------------------------------------------------------------------------
 
 def commands(visit):
-    program, lenet, detector = visit.root / "bin/flowtrain", "lenet", "detector"
     short = ["run.max_iter=4", "snapshot.every=4", "val.every=4"]
-    run, boxes = train(visit, lenet, "lenet", short), train(visit, detector, "detector", short)
-    done = {}
-    for name, words in {
-            "test": ["test", run.folder], "test of a detector": ["test", boxes.folder],
-            "replay": ["replay", run.folder, "--iter", "3", "--loss", "--out", visit.runs / visit.part.name / "replay"],
-            "lr-find": ["lr-find", visit.root / "configs/lenet.toml", "--iterations", "10"],
-            "plan": ["plan", visit.root / "configs/lenet.toml"],
-    }.items():
-        done[name] = visit.must([program, *words, "--device", visit.device])
+    runs = train_all(visit, {"lenet": ("lenet", short), "detector": ("detector", short),
+                             "fitted": ("lenet", ["run.max_iter=2", 'loader.batch="auto"', "loader.batch_max=64"])}, 3)
+    lenet = runs["lenet"].folder
+    wanted = {
+        "test": ["test", lenet], "test of a detector": ["test", runs["detector"].folder],
+        "replay": ["replay", lenet, "--iter", "3", "--loss", "--out", visit.runs / visit.part.name / "replay"],
+        "lr-find": ["lr-find", visit.root / "configs/lenet.toml", "--iterations", "10"],
+        "plan": ["plan", visit.root / "configs/lenet.toml"],
+    }
+    with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:
+        ended = pool.map(lambda words: visit.must([visit.root / "bin/flowtrain", *words, "--device", visit.device]),
+                         wanted.values())
+        done = dict(zip(wanted, ended))
     measurements = json.loads(done["test of a detector"].out.splitlines()[-1])
     if "ap" not in measurements:
         raise Failed("the test of a detector has no AP")
-    fitted = train(visit, lenet, "fitted", ["run.max_iter=2", 'loader.batch="auto"', "loader.batch_max=64"])
-    return {"ap": measurements["ap"], "largest batch": re.search(r"batches of (\d+)", fitted.said)[1]}
+    return {"ap": measurements["ap"], "largest batch": re.search(r"batches of (\d+)", runs["fitted"].said)[1]}
 
 
 # --- Several processes on one GPU ------------------------------------------------------------------------------------

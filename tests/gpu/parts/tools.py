@@ -26,7 +26,7 @@ def tool(name):
 
 def sanitizer(name, kernels):
     # A test asks for more memory than there is, which is no error of the program.
-    return [tool("compute-sanitizer"), "--tool", name, "--error-exitcode", "3", "--kernel-regex", kernels,
+    return [tool("compute-sanitizer"), "--tool", name, "--error-exitcode", "3", "--kernel-name", kernels,
             "--report-api-errors", "no"]
 
 

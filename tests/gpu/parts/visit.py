@@ -173,13 +173,17 @@ class Visit:
 
     # --- Commands ----------------------------------------------------------------------------------------------------
 
+    def library_path(self, *folders):
+        """The pack's libraries, then those of `folders`. They come before what is there, not in its place: the driver
+        may be found by that alone."""
+        paths = [*map(str, [self.root / "deps", *folders]), os.environ.get("LD_LIBRARY_PATH")]
+        return os.pathsep.join(filter(None, paths))
+
     def environment(self, more=None):
-        """For our own programs alone: Python and the toolkit's programs keep theirs."""
+        """For our own programs alone: the toolkit's programs keep theirs."""
         libraries = self.torch["lib"]
-        paths = [self.root / "deps", libraries, libraries.parents[1] / "nvidia/cu13/lib"]
-        # Put before what is there, not in its place: the driver may be found by that alone.
-        paths = [str(path) for path in paths] + [os.environ.get("LD_LIBRARY_PATH", "")]
-        return {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths)), "FLOWTRAIN_TEST_DEVICE": self.device,
+        path = self.library_path(libraries, libraries.parents[1] / "nvidia/cu13/lib")
+        return {**os.environ, "LD_LIBRARY_PATH": path, "FLOWTRAIN_TEST_DEVICE": self.device,
                 "FLOWTRAIN_TEST_PROGRAM": str(self.root / "bin/flowtrain"),
                 "FLOWTRAIN_PARITY_CASES": str(self.root / "parity"), **(more or {})}
 
