@@ -19,6 +19,28 @@ mv made prefix
 { cmake -S "$source" -B build -DCMAKE_PREFIX_PATH="$work/prefix" && cmake --build build; } >build.log 2>&1 ||
   { cat build.log; exit 1; }
 
+# The blocks of docs/library.md: each of C++ is a function's body below its #include lines.
+mkdir page
+awk '/^```(cpp|cmake)$/ { file = "page/" (/cpp/ ? ++blocks ".txt" : "page.cmake"); next }
+     /^```/ { file = ""; next }
+     file { print > file }' "$source/../../docs/library.md"
+for block in page/*.txt; do
+  {
+    grep -E '^(#include|using namespace)' "$block" || true
+    if grep -q PrintLoss "$block"; then
+      printf '#include <cstdio>\n#include <memory>\nusing namespace flowtrain;\n'
+      sed -n '/^class PrintLoss/,/^};/p' "$source/train.cpp"
+    fi
+    printf 'void block() {\n' && grep -vE '^(#include|using namespace)' "$block" && printf '}\n'
+  } >"${block%.txt}.cpp"
+done
+{
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(page CXX)\nfile(GLOB sources *.cpp)\n'
+  printf 'add_library(mine OBJECT ${sources})\ninclude(page.cmake)\n'
+} >page/CMakeLists.txt
+{ cmake -S page -B page/build -DCMAKE_PREFIX_PATH="$work/prefix" && cmake --build page/build; } >build.log 2>&1 ||
+  { cat build.log; exit 1; }
+
 # A component that does not exist, and another version, are refused.
 mkdir other
 for wanted in 'REQUIRED COMPONENTS nets' '0.9 REQUIRED'; do

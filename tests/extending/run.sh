@@ -11,11 +11,15 @@ cd -- "$work"
 
 cmake --install "$build" --prefix "$work/prefix" >install.log
 
-# Each block that begins with "// NAME.cpp" is a file.
+# Each block that begins with "// NAME.cpp" is a plugin; others belong into a file of the tree.
 awk '/^```cpp$/ { block = 1; next }
      /^```/ { block = 0; file = ""; next }
-     block && file == "" { file = $2; sub(/:$/, "", file) }
+     block && file == "" { file = $2; sub(/:$/, "", file)
+                           if (!/^\/\/ [a-z_]+\.cpp/) file = "part-" ++parts }
      block { print > file }' "$root/docs/extending.md"
+sed -e '1i #include "sampling/core/settings.h"\nusing namespace flowtrain;\nconst Key key =' -e '$a ;' part-1 >key.cc
+for file in key.cc part-2; do g++ -x c++ -std=c++20 -fsyntax-only -I "$root" "$file"; done
+[[ ! -e part-3 ]] || { echo 'a block of the page is built by nobody:' && cat part-3 && exit 1; }
 functions=$(grep -h '^FLOWTRAIN_PLUGIN(' ./*.cpp | sed 's/FLOWTRAIN_PLUGIN(\(.*\))/\1();/')
 echo "examples:" ./*.cpp
 

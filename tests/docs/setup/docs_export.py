@@ -1,0 +1,3 @@
+import torch
+
+image = torch.zeros(4, 3, 32, 32)

@@ -1,0 +1,1 @@
+flowtrain configs/quickstart.toml --set display.tensorboard=true

@@ -1,0 +1,2 @@
+flowtrain configs/quickstart.toml --run-dir RUN
+flowtrain RUN --accept-changes --max-iter 6

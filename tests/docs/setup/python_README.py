@@ -1,0 +1,2 @@
+import flowtrain as ft
+import numpy
