@@ -30,25 +30,18 @@ struct Annotated {
   VocAnnotation annotation;
 };
 
-/// The lists of one data set: the places of ImageSets/Main/<split>.txt by split.
-using Lists = std::map<std::string, std::size_t>;
+/// Where the lists ImageSets/Main/<split>.txt are, by split; several where there are several data sets.
+using Lists = std::map<std::string, std::vector<std::size_t>>;
 
-/// What stands before ImageSets/ in the lists' names is the folder that all else is looked for in.
-Lists find_lists(const Files& files, const Settings& settings) {
+Lists find_lists(const Files& files) {
   Lists lists;
-  std::string_view root;
   constexpr std::string_view folder = "ImageSets/Main/", ending = ".txt";
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto name = files.name(i);
     const auto at = name.rfind(folder);
     if (at == name.npos || (at > 0 && name[at - 1] != '/') || !name.ends_with(ending)) continue;
     const auto split = name.substr(at + folder.size());
-    if (lists.empty()) root = name.substr(0, at);
-    if (name.substr(0, at) != root)
-      throw settings.error("path",
-                           "several data sets: " + files.describe(lists.begin()->second) + ", " + files.describe(i),
-                           ExitCode::data, "name the folder that holds ImageSets/ of one of them");
-    lists.emplace(split.substr(0, split.size() - ending.size()), i);
+    lists[std::string(split.substr(0, split.size() - ending.size()))].push_back(i);
   }
   return lists;
 }
@@ -59,12 +52,17 @@ std::vector<std::string> names_of(const Lists& lists) {
   return names;
 }
 
-/// The split's list.
-std::size_t choose(const Lists& lists, const Settings& settings, bool training) {
+/// The split's list. What stands before ImageSets/ in its name is the folder that all else is looked for in.
+std::size_t choose(const Files& files, const Lists& lists, const Settings& settings, bool training) {
   const auto& split = settings.text("split");
   const std::string usual = training ? "train" : "val";
   auto names = names_of(lists);
-  if (const auto found = choose_list(names, split, usual, training)) return lists.at(*found);
+  if (const auto found = choose_list(names, split, usual, training)) {
+    const auto& places = lists.at(*found);
+    if (places.size() == 1) return places.front();
+    throw settings.error("path", "several data sets: " + files.describe(places[0]) + ", " + files.describe(places[1]),
+                         ExitCode::data, "name the folder that holds ImageSets/ of one of them");
+  }
   for (auto& name : names) name = as_utf8(name);
   throw settings.error(
       "split", concat("no ImageSets/Main/", split.empty() ? usual : split, ".txt in ", settings.text("path")),
@@ -205,8 +203,8 @@ class Voc : public NamedDataset {
  public:
   Voc(const Settings& settings, bool training)
       : files_(open_files(settings)), crops_(settings.text("mode") == "crops"), target_(settings.text("target")) {
-    const auto lists = find_lists(files_, settings);
-    const auto list = choose(lists, settings, training);
+    const auto lists = find_lists(files_);
+    const auto list = choose(files_, lists, settings, training);
     place_ = files_.describe(list);
     if (training) notes_ = notes_on_test(lists);
     const auto pictures = read_split(files_, list);
@@ -280,7 +278,7 @@ class Voc : public NamedDataset {
   /// Names the lists of test data with the number of their pictures.
   std::vector<std::string> notes_on_test(const Lists& lists) const {
     return notes_on_lists(names_of(lists),
-                          [&](const std::string& name) { return read_list(files_, lists.at(name)).size(); });
+                          [&](const std::string& name) { return read_list(files_, lists.at(name).front()).size(); });
   }
 
   void choose_target(const Settings& settings) {
