@@ -9,6 +9,7 @@
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
+#include "pipeline/config/precedence.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
@@ -16,13 +17,6 @@
 
 namespace flowtrain {
 namespace {
-
-/// "lr.warmup.mode" → {"lr.warmup", "mode"}; "name" → {"", "name"}.
-std::pair<std::string, std::string> split(const std::string& key) {
-  auto dot = key.rfind('.');
-  if (dot == std::string::npos) return {"", key};
-  return {key.substr(0, dot), key.substr(dot + 1)};
-}
 
 std::vector<Key> optional(std::vector<Key> keys) {
   for (auto& key : keys) key.required = false;
@@ -39,114 +33,13 @@ std::string led_from(const std::filesystem::path& folder, const std::string& pat
   return expanded == path ? (folder / path).lexically_normal().string() : (folder / path).string();
 }
 
-/// Of two keys that exclude each other, the one of the later source stands.
-void keep_later(Document& document, const std::string& first, const std::string& second) {
-  auto a = document.values.find(first), b = document.values.find(second);
-  auto is_set = [&](auto found) {
-    return found != document.values.end() && found->second.value != Value(std::int64_t{0}) &&
-           found->second.value != Value(std::string());
-  };
-  if (!is_set(a) || !is_set(b)) return;
-  if (a->second.layer == b->second.layer)
-    throw UserError(
-        ExitCode::usage,
-        b->second.origin.text() + ": " + second + ": " + first + " is given too (" + a->second.origin.text() + ")",
-        "keep one of the two");
-  document.values.erase(a->second.layer < b->second.layer ? a : b);
-}
-
-/// [lr] and [[schedule]] say the same; the one of the later source stands.
-void keep_later_schedule(Document& document) {
-  const auto list = document.lists.find("schedule");
-  if (list == document.lists.end()) return;
-  const Written* latest = nullptr;
-  for (auto& [key, written] : document.values)
-    if (key.starts_with("lr.") && (!latest || written.layer > latest->layer)) latest = &written;
-  if (!latest) return;
-  const TableList& schedules = list->second;
-  if (latest->layer == schedules.layer)
-    throw UserError(ExitCode::usage,
-                    latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
-                    "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"");
-  erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
-}
-
-/// Whether [data.test] says anything.
-bool has_test_data(const Document& document) {
-  return std::ranges::any_of(document.values, [](auto& each) { return each.first.starts_with("data.test."); });
-}
-
-/// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a
-/// data set before there were several is validation's alone from then on.
-void keep_later_sources(Document& document) {
-  const auto list = document.lists.find("data.source");
-  if (list == document.lists.end()) return;
-  const TableList sources = list->second;
-  const auto is_data_key = [](const std::string& key, const std::string& table) {
-    const auto [of, leaf] = split(key);
-    return of == table && !is_of_loader(leaf);
-  };
-  for (auto key : {"data.dataset", "data.train.dataset"}) {
-    const auto written = document.values.find(key);
-    if (written == document.values.end() || written->second.layer <= sources.layer) continue;
-    const int layer = written->second.layer;
-    std::erase_if(document.values, [&](auto& each) {
-      return (each.first == "data.epoch" || each.first == "data.batches") &&
-             each.second.layer < layer;  // said of the sources
-    });
-    return erase_table(document, "data.source");
-  }
-  const auto values = document.values;
-  for (auto& [key, written] : values) {
-    const bool of_both = is_data_key(key, "data");
-    if (!of_both && !is_data_key(key, "data.train")) continue;
-    if (written.layer >= sources.layer)
-      throw UserError(
-          ExitCode::usage,
-          written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
-          "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
-              "), what is validated with in [data.val]");
-    if (of_both) document.values.emplace("data.val." + split(key).second, written);
-    if (of_both && has_test_data(document)) document.values.emplace("data.test." + split(key).second, written);
-    document.values.erase(key);
-  }
-}
-
-/// net.package chooses the net "package", whose losses and layout of memory are in the file. Where another net.name
-/// comes later, that one stands.
-void choose_package(Document& document) {
-  const auto found = document.values.find("net.package");
-  if (found == document.values.end()) return;
-  const Written package = found->second;
-  const Value own_name(std::string("package"));
-  const auto name = document.values.find("net.name");
-  if (name != document.values.end() && name->second.layer > package.layer && name->second.value != own_name) return;
-  const std::pair<const char*, Value> chosen[] = {{"net.name", own_name},
-                                                  {"net.channels_last", Value(false)},
-                                                  {"loss.name", Value(std::string("output"))},
-                                                  {"step.name", Value(std::string("package"))}};
-  for (const auto& [key, value] : chosen) {
-    Written& written = document.values.try_emplace(key, Written{value, package.origin, package.layer}).first->second;
-    if (written.layer >= package.layer && written.value != value)
-      throw UserError(ExitCode::usage,
-                      concat(written.origin.text(), ": ", key, ": net.package is given too (", package.origin.text(),
-                             "), whose file decides that"),
-                      concat("leave out ", key, ", or net.package"));
-    written = Written{value, package.origin, package.layer};
-  }
-}
-
 class Resolver {
  public:
   Resolver(Document document, std::string default_name)
       : document_(std::move(document)), default_name_(std::move(default_name)) {}
 
   Config resolve() {
-    keep_later(document_, "run.max_iter", "run.max_epochs");
-    keep_later(document_, "loader.batch", "loader.batch_per_rank");
-    keep_later_schedule(document_);
-    keep_later_sources(document_);
-    choose_package(document_);
+    settle_precedence(document_);
     open_plugins();
     add_tables();
     check_tables();
@@ -293,7 +186,7 @@ class Resolver {
 
   /// Of a [[val.set]] or [[test.set]]: those of its own data set, or of [data.val]'s or [data.test]'s.
   std::vector<Key> set_keys(const std::string& table) const {
-    const std::string kind = split(table).first;
+    const std::string kind = split_key(table).first;
     const auto& core = core_keys(kind);
     if (!is_written(table + ".dataset"))
       return joined(joined(core, kind == "test.set" ? test_keys_ : val_keys_), {core.front()});
@@ -359,7 +252,7 @@ class Resolver {
       if (repeats(name))
         throw UserError(ExitCode::usage, origin.text() + ": " + name + ": expected a list of tables",
                         "write [[" + name + "]]");
-      auto [table, leaf] = split(name);
+      auto [table, leaf] = split_key(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
         throw UserError(ExitCode::usage, origin.text() + ": '" + name + "' is a key, not a table");
       throw unknown_table(name, origin);
@@ -378,7 +271,7 @@ class Resolver {
   }
 
   void store(const std::string& key, const Written& written) {
-    auto [table, leaf] = split(key);
+    auto [table, leaf] = split_key(key);
     auto found = tables_.find(table);
     if (found == tables_.end() || !found->second.has(leaf)) {
       if (is_left_aside(table, leaf, written.layer)) return;
@@ -419,7 +312,7 @@ class Resolver {
 
   /// Whether `table` ("optim", "optim.1") names parts of this kind.
   static bool is_of(const std::string& table, const PartKind& kind) {
-    return table == kind.table || (repeats(kind.table) && split(table).first == kind.table);
+    return table == kind.table || (repeats(kind.table) && split_key(table).first == kind.table);
   }
 
   /// Names of the parts of a kind that have a key.
@@ -497,7 +390,7 @@ class Resolver {
     std::ptrdiff_t most = 0;
     for (auto& [name, settings] : tables_) {
       const auto shared = std::ranges::count_if(document_.values, [&, &place = name](auto& each) {
-        const auto [owner, leaf] = split(each.first);
+        const auto [owner, leaf] = split_key(each.first);
         if (owner != table && !owner.starts_with(table + ".")) return false;
         const auto found = tables_.find(place + owner.substr(table.size()));
         return found != tables_.end() && found->second.has(leaf);

@@ -53,7 +53,9 @@ std::string lines_of_pictures(const DetectionOutcome& objects, const Dataset& da
   std::string text;
   for (std::size_t i = 0; i < objects.image_results.size(); ++i) {
     const std::uint64_t id = objects.image_results[i].record;
-    const auto found = pictures.find(objects.truth.images[i]);
+    const auto image = objects.truth.images[i];
+    const auto found = pictures.find(image);
+    const auto text_id = objects.truth.text_ids.find(image);
     const PictureObjects picture = found == pictures.end() ? PictureObjects() : found->second;
     const DetectionErrors errors = errors_in(picture);
     ordered_json truth = ordered_json::array(), finds = truth;
@@ -69,7 +71,8 @@ std::string lines_of_pictures(const DetectionOutcome& objects, const Dataset& da
     }
     text += json_line({{"id", id},
                        {"name", dataset.describe(id)},
-                       {"image_id", objects.truth.images[i]},
+                       {"image_id",
+                        text_id == objects.truth.text_ids.end() ? ordered_json(image) : ordered_json(text_id->second)},
                        {"missed", errors.missed},
                        {"wrong", errors.wrong},
                        {"truth", std::move(truth)},
@@ -98,7 +101,8 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
   AtomicFolder folder(part.folder);
   folder.write_file("samples.jsonl", measured.objects ? lines_of_pictures(*measured.objects, dataset)
                                                       : lines_of_samples(measured, dataset));
-  if (measured.objects) folder.write_file("results.json", results_text(measured.objects->found));
+  if (measured.objects)
+    folder.write_file("results.json", results_text(measured.objects->found, measured.objects->truth.text_ids));
   if (measured.confusion) {
     folder.write_file("confusion.csv", to_csv(*measured.confusion));
     constexpr std::size_t most_shown = 4096;  // a pixel each would be more than a screen shows

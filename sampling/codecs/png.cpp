@@ -48,7 +48,7 @@ class PngReader : public PictureReader {
  public:
   PngReader(std::span<const std::byte> file, Exif exif)
       : left_(file), file_bytes_(file.size()), orientation_(exif == Exif::apply ? orientation_in_png(file) : 1) {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, weigh);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
@@ -89,6 +89,8 @@ class PngReader : public PictureReader {
     // Some writers state a window for the packed pixels that is smaller than theirs.
     png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
     png_read_info(png_, info_);
+    // Pixels that unfold without an error are taken, whatever their chunks' checksums say, as Pillow takes them.
+    png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
     png_set_expand(png_);    // palettes, few bits, a transparent colour
     png_set_strip_16(png_);  // the upper 8 bits, as Pillow and OpenCV take them
     png_set_gray_to_rgb(png_);
@@ -103,13 +105,13 @@ class PngReader : public PictureReader {
     return true;
   }
 
-  /// Passes over the first `skipped` rows, and fills `out` with those that follow.
+  /// Passes over the first `skipped` rows, and fills `out` with those that follow. What comes after the last row is not
+  /// looked at: files without an end mark are whole otherwise.
   bool read_rows(Image& out, int skipped) {
     if (setjmp(escape_)) return false;
     for (int y = 0; y < skipped; ++y) png_read_row(png_, out.pixels.data(), nullptr);
     for (int pass = 0; pass < passes_; ++pass)
       for (int y = 0; y < out.height; ++y) png_read_row(png_, out.row(y), nullptr);
-    if (skipped + out.height == height()) png_read_end(png_, nullptr);
     return true;
   }
 
@@ -126,8 +128,10 @@ class PngReader : public PictureReader {
     std::snprintf(self->message_, sizeof self->message_, "%s", message);
     std::longjmp(self->escape_, 1);
   }
-  // libpng warns of odd colour profiles and the like, which do not change the pixels.
-  static void ignore(png_structp, png_const_charp) {}
+  // libpng warns of odd colour profiles and the like, which do not change the pixels, and of zlib's checksum of them.
+  static void weigh(png_structp png, png_const_charp message) {
+    if (std::strstr(message, "incorrect data check")) leave(png, message);
+  }
 
   std::span<const std::byte> left_;
   std::uint64_t file_bytes_;

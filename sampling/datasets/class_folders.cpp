@@ -110,6 +110,10 @@ class Search {
     if (decides && !splits.others.empty() && (alone || flat))
       throw unclear_split(settings_, concat(shown(outer), ": ", lead, " may be a split, or a class as are ",
                                             listed_classes(shown_names(splits.others))));
+    if (decides && flat)
+      throw unclear_split(settings_, concat(shown(outer), ": ", lead,
+                                            alone ? " may be a split without folders of classes, or the only class"
+                                                  : " may be splits without folders of classes, or classes"));
     if (splits.training.empty() && training_)
       throw unclear_split(settings_, concat(shown(outer), ": there is ", lead, ", but no folder 'train' beside it"));
     ClassFolders found;
@@ -159,10 +163,7 @@ class Search {
                              shares_classes(base, test) ? ", `flowtrain test` does with data.test.split = " +
                                                               to_toml(as_utf8(splits.test.front()))
                                                         : ": it has no folders of these classes"));
-    if (test_validates)
-      notes.push_back(concat("there is no validation split, so ", shown(test),
-                             " validates and chooses the best snapshot; data.val_share = 0.1 holds samples out of the "
-                             "training data instead"));
+    if (test_validates) notes.push_back(note_on_test(shown(test)));
     unused = splits.others;
     for (const auto* list : {&splits.training, &splits.validation, &splits.test})
       for (const auto& name : *list)

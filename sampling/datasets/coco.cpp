@@ -2,26 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
+#include "sampling/class_names.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/odd_boxes.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
 
-std::string known_splits(const Files& files) {
-  std::string known;
-  const std::string_view start = "annotations/instances_", ending = ".json";
-  const auto [first, last] = files.range(start);
-  for (auto file = first; file < last && known.size() < 200; ++file) {
+constexpr std::string_view list_start = "annotations/instances_", list_ending = ".json";
+
+/// The splits whose annotations have the usual names.
+std::vector<std::string> known_splits(const Files& files) {
+  std::vector<std::string> known;
+  const auto [first, last] = files.range(list_start);
+  for (auto file = first; file < last; ++file) {
     const auto name = files.name(file);
-    if (!name.ends_with(ending)) continue;
-    const auto split = name.substr(start.size(), name.size() - start.size() - ending.size());
-    known += (known.empty() ? "" : ", ") + std::string(split);
+    if (name.ends_with(list_ending))
+      known.emplace_back(name.substr(list_start.size(), name.size() - list_start.size() - list_ending.size()));
   }
   return known;
 }
@@ -50,9 +54,7 @@ std::vector<std::uint32_t> box_order(const CocoInstances& instances) {
 }  // namespace
 
 Coco::Coco(const Settings& settings, const DatasetInput& input) : files_(open_files(settings)) {
-  const auto& given = settings.text("split");
-  const auto split = !given.empty() ? given : input.training ? "train2017" : "val2017";
-  find_annotations(settings, split);
+  const auto split = find_annotations(settings, input.training);
   const auto instances = this->instances();
   for (const auto& category : instances.categories) classes_.push_back(category.name);
   if (instances.images.empty()) throw EmptyDataset(files_.describe(annotations_) + ": lists no images");
@@ -61,18 +63,23 @@ Coco::Coco(const Settings& settings, const DatasetInput& input) : files_(open_fi
     throw EmptyDataset(files_.describe(annotations_) + ": no image has a box", "set data.empty = \"keep\"");
 }
 
-void Coco::find_annotations(const Settings& settings, const std::string& split) {
-  const bool is_given = !settings.text("annotations").empty();
-  const auto name = is_given ? settings.text("annotations") : "annotations/instances_" + split + ".json";
+/// Returns the split.
+std::string Coco::find_annotations(const Settings& settings, bool training) {
+  const auto &given = settings.text("split"), &file = settings.text("annotations");
+  auto split = given.empty() ? training ? "train2017" : "val2017" : given;
+  const auto lists = known_splits(files_);
+  if (file.empty()) split = choose_list(lists, given, split, training).value_or(split);
+  const auto name = file.empty() ? concat(list_start, split, list_ending) : file;
   const auto found = files_.find(name);
-  if (!found) {
-    const auto known = known_splits(files_);
+  if (!found)
     throw settings.error(
-        is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), ExitCode::data,
-        known.empty() ? "set data.annotations to the file's name below data.path"
-                      : concat("splits there: ", known, "; data.val_share = 0.1 makes one of the training data"));
-  }
+        file.empty() ? "split" : "annotations", "no " + name + " in " + settings.text("path"), ExitCode::data,
+        lists.empty()
+            ? "set data.annotations to the file's name below data.path"
+            : concat("splits there: ", listed_classes(lists), "; data.val_share = 0.1 makes one of the training data"));
   annotations_ = *found;
+  if (training && file.empty()) notes_ = notes_on_lists(lists, nullptr);
+  return split;
 }
 
 std::shared_ptr<const BoxAnnotations> Coco::annotations() const {
@@ -92,9 +99,10 @@ CocoInstances Coco::instances() const {
 std::vector<std::uint32_t> Coco::files_below(const std::string& folder, const Names& names) const {
   std::vector<std::uint32_t> files(names.size(), missing);
   for (std::size_t i = 0; i < names.size(); ++i)
-    for (const auto name : {trimmed(names[i]), names[i]})  // blanks count only where a file has them
-      if (const auto file = picture_files().find(folder + std::string(name)))
-        files[i] = static_cast<std::uint32_t>(*file);
+    for (const auto name : {trimmed(names[i]), names[i]}) {  // blanks count only where a file has them
+      const auto path = std::filesystem::path(folder).append(name).lexically_normal().string();
+      if (const auto file = picture_files().find(path)) files[i] = static_cast<std::uint32_t>(*file);
+    }
   return files;
 }
 
@@ -183,7 +191,7 @@ DatasetEntry coco_entry() {
   return {.name = "coco",
           .help =
               "MS COCO pictures and boxes, in a folder or a .tar. split: train2017 and so on; default train2017, "
-              "or val2017 to validate",
+              "or val2017 to validate, else the one list that is named after the split",
           .keys = {{"annotations", Kind::text, std::string(),
                     "the annotation file below path. Default: annotations/instances_<split>.json"},
                    {"pictures", Kind::text, std::string(),

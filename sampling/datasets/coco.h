@@ -30,6 +30,8 @@ class Coco : public NamedDataset {
   /// The picture's path, with the number of its boxes that were left out: they have no area in the picture.
   std::string describe(std::uint64_t id) const override;
   std::string name(std::uint64_t id) const override { return std::to_string(pictures_[id].image_id); }
+  std::string place() const override { return files_.describe(annotations_); }
+  std::vector<std::string> notes() const override { return notes_; }
   std::uint64_t fingerprint() const override;
 
  private:
@@ -43,7 +45,7 @@ class Coco : public NamedDataset {
   static constexpr std::uint32_t missing = 0xffffffff;
 
   CocoInstances instances() const;
-  void find_annotations(const Settings& settings, const std::string& split);
+  std::string find_annotations(const Settings& settings, bool training);
   std::vector<std::uint32_t> find_pictures(const Settings& settings, const std::string& split,
                                            const CocoInstances& instances);
   std::vector<std::uint32_t> files_below(const std::string& folder, const Names& names) const;
@@ -53,7 +55,7 @@ class Coco : public NamedDataset {
   Files files_;
   std::unique_ptr<Files> archive_;  ///< of the pictures, where they have one of their own
   std::size_t annotations_ = 0;
-  std::vector<std::string> classes_;
+  std::vector<std::string> notes_, classes_;
   std::vector<Picture> pictures_;
   std::vector<Box> boxes_;                              ///< picture by picture
   std::map<std::uint64_t, std::string> missing_names_;  ///< by record

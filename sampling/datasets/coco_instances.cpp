@@ -6,6 +6,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/json_rows.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -23,7 +24,7 @@ struct Reader {
 
   void take_image(const JsonRow& row) {
     enum { id, file_name, width, height };
-    CocoImage image{row.integer(id), 0, 0};
+    CocoImage image{id_in(row, id), 0, 0};
     if (row.has(width)) image.width = row.real(width);
     if (row.has(height)) image.height = row.real(height);
     if (!(image.width >= 0 && image.width < largest_pixel && image.height >= 0 && image.height < largest_pixel))
@@ -35,48 +36,72 @@ struct Reader {
 
   void take_category(const JsonRow& row) {
     enum { id, name };
-    out.categories.push_back({row.integer(id), std::string(trimmed(row.text(name)))});
+    out.categories.push_back({id_in(row, id), std::string(trimmed(row.text(name)))});
   }
 
   void take_annotation(const JsonRow& row) {
     enum { id, image_id, category_id, bbox, area, iscrowd };
     const auto [x, y, width, height] = row.box(bbox);
-    if (width < 0 || height < 0) row.fail("'bbox' has a negative width or height");
     for (const double value : {x, y, width, height})
       if (!(value > -largest_pixel && value < largest_pixel)) row.fail("'bbox' is far beyond any picture");
     const double outline = row.has(area) ? row.real(area) : width * height;
     const bool crowd = row.has(iscrowd) && row.flag(iscrowd);
-    out.annotations.push_back({row.integer(id), 0, 0, x, y, width, height, outline, crowd});
-    links.push_back({row.integer(image_id), row.integer(category_id)});
+    out.annotations.push_back({number_in(row, id), 0, 0, x, y, width, height, outline, crowd});
+    links.push_back({id_in(row, image_id, false), id_in(row, category_id, false)});
+  }
+
+  /// An id, or the number that stands for its text.
+  static std::int64_t number_in(const JsonRow& row, std::size_t key) {
+    if (!row.is_text(key)) return row.integer(key);
+    const auto& text = row.text(key);
+    const auto number = parse_number<std::int64_t>(text);
+    if (number && std::to_string(*number) == text) return *number;
+    return static_cast<std::int64_t>(fingerprint_of(text) | std::uint64_t{1} << 63);
+  }
+
+  /// The same for an image's or a category's id. Keeps its text where this is its own row, or where a message needs it.
+  std::int64_t id_in(const JsonRow& row, std::size_t key, bool is_own = true) {
+    const auto number = number_in(row, key);
+    if (row.is_text(key) && (is_own || number < 0)) out.text_ids[number] = row.text(key);
+    return number;
   }
 
   CocoInstances out;
   std::vector<Link> links;  ///< of the annotations
 };
 
+std::string shown(std::int64_t id, const CocoTextIds& texts) {
+  const auto text = texts.find(id);
+  return text == texts.end() ? std::to_string(id) : text->second;
+}
+
 template <class List>
-Places places_of(const List& list, const std::string& path, const std::string& name) {
+Places places_of(const List& list, const CocoTextIds& texts, const std::string& path, const std::string& name) {
   Places places;
   for (const auto& each : list) places.emplace_back(each.id, static_cast<std::uint32_t>(places.size()));
   std::ranges::sort(places);
   const auto twice = std::ranges::adjacent_find(places, {}, &Places::value_type::first);
-  if (twice != places.end()) fail_file(path, name + " " + std::to_string(twice->first) + ": its id is there twice");
+  if (twice != places.end()) fail_file(path, concat(name, " ", shown(twice->first, texts), ": its id is there twice"));
   return places;
 }
 
 /// Puts places where ids were.
 void resolve_ids(Reader& reader, const std::string& path) {
   auto& out = reader.out;
-  std::ranges::sort(out.categories, {}, &CocoCategory::id);
-  const auto images = places_of(out.images, path, "images");
-  const auto categories = places_of(out.categories, path, "categories");
-  places_of(out.annotations, path, "annotations");
+  std::ranges::sort(out.categories, {}, [&](const CocoCategory& category) {
+    const auto text = category.id < 0 ? out.text_ids.find(category.id) : out.text_ids.end();
+    return std::pair(text == out.text_ids.end() ? std::string() : text->second, category.id);
+  });
+  const auto images = places_of(out.images, out.text_ids, path, "images");
+  const auto categories = places_of(out.categories, out.text_ids, path, "categories");
+  places_of(out.annotations, out.text_ids, path, "annotations");
   for (std::size_t i = 0; i < out.annotations.size(); ++i) {
     auto& annotation = out.annotations[i];
     const auto place_of = [&](const Places& places, std::int64_t id, const char* kind) {
       const auto at = std::ranges::lower_bound(places, id, {}, &Places::value_type::first);
       if (at == places.end() || at->first != id)
-        fail_file(path, concat("annotations ", annotation.id, ": no ", kind, " has the id ", id));
+        fail_file(path, concat("annotations ", annotation.id < 0 ? concat("#", i) : std::to_string(annotation.id),
+                               ": no ", kind, " has the id ", shown(id, out.text_ids)));
       return at->second;
     };
     annotation.image = place_of(images, reader.links[i].image_id, "image");

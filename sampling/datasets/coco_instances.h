@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <istream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "sampling/core/names.h"
 
 namespace flowtrain {
+
+/// Ids that a file has as texts, by the numbers that stand for them: the text's own where it is a whole number as "17",
+/// else one below 0, which is a hash of the text.
+using CocoTextIds = std::map<std::int64_t, std::string>;
 
 struct CocoImage {
   std::int64_t id;
@@ -33,8 +38,9 @@ struct CocoAnnotation {
 struct CocoInstances {
   std::vector<CocoImage> images;            ///< in the file's order
   Names file_names;                         ///< of the images, in the same order
-  std::vector<CocoCategory> categories;     ///< by id, whatever the file's order: their places are the labels
+  std::vector<CocoCategory> categories;     ///< by id, texts last, whatever the file's order: places are labels
   std::vector<CocoAnnotation> annotations;  ///< in the file's order
+  CocoTextIds text_ids;                     ///< of images and categories
 };
 
 /// An annotation file, and which of its images the records of a data set are.
@@ -46,7 +52,7 @@ struct BoxAnnotations {
 /// Reads an annotation file as it streams by: polygons and all else that is not above are passed over. A file without
 /// annotations (image_info_test-dev2017.json) has images without boxes. Throws UserError(data) naming `path` and the id
 /// for malformed JSON, what is missing or of another type, ids that are there twice, annotations of an unknown image or
-/// category, boxes of negative size, and numbers too large for pixels.
+/// category, and numbers too large for pixels.
 CocoInstances read_coco_instances(std::istream& stream, const std::string& path);
 
 }  // namespace flowtrain

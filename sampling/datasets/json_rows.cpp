@@ -31,9 +31,12 @@ void fail_file(const std::string& path, const std::string& what) {
 
 void JsonRow::fail(const std::string& what) const {
   std::string name = std::string("#").append(std::to_string(place_));
-  for (std::size_t key = 0; key < slots_.size(); ++key)
-    if ((*keys_)[key] == "id" && slots_[key].type == Type::number && slots_[key].number.is_integer)
+  for (std::size_t key = 0; key < slots_.size(); ++key) {
+    if ((*keys_)[key] != "id") continue;
+    if (slots_[key].type == Type::number && slots_[key].number.is_integer)
       name = std::to_string(slots_[key].number.integer);
+    if (slots_[key].type == Type::text) name = slots_[key].text;
+  }
   fail_file(path_, (list_.empty() ? "entry " : list_ + " ") + name + ": " + what);
 }
 
@@ -50,7 +53,6 @@ const JsonRow::Slot& JsonRow::slot(std::size_t key, bool matches, const char* ex
 
 std::int64_t JsonRow::integer(std::size_t key) const {
   const auto& at = slots_[key];
-  if (at.type == Type::text) fail_key(key, "is not a whole number, but the text '" + at.text + "'");
   return slot(key, at.type == Type::number && at.number.is_integer, "a whole number of at most 64 bits").number.integer;
 }
 

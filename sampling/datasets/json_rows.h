@@ -17,6 +17,8 @@ class JsonRow {
   /// Whether the object has this key, not null. Keys are numbered as in JsonList::keys.
   bool has(std::size_t key) const { return slots_[key].type != Type::none; }
   std::int64_t integer(std::size_t key) const;
+  /// Whether the value is a text.
+  bool is_text(std::size_t key) const { return slots_[key].type == Type::text; }
   /// A number below 10^12 in size: further out lies nothing that is measured in pixels.
   double real(std::size_t key) const;
   const std::string& text(std::size_t key) const;

@@ -31,9 +31,8 @@ bool OddBoxes::keeps(const Box& box, double width, double height) {
 
 void OddBoxes::tell(const std::string& file, const std::string& first) const {
   std::vector<std::string> kinds;
-  for (const auto& [count, what] : {std::pair{flat, " without area"},
-                                    {inverted, " with exchanged corners"},
-                                    {outside, " outside of their pictures"}})
+  for (const auto& [count, what] :
+       {std::pair{flat, " without area"}, {inverted, " of negative size"}, {outside, " outside of their pictures"}})
     if (count > 0) kinds.push_back(concat(count, what));
   std::string text = join(kinds);
   if (left_out() > 0) text += left_out() == 1 ? " is left out" : " are left out";

@@ -11,7 +11,7 @@ namespace flowtrain {
 /// How many boxes do not fit, by kind.
 struct OddBoxes {
   std::uint32_t flat = 0;      ///< without area
-  std::uint32_t inverted = 0;  ///< the second corner lies left of or above the first
+  std::uint32_t inverted = 0;  ///< of negative size: the second corner lies left of or above the first
   std::uint32_t outside = 0;   ///< outside of the picture
   std::uint32_t beyond = 0;    ///< reach beyond an edge by more than a pixel; these are kept
 

@@ -111,9 +111,7 @@ std::optional<Choice> choose(const std::vector<std::string>& names, const fs::pa
   Choice choice{training ? splits.training : measured, true};
   if (!training) return choice;
   if (splits.validation.empty())
-    choice.notes.push_back(concat("there is no validation split, so the ", what, " ", listed_classes(splits.test),
-                                  " validate and choose the best snapshot; data.val_share = 0.1 holds samples out of "
-                                  "the training data instead"));
+    choice.notes.push_back(note_on_test(concat("the ", what, " ", listed_classes(splits.test))));
   else if (!splits.test.empty())
     choice.notes.push_back(
         concat("test data: the ", what, " ", listed_classes(splits.test),
@@ -123,8 +121,22 @@ std::optional<Choice> choose(const std::vector<std::string>& names, const fs::pa
   return choice;
 }
 
+/// The outermost folder from `folder` on with shards, or with several sub-folders: archives often wrap everything in
+/// one folder more.
+fs::path unwrapped(fs::path folder) {
+  for (;;) {
+    std::vector<fs::path> inside;
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+      if (!is_hidden(it->path().filename().native())) inside.push_back(it->path());
+    if (inside.size() != 1 || !is_folder(inside.front()) || !shards_below(inside.front(), error).empty()) return folder;
+    folder = inside.front();
+  }
+}
+
 /// The shards of a folder, of which sub-folders or names may divide them into splits.
-ShardList shards_of_folder(const fs::path& folder, const Settings& settings, bool training) {
+ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool training) {
+  const auto folder = unwrapped(whole);
   const auto folders = shard_folders(folder);
   auto choice = choose(folders, folder, "folders", settings, training);
   if (choice && choice->names.size() > 1)

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 
 namespace flowtrain {
 namespace {
@@ -32,15 +35,27 @@ std::optional<Split> split_of_word(std::string_view word) {
   return {};
 }
 
-/// Runs of letters; all else separates words. Bytes beyond ASCII are letters.
+/// Adds a run of letters in lower case: whole where it is known, else divided before capitals that follow small letters
+/// ("trainA").
+void add_words(std::string_view run, std::vector<std::string>& words) {
+  const auto lower = lower_case(run);
+  const bool is_known = split_of_word(lower) || is_filler(lower);
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const bool begins = i == 0 || (!is_known && std::islower(static_cast<unsigned char>(run[i - 1])) &&
+                                   std::isupper(static_cast<unsigned char>(run[i])));
+    if (begins) words.emplace_back();
+    words.back() += lower[i];
+  }
+}
+
+/// Words in lower case. All but letters separates them; bytes beyond ASCII are letters.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
-  bool within = false;
-  for (const unsigned char c : name) {
-    const bool letter = std::isalpha(c) || c >= 0x80;
-    if (letter && !within) words.emplace_back();
-    if (letter) words.back() += static_cast<char>(std::tolower(c));
-    within = letter;
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
+  for (auto begin = name.begin(); begin != name.end();) {
+    const auto end = std::find_if_not(begin, name.end(), is_letter);
+    add_words({begin, end}, words);
+    begin = std::find_if(end, name.end(), is_letter);
   }
   return words;
 }
@@ -89,6 +104,43 @@ Splits find_splits(const std::vector<std::string>& names) {
     list.push_back(name);
   }
   return splits;
+}
+
+std::optional<std::string> choose_list(const std::vector<std::string>& lists, const std::string& given,
+                                       const std::string& usual, bool training) {
+  const auto& wanted = given.empty() ? usual : given;
+  if (std::ranges::find(lists, wanted) != lists.end()) return wanted;
+  std::vector<std::string> found;
+  if (given.empty()) {
+    const auto splits = find_splits(lists);
+    if (splits.groups <= 1)
+      found = training ? splits.training : splits.validation.empty() ? splits.test : splits.validation;
+    // Data of "trainval" would also be validated with.
+    if (training && !splits.validation.empty())
+      std::erase_if(found, [](const auto& name) { return lower_case(name).find("val") != name.npos; });
+  } else {
+    std::ranges::copy_if(lists, std::back_inserter(found),
+                         [&](const auto& name) { return lower_case(name) == lower_case(given); });
+  }
+  if (found.size() != 1) return {};
+  return found.front();
+}
+
+std::vector<std::string> notes_on_lists(const std::vector<std::string>& lists,
+                                        const std::function<std::size_t(const std::string&)>& size_of) {
+  const auto splits = find_splits(lists);
+  if (splits.test.empty()) return {};
+  const auto names = join(splits.test, ", ", [&](const auto& name) {
+    return concat("the list ", as_utf8(name), size_of ? concat(" (", size_of(name), " samples)") : "");
+  });
+  if (splits.validation.empty()) return {note_on_test(names)};
+  return {
+      concat("test data: ", names, "; the run does not use it, `flowtrain test` does where data.test.split names it")};
+}
+
+std::string note_on_test(const std::string& what) {
+  return concat("there is no validation split, so test data choose the best snapshot: ", what,
+                "; data.val_share = 0.1 holds samples out of the training data instead");
 }
 
 Key split_names_key() {

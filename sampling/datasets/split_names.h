@@ -1,6 +1,8 @@
 #pragma once
 // Names of folders and shards that say which split they are.
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +42,20 @@ struct Splits {
 /// Divides names of one place. Plain names of splits ("train", "Val2017") count always. Names with other words, as
 /// "seg_train", count only where such a group of names ("seg_train", "seg_test") is complete, and no plain ones are.
 Splits find_splits(const std::vector<std::string>& names);
+
+/// The name among those of `lists` of splits, which lie side by side, that a data set reads: what the key `split`
+/// gives, in any case where no list is called exactly so; where that is empty the `usual` name, or else the only list
+/// that is named after this split, and to validate, that of a test split. Nothing where there is none.
+std::optional<std::string> choose_list(const std::vector<std::string>& lists, const std::string& given,
+                                       const std::string& usual, bool training);
+
+/// The notes of a data set of lists, for training: on a test split, which either validates or is not used. `size_of`
+/// (may be null) counts the samples of a list.
+std::vector<std::string> notes_on_lists(const std::vector<std::string>& lists,
+                                        const std::function<std::size_t(const std::string&)>& size_of);
+
+/// The note that the test data `what` are validated with.
+std::string note_on_test(const std::string& what);
 
 /// The key `split_names` of data sets whose folders or shards may be named after splits.
 Key split_names_key();

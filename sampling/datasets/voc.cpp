@@ -3,16 +3,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <set>
 
+#include "sampling/class_names.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/odd_boxes.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/datasets/voc_annotation.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/encoding.h"
 #include "sampling/io/files.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/named_dataset.h"
 
 namespace flowtrain {
@@ -24,38 +30,46 @@ struct Annotated {
   VocAnnotation annotation;
 };
 
-std::string known_lists(const Files& files) {
-  std::string known;
-  const std::string folder = "ImageSets/Main/";
-  for (std::size_t i = 0; i < files.size() && known.size() < 200; ++i) {
-    const auto name = files.name(i);
-    const auto at = name.rfind(folder);
-    if (at == name.npos || !name.ends_with(".txt")) continue;
-    const auto list = name.substr(at + folder.size());
-    known += (known.empty() ? "" : ", ") + std::string(list.substr(0, list.size() - 4));
-  }
-  return known;
-}
+/// Where the lists ImageSets/Main/<split>.txt are, by split; several where there are several data sets.
+using Lists = std::map<std::string, std::vector<std::size_t>>;
 
-/// The split's list; what stands before ImageSets/ in its name is the folder that all else is looked for in.
-std::size_t find_list(const Files& files, const Settings& settings, const std::string& split) {
-  const auto wanted = "ImageSets/Main/" + split + ".txt";
-  std::optional<std::size_t> found;
+Lists find_lists(const Files& files) {
+  Lists lists;
+  constexpr std::string_view folder = "ImageSets/Main/", ending = ".txt";
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto name = files.name(i);
-    if (!name.ends_with(wanted) || (name.size() > wanted.size() && name[name.size() - wanted.size() - 1] != '/'))
-      continue;
-    if (found)
-      throw settings.error("path", "several data sets: " + files.describe(*found) + ", " + files.describe(i),
-                           ExitCode::data, "name the folder that holds ImageSets/ of one of them");
-    found = i;
+    const auto at = name.rfind(folder);
+    if (at == name.npos || (at > 0 && name[at - 1] != '/') || !name.ends_with(ending)) continue;
+    const auto split = name.substr(at + folder.size());
+    lists[std::string(split.substr(0, split.size() - ending.size()))].push_back(i);
   }
-  if (found) return *found;
-  const auto known = known_lists(files);
-  throw settings.error("split", "no " + wanted + " in " + settings.text("path"), ExitCode::data,
-                       known.empty()
-                           ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
-                           : concat("splits there: ", known, "; data.val_share = 0.1 makes one of the training data"));
+  return lists;
+}
+
+std::vector<std::string> names_of(const Lists& lists) {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : lists) names.push_back(name);
+  return names;
+}
+
+/// The split's list. What stands before ImageSets/ in its name is the folder that all else is looked for in.
+std::size_t choose(const Files& files, const Lists& lists, const Settings& settings, bool training) {
+  const auto& split = settings.text("split");
+  const std::string usual = training ? "train" : "val";
+  auto names = names_of(lists);
+  if (const auto found = choose_list(names, split, usual, training)) {
+    const auto& places = lists.at(*found);
+    if (places.size() == 1) return places.front();
+    throw settings.error("path", "several data sets: " + files.describe(places[0]) + ", " + files.describe(places[1]),
+                         ExitCode::data, "name the folder that holds ImageSets/ of one of them");
+  }
+  for (auto& name : names) name = as_utf8(name);
+  throw settings.error(
+      "split", concat("no ImageSets/Main/", split.empty() ? usual : split, ".txt in ", settings.text("path")),
+      ExitCode::data,
+      names.empty()
+          ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
+          : concat("splits there: ", listed_classes(names), "; data.val_share = 0.1 makes one of the training data"));
 }
 
 constexpr std::string_view blanks = " \t\r";
@@ -69,19 +83,22 @@ std::optional<std::string_view> before_label(std::string_view line) {
   return trimmed(line.substr(0, space), blanks);
 }
 
-/// The pictures' names, one a line. In lists of one class each is followed by a label, which is left out; names may
-/// have spaces.
+/// The paths of a line "JPEGImages/one.jpg Annotations/one.xml"; nothing for other lines.
+std::optional<std::pair<std::string_view, std::string_view>> two_paths(std::string_view line) {
+  if (ending_of(line) != "xml") return {};
+  for (auto blank = line.find_first_of(blanks); blank != line.npos; blank = line.find_first_of(blanks, blank + 1))
+    if (is_picture(line.substr(0, blank))) return std::pair(line.substr(0, blank), trimmed(line.substr(blank), blanks));
+  return {};
+}
+
+/// The lines of a list without blanks around them. In lists of one class each name is followed by a label, which is
+/// left out; names may have spaces.
 std::vector<std::string> read_list(const Files& files, std::size_t list) {
   const auto bytes = read_needed(files, list, 1 << 28);
-  const auto content = without_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  const std::string_view text(content);
-  std::vector<std::string_view> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto line = text.substr(at, text.find('\n', at) - at);
-    at += line.size() + 1;
-    if (const auto name = trimmed(line, blanks); !name.empty()) lines.push_back(name);
-  }
-  if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
+  const auto text = without_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  auto lines = text_lines(text, files.describe(list));
+  for (auto& line : lines) line = trimmed(line, blanks);
+  std::erase(lines, std::string_view());
   const bool labelled = std::ranges::all_of(lines, [](auto line) { return before_label(line).has_value(); });
   std::vector<std::string> names;
   for (const auto line : lines) names.emplace_back(labelled ? *before_label(line) : line);
@@ -98,28 +115,62 @@ std::optional<std::size_t> find_picture(const Files& files, const std::string& n
   return {};
 }
 
+/// Finds the files of a list's lines.
+class ListedFiles {
+ public:
+  ListedFiles(const Files& files, std::size_t list) : files_(files), list_(list) {
+    const auto place = files.name(list);
+    root_ = place.substr(0, place.rfind("ImageSets/"));
+  }
+
+  /// The picture and its annotation. Throws UserError(data) where one is not there.
+  std::pair<std::size_t, std::size_t> find(const std::string& line) const {
+    if (const auto paths = two_paths(line)) return {by_path(line, paths->first), by_path(line, paths->second)};
+    auto picture = find_picture(files_, root_ + "JPEGImages/" + line);
+    auto name = line;
+    if (!picture && is_picture(line) && (picture = files_.find(root_ + "JPEGImages/" + line)))
+      name.resize(name.rfind('.'));
+    const auto annotation = files_.find(root_ + "Annotations/" + name + ".xml");
+    if (!picture) fail(line, "JPEGImages/" + name + ".jpg");
+    if (!annotation) fail(line, "Annotations/" + name + ".xml");
+    return {*picture, *annotation};
+  }
+
+ private:
+  /// Below the folder that holds ImageSets/, or below the whole.
+  std::size_t by_path(const std::string& line, std::string_view path) const {
+    const auto normal = std::filesystem::path(path).lexically_normal().string();
+    for (const auto& place : {root_ + normal, normal})
+      if (const auto file = files_.find(place)) return *file;
+    fail(line, normal);
+  }
+
+  [[noreturn]] void fail(const std::string& line, const std::string& lacking) const {
+    throw UserError(
+        ExitCode::data,
+        concat(files_.describe(list_), ": '", as_utf8(line), "' is listed, but there is no ", as_utf8(lacking)),
+        "unpack the data set again, or remove the line from the list; every line must be a name, or every "
+        "line a name and -1, 0 or 1, or a picture's path and its annotation's");
+  }
+
+  const Files& files_;
+  std::size_t list_;
+  std::string root_;
+};
+
 std::vector<Annotated> read_split(const Files& files, std::size_t list) {
-  const auto place = files.name(list);
-  const std::string root(place.substr(0, place.rfind("ImageSets/")));
+  const ListedFiles listed(files, list);
+  const auto lines = read_list(files, list);
+  if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
   std::vector<Annotated> pictures;
   OddBoxes odd;
   std::string first_odd;
-  for (auto& name : read_list(files, list)) {
-    auto picture = find_picture(files, root + "JPEGImages/" + name);
-    if (!picture && is_picture(name) && (picture = files.find(root + "JPEGImages/" + name)))
-      name.resize(name.rfind('.'));
-    const auto annotation = files.find(root + "Annotations/" + name + ".xml");
-    if (!picture || !annotation)
-      throw UserError(
-          ExitCode::data,
-          files.describe(list) + ": '" + name + "' is listed, but there is no " +
-              (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
-          "unpack the data set again, or remove the line from the list; every line must be a name, or every "
-          "line a name and -1, 0 or 1");
-    const auto xml = read_needed(files, *annotation, max_voc_annotation_bytes);
-    pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
+  for (const auto& line : lines) {
+    const auto [picture, annotation] = listed.find(line);
+    const auto xml = read_needed(files, annotation, max_voc_annotation_bytes);
+    pictures.push_back({picture, parse_voc(xml, files.describe(annotation))});
     odd += pictures.back().annotation.odd;
-    if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = files.name(*annotation);
+    if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = files.name(annotation);
   }
   odd.tell(files.describe(list), first_odd);
   return pictures;
@@ -151,8 +202,12 @@ Box widen(const Box& box, double margin, const VocAnnotation& picture) {
 
 class Voc : public NamedDataset {
  public:
-  Voc(Files files, std::size_t list, const Settings& settings)
-      : files_(std::move(files)), crops_(settings.text("mode") == "crops"), target_(settings.text("target")) {
+  Voc(const Settings& settings, bool training)
+      : files_(open_files(settings)), crops_(settings.text("mode") == "crops"), target_(settings.text("target")) {
+    const auto lists = find_lists(files_);
+    const auto list = choose(files_, lists, settings, training);
+    place_ = files_.describe(list);
+    if (training) notes_ = notes_on_test(lists);
     const auto pictures = read_split(files_, list);
     classes_ = class_names(settings, pictures);
     if (!target_.empty()) choose_target(settings);
@@ -203,6 +258,9 @@ class Voc : public NamedDataset {
     return std::string(path.substr(path.rfind('/') + 1));
   }
 
+  std::string place() const override { return place_; }
+  std::vector<std::string> notes() const override { return notes_; }
+
   std::uint64_t fingerprint() const override {
     std::uint64_t all = fingerprint_of(std::span(boxes_));
     for (auto& picture : pictures_)
@@ -217,6 +275,12 @@ class Voc : public NamedDataset {
     std::uint32_t left_out;       ///< boxes
     std::uint32_t height, width;  ///< as annotated; 0: not given
   };
+
+  /// Names the lists of test data with the number of their pictures.
+  std::vector<std::string> notes_on_test(const Lists& lists) const {
+    return notes_on_lists(names_of(lists),
+                          [&](const std::string& name) { return read_list(files_, lists.at(name).front()).size(); });
+  }
 
   void choose_target(const Settings& settings) {
     if (crops_) throw settings.error("target", "a target needs mode = \"images\"");
@@ -257,8 +321,8 @@ class Voc : public NamedDataset {
 
   Files files_;
   bool crops_;
-  std::string target_;
-  std::vector<std::string> classes_;
+  std::string target_, place_;
+  std::vector<std::string> notes_, classes_;
   std::vector<Picture> pictures_;
   std::vector<Box> boxes_;  ///< picture by picture; of crops: with their margin
 };
@@ -270,7 +334,7 @@ DatasetEntry voc_entry() {
       .name = "voc",
       .help =
           "PASCAL VOC pictures and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default train, "
-          "or val to validate",
+          "or val (else test) to validate, by their usual names",
       .keys = {{.name = "mode",
                 .kind = Kind::text,
                 .fallback = std::string("images"),
@@ -285,10 +349,7 @@ DatasetEntry voc_entry() {
                 "give it where the training split may lack a class"},
                {"margin", Kind::real, 0.1, "crops: share of a box's longer side that is added on each side", 0}},
       .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
-        auto files = open_files(settings);
-        const auto& split = settings.text("split");
-        const auto list = find_list(files, settings, !split.empty() ? split : input.training ? "train" : "val");
-        return std::make_unique<Voc>(std::move(files), list, settings);
+        return std::make_unique<Voc>(settings, input.training);
       }};
 }
 

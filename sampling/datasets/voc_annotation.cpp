@@ -44,12 +44,17 @@ std::optional<std::string> converted(std::string_view xml, const std::string& pa
   return text;
 }
 
-/// The text in a node's child without blanks around it.
-std::string_view text_in(const pugi::xml_node& node, const char* child) { return trimmed(node.child_value(child)); }
+/// The text in a node's child, which comments and CDATA may divide, without blanks around it.
+std::string text_in(const pugi::xml_node& node, const char* child) {
+  std::string text;
+  for (const auto part : node.child(child)) text += part.value();
+  return std::string(trimmed(text));
+}
 
 /// The number in a node's child; some tools write fractions. Far beyond any picture, and so no number, is 10^7.
 float number(const pugi::xml_node& node, const char* child, const std::string& path) {
-  const auto value = parse_number<double>(text_in(node, child));
+  const auto text = text_in(node, child);
+  const auto value = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
   if (!value || !(std::abs(*value) < 1e7))
     fail(path,
          std::string("<") + child + "> at byte " + std::to_string(node.offset_debug()) + " is missing or no number");
@@ -63,7 +68,7 @@ float side(const pugi::xml_node& size, const char* child, const std::string& pat
 
 VocObject read_object(const pugi::xml_node& node, const std::string& path) {
   const auto bounds = node.child("bndbox");
-  VocObject object{std::string(text_in(node, "name")), text_in(node, "difficult") == "1"};
+  VocObject object{text_in(node, "name"), text_in(node, "difficult") == "1"};
   const auto place = [&] { return std::to_string(node.offset_debug()); };
   if (object.name.empty() || !bounds) fail(path, "the <object> at byte " + place() + " has no name or no bndbox");
   if (as_utf8(object.name) != object.name)

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sampling/class_names.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
@@ -28,12 +29,13 @@ std::filesystem::path names_file(const std::string& shard) {
   return std::filesystem::path(shard).parent_path() / "classes.txt";
 }
 
-/// Its lines; none where there is no such file.
+/// Its lines without blanks around them, up to the last one that is not empty; none where there is no such file.
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
   auto names = read_text_lines(path);
-  for (auto& name : names) name = as_utf8(name);
+  for (auto& name : names) name = as_utf8(trimmed(name));
+  while (!names.empty() && names.back().empty()) names.pop_back();
   return names;
 }
 

@@ -245,9 +245,9 @@ class LeftOut {
   }
   void tell(const std::string& path) const {
     if (entries_ == 0) return;
-    warn(concat(path, ": ", entries_, entries_ == 1 ? " entry is" : " entries are",
-                " left out, as they lead out of the archive or to nothing in it: ", join(examples_),
-                entries_ > examples_.size() ? ", …" : ""));
+    warn(concat(
+        path, ": ", entries_, entries_ == 1 ? " entry is left out, as it leads" : " entries are left out, as they lead",
+        " out of the archive or to nothing in it: ", join(examples_), entries_ > examples_.size() ? ", …" : ""));
   }
 
  private:

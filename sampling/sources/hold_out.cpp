@@ -61,7 +61,7 @@ struct ClassShare {
 
 /// Sets what is wanted of each class: its share, rounded to whole samples. Where the rounding errors of many classes
 /// add up to a sample and more, those that were rounded by the most are rounded the other way, until the whole has its
-/// share, too. A class gives its last sample to training.
+/// share, too. At least one sample is wanted of the whole. A class gives its last sample to training.
 void share_out(std::vector<ClassShare>& classes, double share) {
   double missing = 0;
   for (auto& each : classes) {
@@ -78,7 +78,9 @@ void share_out(std::vector<ClassShare>& classes, double share) {
     const bool may_change = step < 0 || each.wanted + 1 < static_cast<long long>(each.samples);
     if (error_of(each) > 0 && may_change) order.push_back(&each);
   }
-  const auto changes = std::min(order.size(), static_cast<std::size_t>(std::abs(missing) + 1e-6));
+  const bool none = std::ranges::all_of(classes, [](const auto& each) { return each.wanted <= 0; });
+  const auto whole = static_cast<std::size_t>(std::abs(missing) + 1e-6);
+  const auto changes = std::min(order.size(), none ? std::max<std::size_t>(whole, 1) : whole);
   std::ranges::stable_sort(order, {}, [&](const ClassShare* each) {
     return std::pair(-error_of(*each), each->open.empty() ? 0 : each->open.front()->hash);
   });

@@ -36,6 +36,7 @@ void sort_by_image(std::vector<Placed<Item>>& items) {
 GroundTruth ground_truth(const CocoInstances& instances) {
   GroundTruth truth;
   truth.categories = instances.categories;
+  truth.text_ids = instances.text_ids;
   for (const auto& image : instances.images) truth.images.push_back(image.id);
   for (const auto& each : instances.annotations)
     truth.objects.push_back({truth.images[each.image], truth.categories[each.category].id, each.x, each.y, each.width,

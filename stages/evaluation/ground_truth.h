@@ -39,6 +39,7 @@ struct GroundTruth {
   std::vector<std::int64_t> images;      ///< ids; of records: in the order of their results
   std::vector<CocoCategory> categories;  ///< in label order
   std::vector<TrueObject> objects;       ///< of these images and categories alone
+  CocoTextIds text_ids = {};             ///< of images and categories whose ids are texts in the annotation file
 };
 
 /// Of a whole annotation file.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdio>
 #include <sstream>
 #include <string_view>
 
@@ -13,9 +14,22 @@ std::string_view shortest(double value, std::span<char, 32> digits) {
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
 
-void write(std::ostream& out, const FoundObject& found) {
+std::string id_text(std::int64_t id, const CocoTextIds& text_ids) {
+  const auto found = text_ids.find(id);
+  if (found == text_ids.end()) return std::to_string(id);
+  std::string text = "\"";
+  for (const char c : found->second) {
+    std::array<char, 8> code;
+    std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned char>(c));
+    text += c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' ' ? code.data() : std::string(1, c);
+  }
+  return text + '"';
+}
+
+void write(std::ostream& out, const FoundObject& found, const CocoTextIds& text_ids) {
   std::array<char, 32> digits;
-  out << R"({"image_id":)" << found.image_id << R"(,"category_id":)" << found.category_id << R"(,"bbox":)";
+  out << R"({"image_id":)" << id_text(found.image_id, text_ids) << R"(,"category_id":)"
+      << id_text(found.category_id, text_ids) << R"(,"bbox":)";
   char before = '[';
   for (const double value : {found.x, found.y, found.width, found.height}) {
     out << before << shortest(value, digits);
@@ -26,12 +40,12 @@ void write(std::ostream& out, const FoundObject& found) {
 
 }  // namespace
 
-std::string results_text(std::span<const FoundObject> detections) {
+std::string results_text(std::span<const FoundObject> detections, const CocoTextIds& text_ids) {
   std::ostringstream out;
   out << '[';
   for (const auto& found : detections) {
     if (&found != &detections.front()) out << ",\n";
-    write(out, found);
+    write(out, found, text_ids);
   }
   out << "]\n";
   return std::move(out).str();

@@ -208,16 +208,14 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   refused(R"({"id": 4, "image_id": 9, "category_id": 2, "bbox": [1,2,3,4]})", "annotations 4: no image has the id 9");
   refused(R"({"id": 4, "image_id": 1, "category_id": 9, "bbox": [1,2,3,4]})",
           "annotations 4: no category has the id 9");
-  refused(with_box("[1,2,-3,4]"), "annotations 4: 'bbox' has a negative width or height");
-  refused(with_box("[1,2,3,-0.5]"), "annotations 4: 'bbox' has a negative width or height");
   refused(with_box("[1,2,3,1e8]"), "annotations 4: 'bbox' is far beyond any picture");
   refused(with_box("[1,2,3,1e99]"), "annotations 4: 'bbox' has a number that is too large");
   refused(with_box("[1,2,3,NaN]"), "malformed JSON at byte ");
   refused(with_box("[1,2,3]"), "annotations 4: 'bbox' is not a list of four numbers");
   refused(R"({"id": 4, "image_id": 1, "category_id": 2})", "annotations 4: 'bbox' is missing");
   refused(R"({"image_id": 1, "category_id": 2, "bbox": [1,2,3,4]})", "annotations #0: 'id' is missing");
-  refused(R"({"id": 4, "image_id": "1", "category_id": 2, "bbox": [1,2,3,4]})",
-          "annotations 4: 'image_id' is not a whole number, but the text '1'");
+  refused(R"({"id": "a 4", "image_id": "b", "category_id": 2, "bbox": [1,2,3,4]})",
+          "annotations #0: no image has the id b");
   for (const auto* id : {"1.5", "1e300", "18446744073709551616", "true"})
     refused(R"({"id": 4, "image_id": )" + std::string(id) + R"(, "category_id": 2, "bbox": [1,2,3,4]})",
             "annotations 4: 'image_id' is not a whole number of at most 64 bits");
@@ -256,9 +254,10 @@ TEST_CASE("coco: records have the size that is annotated, and boxes that do not 
   temp.write(
       "annotations/instances_train2017.json",
       instances(R"({"id": 1, "file_name": " a.jpg", "width": 90, "height": 60.0},
-                          {"id": 2, "file_name": "b .jpg", "width": 0, "height": null})",
+                          {"id": 2, "file_name": "./x/../b .jpg", "width": 0, "height": null})",
                 box(1, 1, "80, 50, 11, 11") + "," + box(2, 1, "80, 50, 12, 10") + "," + box(3, 1, "90, 0, 5, 5") + "," +
-                    box(4, 1, "0, 0, 0, 5") + "," + box(5, 2, "500, 0, 5, 5") + "," + box(6, 2, "-9, 0, 5, 5"),
+                    box(4, 1, "0, 0, 0, 5") + "," + box(7, 1, "20, 20, -5, 5") + "," + box(8, 1, "20, 20, 5, -0.5") +
+                    "," + box(5, 2, "500, 0, 5, 5") + "," + box(6, 2, "-9, 0, 5, 5"),
                 R"({"id": 1, "name": "c"})"));
   set_warning_sink([](const std::string& text) { warnings.push_back(text); });
   const auto set = open(temp.path());
@@ -273,9 +272,54 @@ TEST_CASE("coco: records have the size that is annotated, and boxes that do not 
   CHECK(b.height == 0);
   CHECK(b.boxes.size() == 1);
   REQUIRE(warnings.size() == 1);
-  CHECK(
-      warnings[0].ends_with("instances_train2017.json: of the boxes 1 without area, 2 outside of their pictures are "
-                            "left out, 1 reaches beyond an edge; the first is that of  a.jpg"));
+  CHECK(warnings[0].ends_with(
+      "instances_train2017.json: of the boxes 1 without area, 2 of negative size, 2 outside of their pictures are "
+      "left out, 1 reaches beyond an edge; the first is that of  a.jpg"));
+}
+
+TEST_CASE("coco: ids may be texts") {
+  const auto all =
+      parse(instances(R"({"id": "b_1", "file_name": "a"}, {"id": "17", "file_name": "b"})",
+                      R"({"id": "x", "image_id": "b_1", "category_id": "zebra", "bbox": [1,2,3,4]},
+                                      {"id": 2, "image_id": 17, "category_id": "ant", "bbox": [1,2,3,4]})",
+                      R"({"id": "zebra", "name": "z"}, {"id": 9, "name": "n"}, {"id": "ant", "name": "a"})"));
+  CHECK(all.images[1].id == 17);
+  CHECK(all.annotations[0].image == 0);
+  CHECK(all.annotations[1].image == 1);
+  REQUIRE(all.categories.size() == 3);
+  CHECK(all.categories[0].id == 9);
+  CHECK(all.categories[1].name == "a");
+  CHECK(all.annotations[0].category == 2);
+  CHECK(all.text_ids.at(17) == "17");
+  CHECK(all.text_ids.at(all.images[0].id) == "b_1");
+  CHECK(all.text_ids.size() == 4);
+  check_failure(
+      failure_of([] { parse(instances(R"({"id": "b", "file_name": "a"}, {"id": "b", "file_name": "c"})", "", "")); }),
+      ExitCode::data, "a.json: images b: its id is there twice");
+}
+
+TEST_CASE("coco: the lists of splits are found by their usual names") {
+  const TempFolder temp;
+  const auto add = [&](const std::string& split) {
+    temp.write("annotations/instances_" + split + ".json", instances(R"({"id": 1, "file_name": "a.jpg"})", "", ""));
+    temp.write(split + "/a.jpg", split);
+  };
+  const auto content = [&](bool training, Values values = {}) {
+    ReadBuffer buffer;
+    return text_of(open(temp.path(), values, training)->read(0, buffer));
+  };
+  for (const std::string split : {"Train", "test"}) add(split);
+  CHECK(content(true) == "Train");
+  CHECK(content(false) == "test");
+  const auto open_set = open(temp.path());
+  const auto& named = dynamic_cast<const NamedDataset&>(*open_set);
+  CHECK(named.place().ends_with("annotations/instances_Train.json"));
+  CHECK(named.notes().front().starts_with("there is no validation split, so test data choose the best snapshot"));
+  add("valid");
+  CHECK(content(false) == "valid");
+  CHECK(content(false, {{"split", std::string("TEST")}}) == "test");
+  add("val2017");
+  CHECK(content(false) == "val2017");
 }
 
 TEST_CASE("coco: sets without records") {

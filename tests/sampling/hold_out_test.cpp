@@ -133,6 +133,16 @@ TEST_CASE("many small classes give a share of the whole, chosen by names alone, 
   }
 }
 
+TEST_CASE("one of few samples is held out, unless each is its class's last") {
+  const auto held = [](const std::vector<NamedSamples::Sample>& all, double share) {
+    return hold_out(NamedSamples(all), share, {}).validation.size();
+  };
+  const std::vector<NamedSamples::Sample> two{{"a/1", 0}, {"a/2", 0}, {"b/1", 1}, {"b/2", 1}};
+  CHECK(held(two, 0.1) == 1);
+  CHECK(held(two, 0.01) == 1);
+  CHECK(held({{"a/1", 0}, {"b/1", 1}}, 0.1) == 0);
+}
+
 TEST_CASE("a list of a split that was edited on Windows, or has names that are not UTF-8, is read") {
   const TempFolder folder;
   const SplitFile file(folder.path() / "split.tsv");

@@ -116,7 +116,10 @@ TEST_CASE("image_folder: splits go by their usual names, in any case") {
 TEST_CASE("image_folder: a test split validates only where there is no validation split, and has the classes") {
   const Tree temp({"train/a/1.jpg", "train/b/2.jpg", "test/a/4.jpg"});
   CHECK(open(temp.path(), false)->describe(0).ends_with("test/a/4.jpg"));
-  CHECK(named(open(temp.path())).notes().front().find("validates and chooses the best snapshot") != std::string::npos);
+  CHECK(named(open(temp.path()))
+            .notes()
+            .front()
+            .find("there is no validation split, so test data choose the best snapshot") != std::string::npos);
   temp.write("valid/b/6.jpg", "");
   CHECK(open(temp.path(), false)->describe(0).ends_with("valid/b/6.jpg"));
   CHECK(named(open(temp.path())).notes().front().find("test (1 picture); the run does not use it") !=
@@ -145,6 +148,14 @@ TEST_CASE("image_folder: where a name may be a class or a split, the key that de
   CHECK(open(nested.path(), true, "", "use")->classes() == Texts{"day"});
   const Tree twice({"test/1.jpg", "train/1.jpg", "tram/1.jpg"});
   check_failure(failure_of([&] { open(twice.path()); }), ExitCode::data, "train, test may be a split");
+  for (const Texts& names : {Texts{"test/1.jpg", "train/1.jpg"}, {"a_val/1.jpg", "a_train/1.jpg", "a_test/1.jpg"}}) {
+    const Tree bare(names);
+    check_failure(failure_of([&] { open(bare.path()); }), ExitCode::data,
+                  " may be splits without folders of classes, or classes");
+    CHECK(open(bare.path(), true, "", "ignore")->classes().size() == names.size());
+  }
+  const Tree cycle({"trainA/1.jpg", "trainB/1.jpg", "testA/1.jpg", "testB/1.jpg"});
+  check_failure(failure_of([&] { open(cycle.path()); }), ExitCode::data, "holds several groups of splits: trainA");
   const Tree two({"train/a/1.jpg", "val/a/1.jpg", "val2/a/1.jpg", "Valid/a/1.jpg"});
   CHECK(open(two.path(), false)->describe(0).ends_with("val/a/1.jpg"));
   std::filesystem::remove_all(two.path() / "val");

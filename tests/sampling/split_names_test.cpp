@@ -9,7 +9,7 @@ using Texts = std::vector<std::string>;
 
 TEST_CASE("names of splits are told in any case, with the words that people put beside them") {
   for (const char* name : {"train", "Train", "TRAINING", "train_set", "trainset", "train2017", "Train-Data", "trainval",
-                           "train_val", "01_train", "training images"}) {
+                           "train_val", "01_train", "training images", "tRaIn", "TRAINset"}) {
     CAPTURE(name);
     REQUIRE(split_name(name));
     CHECK(split_name(name)->split == Split::training);
@@ -23,6 +23,7 @@ TEST_CASE("names of splits are told in any case, with the words that people put 
   CHECK(split_name("seg_train")->rest == "seg");
   CHECK(split_name("imagenet-train-000017")->rest == "imagenet");
   CHECK(usual_split("seg_train") == "seg_train");
+  for (const char* name : {"trainA", "TestA", "valA"}) CHECK(split_name(name)->rest == "a");
 }
 
 TEST_CASE("names with other words are splits where their group has training and something to measure on") {
@@ -39,6 +40,19 @@ TEST_CASE("names with other words are splits where their group has training and 
   const auto classes = find_splits({"bus", "car", "train", "truck"});
   CHECK(classes.any());
   CHECK_FALSE(classes.is_complete());
+}
+
+TEST_CASE("a list is chosen by the name that is given, by its usual one, or as the only one of its split") {
+  const Texts lists{"Test", "Train", "trainval", "val2"};
+  CHECK(choose_list(lists, "test", "train", true) == "Test");
+  CHECK(choose_list(lists, "", "trainval", true) == "trainval");
+  CHECK(choose_list(lists, "", "train", true) == "Train");
+  CHECK(choose_list(lists, "", "val", false) == "val2");
+  CHECK(choose_list({"Test", "train"}, "", "val", false) == "Test");
+  CHECK_FALSE(choose_list(lists, "tests", "train", true));
+  CHECK_FALSE(choose_list({"val", "valid"}, "", "val2017", false));
+  CHECK_FALSE(choose_list({"a_train", "a_val", "b_train", "b_val"}, "", "train", true));
+  CHECK_FALSE(choose_list({"trainval", "val"}, "", "train", true));
 }
 
 }  // namespace

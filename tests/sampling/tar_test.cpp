@@ -106,26 +106,37 @@ TarBytes& link(TarBytes& bytes, std::string_view name, std::string_view target, 
   return bytes.entry(name, "", type, {{157, target}});
 }
 
-TEST_CASE("tar: links are the files that they lead to, wherever these stand") {
+struct Member {
+  std::string_view name, content;  ///< `content`: of a link its target
+  char type = '0';
+};
+
+std::string tar_of(const std::vector<Member>& members) {
   TarBytes bytes;
-  bytes.entry("./a/1.txt", "one");
-  link(bytes, "a/hard.txt", "./a/1.txt", '1');
-  link(bytes, "b/up.txt", "../a/1.txt", '2');
-  link(bytes, "b/later.txt", "c/2.txt", '2');
-  link(bytes, "b/of hard.txt", "../a/hard.txt", '2');
-  bytes.entry("b/c/2.txt", "two");
-  link(bytes, "a/hard 2.txt", "b/up.txt", '1');  // a further name of a symbolic link leads from where it stands
-  link(bytes, "whole", "b/c", '2');
-  link(bytes, "through.txt", "whole/2.txt", '2');
-  CHECK(scan_and_warn(bytes.end()) == std::vector<Found>{{"a/1.txt", "one"},
-                                                         {"a/hard.txt", "one"},
-                                                         {"b/up.txt", "one"},
-                                                         {"b/later.txt", "two"},
-                                                         {"b/of hard.txt", "one"},
-                                                         {"b/c/2.txt", "two"},
-                                                         {"a/hard 2.txt", "one"},
-                                                         {"whole/2.txt", "two"},
-                                                         {"through.txt", "two"}});
+  for (const auto& [name, content, type] : members)
+    type == '0' ? bytes.entry(name, content) : link(bytes, name, content, type);
+  return bytes.end();
+}
+
+TEST_CASE("tar: links are the files that they lead to, wherever these stand") {
+  // A further name of a symbolic link ("a/hard 2.txt") leads from where it stands.
+  CHECK(scan_and_warn(tar_of({{"./a/1.txt", "one"},
+                              {"a/hard.txt", "./a/1.txt", '1'},
+                              {"b/up.txt", "../a/1.txt", '2'},
+                              {"b/later.txt", "c/2.txt", '2'},
+                              {"b/of hard.txt", "../a/hard.txt", '2'},
+                              {"b/c/2.txt", "two"},
+                              {"a/hard 2.txt", "b/up.txt", '1'},
+                              {"whole", "b/c", '2'},
+                              {"through.txt", "whole/2.txt", '2'}})) == std::vector<Found>{{"a/1.txt", "one"},
+                                                                                           {"a/hard.txt", "one"},
+                                                                                           {"b/up.txt", "one"},
+                                                                                           {"b/later.txt", "two"},
+                                                                                           {"b/of hard.txt", "one"},
+                                                                                           {"b/c/2.txt", "two"},
+                                                                                           {"a/hard 2.txt", "one"},
+                                                                                           {"whole/2.txt", "two"},
+                                                                                           {"through.txt", "two"}});
   CHECK(warnings.empty());
 }
 
@@ -143,25 +154,21 @@ TEST_CASE("tar: long names of links, as GNU and pax write them, hold for one ent
 }
 
 TEST_CASE("tar: links that lead out of the archive or nowhere are counted and named, circles are refused") {
-  TarBytes bytes;
-  bytes.entry("a/1.txt", "one");
-  link(bytes, "absolute", "/etc/passwd", '2');
-  link(bytes, "out", "../a/1.txt", '2');
-  link(bytes, "a/out", "../../a/1.txt", '2');
-  link(bytes, "nowhere", "b", '2');
-  link(bytes, "self", "self", '2');
-  link(bytes, "hard", "b", '1');
-  bytes.entry("../up", "x");
-  CHECK(scan_and_warn(bytes.end()) == std::vector<Found>{{"a/1.txt", "one"}});
+  CHECK(scan_and_warn(tar_of({{"a/1.txt", "one"},
+                              {"absolute", "/etc/passwd", '2'},
+                              {"out", "../a/1.txt", '2'},
+                              {"a/out", "../../a/1.txt", '2'},
+                              {"nowhere", "b", '2'},
+                              {"self", "self", '2'},
+                              {"hard", "b", '1'},
+                              {"../up", "x"}})) == std::vector<Found>{{"a/1.txt", "one"}});
   CHECK(warnings ==
         std::vector<std::string>{
             "a.tar: 7 entries are left out, as they lead out of the archive or to nothing in it: absolute -> "
             "/etc/passwd, out -> ../a/1.txt, a/out -> ../../a/1.txt, …"});
   for (const char* target : {"..", "../a", "."}) {
-    TarBytes circle;
-    circle.entry("a/1.txt", "one");
-    link(circle, "a/back", target, '2');
-    check_failure(failure_of([&] { scan(circle.end()); }), ExitCode::data,
+    const auto circle = tar_of({{"a/1.txt", "one"}, {"a/back", target, '2'}});
+    check_failure(failure_of([&] { scan(circle); }), ExitCode::data,
                   "a.tar: the link a/back leads back to a folder above it");
   }
 }

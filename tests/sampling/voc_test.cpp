@@ -6,6 +6,7 @@
 #include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
+#include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/paths.h"
 #include "tests/support/settings_helper.h"
@@ -102,6 +103,50 @@ TEST_CASE("voc: names in lists may have spaces, with labels behind them or witho
   const auto failure = failure_of([&] { pictures("plain 1\nold cat\n"); });
   check_failure(failure, ExitCode::data, "'plain 1' is listed, but there is no JPEGImages/plain 1.jpg");
   CHECK(failure.hint().find("a name and -1, 0 or 1") != std::string::npos);
+}
+
+TEST_CASE("voc: lines of lists may be the paths of a picture and its annotation") {
+  const TempFolder temp;
+  const auto cat = annotation(object("cat", 1, 1, 9, 9));
+  for (const char* name : {"VOC/JPEGImages/one.jpg", "VOC/pictures/two b.jpg"}) temp.write(name, "jpeg");
+  for (const char* name : {"VOC/Annotations/one.xml", "VOC/marks/two.xml"}) temp.write(name, cat);
+  const auto opened = [&](const std::string& list) {
+    temp.write("VOC/ImageSets/Main/train.txt", list);
+    return open(temp.path());
+  };
+  const auto set = opened(
+      "\xef\xbb\xbfJPEGImages/one.jpg Annotations/one.xml\r\n./VOC/pictures/two b.jpg\t./VOC/marks/two.xml\r\n\r\n");
+  REQUIRE(set->size() == 2);
+  CHECK(set->describe(0).ends_with("VOC/JPEGImages/one.jpg"));
+  CHECK(set->describe(1).ends_with("VOC/pictures/two b.jpg"));
+  CHECK(opened("one\nJPEGImages/one.jpg Annotations/one.xml")->size() == 2);
+  check_failure(failure_of([&] { opened("JPEGImages/one.jpg Annotations/no.xml"); }), ExitCode::data,
+                "'JPEGImages/one.jpg Annotations/no.xml' is listed, but there is no Annotations/no.xml");
+  check_failure(failure_of([&] { opened(std::string("o\0n\0e\0", 6)); }), ExitCode::data,
+                "train.txt: its first line is no UTF-8 text (it looks like UTF-16)");
+}
+
+TEST_CASE("voc: lists of splits are found by their usual names, and told with the test data") {
+  const TempFolder temp;
+  for (const char* name : {"one", "two"}) add_picture(temp, name, annotation(object("cat", 1, 1, 9, 9)));
+  temp.write("ImageSets/Main/trainval.txt", "one");
+  temp.write("ImageSets/Main/cat_train.txt", "one 1");
+  temp.write("ImageSets/Main/Test.txt", "one\ntwo\n");
+  const auto training = open(temp.path());
+  const auto& named = dynamic_cast<const NamedDataset&>(*training);
+  CHECK(named.place() == (temp.path() / "ImageSets/Main/trainval.txt").string());
+  CHECK(named.notes().front() ==
+        "there is no validation split, so test data choose the best snapshot: the list Test (2 "
+        "samples); data.val_share = 0.1 holds samples out of the training data instead");
+  CHECK(open(temp.path(), {}, false)->size() == 2);
+  temp.write("ImageSets/Main/Val.txt", "two");
+  CHECK(open(temp.path(), {}, false)->describe(0).ends_with("two.jpg"));
+  check_failure(failure_of([&] { open(temp.path()); }), ExitCode::data, "no ImageSets/Main/train.txt in ");
+  temp.write("ImageSets/Main/train.txt", "one");
+  CHECK(dynamic_cast<const NamedDataset&>(*open(temp.path())).notes() ==
+        Texts{"test data: the list Test (2 samples); the run does not use it, `flowtrain test` does where "
+              "data.test.split names it"});
+  CHECK(open(temp.path(), {{"split", std::string("test")}})->size() == 2);
 }
 
 TEST_CASE("voc: the fingerprint is that of names and boxes") {
@@ -207,7 +252,9 @@ TEST_CASE("voc: annotations") {
   refused(deep, "malformed XML");
 }
 
-TEST_CASE("voc: blanks around texts do not count") {
+TEST_CASE("voc: blanks around texts do not count, nor do comments and CDATA in them") {
+  for (const char* name : {"do<!-- a -->g", "<![CDATA[ do]]>g", "&#100;og&#10;", "<!-- a -->dog"})
+    CHECK(parse(annotation(object(name, 1, 1, 9, 9))).objects[0].name == "dog");
   const auto blank = parse(
       "<annotation><size><width>\n 90 </width><height>\t60</height></size><object><name>\n  dog\r\n</name><difficult> "
       "1\n"
@@ -276,10 +323,10 @@ TEST_CASE("voc: records have the size that is annotated, and boxes that do not f
   CHECK(set->read(0, buffer).height == 50);
   CHECK(set->read(2, buffer).width == 0);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].ends_with(
-      "ImageSets/Main/train.txt: of the boxes 1 without area, 1 with exchanged corners, 1 outside "
-      "of their pictures are left out, 1 reaches beyond an edge; the first is that of "
-      "Annotations/b.xml"));
+  CHECK(
+      warnings[0].ends_with("ImageSets/Main/train.txt: of the boxes 1 without area, 1 of negative size, 1 outside "
+                            "of their pictures are left out, 1 reaches beyond an edge; the first is that of "
+                            "Annotations/b.xml"));
   const auto crops = open(temp.path(), {{"mode", std::string("crops")}});
   REQUIRE(crops->size() == 4);
   CHECK(equal(crops->read(3, buffer).region, {498, 0, 510, 11, 0}));  // whatever the picture's size

@@ -210,6 +210,9 @@ TEST_CASE("webdataset: shards of one folder are divided by the splits in their n
   write("c/Training/0.tar", "t");
   write("c/Testing/0.tar", "x");
   CHECK(both("c") == "t|x");
+  write("e/data/set/train/0.tar", "t");
+  write("e/data/set/dev/0.tar", "v");
+  CHECK(both("e") == "t|v");  // below folders that hold nothing else
   write("d/bus-0.tar", "b");
   write("d/train-0.tar", "t");
   const auto failure = failure_of([&] { open(temp.path() / "d"); });
@@ -321,7 +324,7 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
 TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   TempFolder temp;
   const auto path = temp.write("d/train/s.tar", shard({{"a", 0}, {"b", 1}}));
-  temp.write("d/train/classes.txt", "white cell\r\nplatelet\n\nred cell");
+  temp.write("d/train/classes.txt", "\xef\xbb\xbfwhite cell\r\n platelet \n\nred cell\n\r\n\n");
   const auto set = open(temp.path() / "d");
   CHECK(set->classes() == Texts{"white cell", "platelet", "", "red cell"});
   CHECK(open(path)->classes() == set->classes());

@@ -214,6 +214,10 @@ TEST_CASE("results: the text gives the numbers back, to the last bit") {
     CHECK(same);
   }
   CHECK(nlohmann::json::parse(results_text({})).empty());
+  const CocoTextIds texts{{42, "42"}, {-7, "a \"b\"\\\n"}};
+  const auto named = nlohmann::json::parse(results_text(std::vector<FoundObject>{{42, -7, 0, 0, 1, 1, 0.5}}, texts));
+  CHECK(named[0]["image_id"] == "42");
+  CHECK(named[0]["category_id"] == "a \"b\"\\\n");
   CHECK(results_text(std::vector<FoundObject>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}}) ==
         "[{\"image_id\":42,\"category_id\":18,\"bbox\":[258.15,41.29,348.26,243.78],\"score\":0.236}]\n");
 }
