@@ -84,7 +84,6 @@ class CachedDataset : public Dataset {
   std::span<const Source> sources() const override { return dataset_->sources(); }
   Range source_of(std::uint64_t id) const override { return dataset_->source_of(id); }
   // It takes no hints: what is hinted must be read, which cannot be promised of records that may be kept meanwhile.
-  void cancel_reads() const override { dataset_->cancel_reads(); }
   std::uint64_t retries() const override { return dataset_->retries(); }
 
  private:

@@ -35,7 +35,6 @@ class RelabelledDataset : public Dataset {
   void hint(std::uint64_t id) const override { stored_->hint(id); }
   void prefetch(std::uint64_t id) const override { stored_->prefetch(id); }
   void forget(std::uint64_t id) const override { stored_->forget(id); }
-  void cancel_reads() const override { stored_->cancel_reads(); }
   std::uint64_t retries() const override { return stored_->retries(); }
 
  private:

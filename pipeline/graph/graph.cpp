@@ -266,7 +266,11 @@ void Loader::stop() {
   if (state == Impl::State::stopped || !impl_->graph) return;  // none: it could not be made in another shape
   impl_->graph->close();
   cancel_reads();
-  if (state == Impl::State::running) impl_->graph->join();
+  if (state != Impl::State::running) return;
+  impl_->graph->join();
+  // The data set may live on with another loader.
+  impl_->graph->forget_unread();
+  impl_->basis.next_ticket.restart(impl_->basis.begin);
 }
 
 Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
@@ -282,7 +286,7 @@ std::span<const std::uint64_t> Loader::row_hashes(const Ticket& ticket) const {
   return impl_->graph->row_hashes(ticket);
 }
 void Loader::release(const Ticket& ticket) { impl_->graph->end().release(ticket); }
-void Loader::cancel_reads() const { impl_->basis.parts.dataset.cancel_reads(); }
+void Loader::cancel_reads() const { impl_->basis.reads.request_stop(); }
 void Loader::check_finished() const { impl_->graph->check_finished(); }
 const SlabLayout& Loader::layout() const { return impl_->basis.layout; }
 LoaderShape Loader::shape() const { return impl_->basis.shape(); }

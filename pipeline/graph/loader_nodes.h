@@ -12,6 +12,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <tuple>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "pipeline/graph/row_hashes.h"
 #include "pipeline/graph/thread_trial.h"
 #include "sampling/core/error.h"
+#include "sampling/core/reads_until.h"
 #include "sampling/core/text.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
@@ -65,6 +67,7 @@ struct LoaderState {
   StageClock order_clock, read_clock, sample_clock, transfer_clock;
   ThreadTrial read_trial, sample_trial;  // where parts.tries_threads
   ReadyCount ready;
+  std::stop_source reads;  // of the threads ft-read
 
   std::uint64_t batches() const { return end - begin; }
   LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
@@ -256,6 +259,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
 
   /// Of each thread, until the queue is closed.
   void loop() {
+    const ReadsUntil until(loader_.basis.reads.get_token());
     for (Ticket ticket; queue.pop(ticket);) {
       read(ticket);
       gateway().try_put(ticket);

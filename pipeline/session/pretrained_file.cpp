@@ -15,6 +15,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/parse.h"
+#include "sampling/core/reads_until.h"
 #include "sampling/core/settings.h"
 #include "sampling/remote/remote.h"
 
@@ -83,15 +84,14 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
            Interrupt* interrupt) try {
   const Interrupt::Deferral whole(interrupt);  // what has come so far is taken away first
   const auto access = std::make_shared<const RemoteAccess>(HttpClient::Patience{}, nullptr);
-  const std::stop_callback end(interrupt ? interrupt->token() : std::stop_token(),
-                               [&] { access->stop.request_stop(); });
+  const ReadsUntil until(interrupt ? interrupt->token() : std::stop_token());
   const RemoteFile file(address, access);
   log_info(concat("fetching ", format_bytes(file.size_bytes()), " from ", public_name(address)));
   Sha256 hash;
   write_file_atomically(kept, [&](File& into) {
     std::vector<std::byte> piece(piece_bytes);
     for (std::uint64_t at = 0; at < file.size_bytes();) {
-      if (access->stop.stop_requested()) throw RemoteError("interrupted");
+      if (ReadsUntil::token().stop_requested()) throw RemoteError("interrupted");
       const std::size_t got = file.read_at(at, piece);
       hash.update(std::span(piece).first(got));
       into.write(std::span(piece).first(got));

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "pipeline/telemetry/json_lines.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
+#include "sampling/core/reads_until.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -168,6 +168,7 @@ class SplitPacker {
       return &job;
     };
     const auto work = [&](Job* job) {
+      const ReadsUntil until(interrupt.token());  // a server that is away keeps nobody waiting
       prepare(*job, dataset_, options_.pictures);
       return job;
     };
@@ -259,9 +260,6 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // from here on there is something to take away
-  const std::stop_callback wake(interrupt.token(), [&] {
-    for (const auto& split : splits) split.dataset->cancel_reads();  // a server that is away keeps nobody waiting
-  });
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto workers = workers_of(config.table("loader"));

@@ -106,10 +106,6 @@ class WebDataset : public NamedDataset {
     if (shard.remote) shard.remote->forget(sample.offset, sample.size_bytes);
   }
 
-  void cancel_reads() const override {
-    if (access_) access_->stop.request_stop();
-  }
-
   std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
   std::int64_t label(std::uint64_t id) const override { return locate(id).sample.label; }

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "sampling/core/reads_until.h"
 #include "sampling/core/warning.h"
 #include "sampling/remote/libcurl.h"
 
@@ -40,8 +41,7 @@ void HttpClient::give_back(void* handle) const {
   idle_.emplace_back(handle, libcurl().easy_cleanup);
 }
 
-HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages)
-    : patience_(patience), stop_(std::move(stop)), outages_(outages) {
+HttpClient::HttpClient(Patience patience, Outages& outages) : patience_(patience), outages_(outages) {
   libcurl();  // throws here rather than at a request
 }
 
@@ -49,11 +49,12 @@ RemoteVersion HttpClient::fetch(const RemoteLocation& from, const RemoteVersion*
                                 std::span<std::byte> into) const {
   const auto give_back_handle = [this](void* handle) { give_back(handle); };
   const std::unique_ptr<void, decltype(give_back_handle)> handle(borrow().release(), give_back_handle);
+  const auto stop = ReadsUntil::token();
   auto delay = std::min(patience_.first_delay, longest_delay);
   for (int tries = 1;; ++tries) {
     Exchange exchange(from, first, into, expected);
-    const auto failure = exchange.run(handle.get(), patience_.timeout, stop_);
-    if (failure && stop_.stop_requested()) throw RemoteError("interrupted while waiting for the server");
+    const auto failure = exchange.run(handle.get(), patience_.timeout, stop);
+    if (failure && stop.stop_requested()) throw RemoteError("interrupted while waiting for the server");
     if (!failure) return exchange.version();
     if (!failure->passing || tries > patience_.retries) {
       const auto count = tries > 1 ? ", after " + std::to_string(tries) + " tries" : "";
@@ -73,7 +74,7 @@ RemoteVersion HttpClient::fetch(const RemoteLocation& from, const RemoteVersion*
 void HttpClient::wait(std::chrono::milliseconds delay) const {
   Mutex mutex;  // of nothing; a wait needs one
   MutexLock lock(mutex);
-  std::condition_variable_any().wait_for(lock, stop_, delay, [] { return false; });
+  std::condition_variable_any().wait_for(lock, ReadsUntil::token(), delay, [] { return false; });
 }
 
 }  // namespace flowtrain

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -44,12 +43,12 @@ class HttpClient {
   static constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30),
                                              longest_wait = std::chrono::seconds(60);
 
-  /// Calls that wait when `stop` is requested fail within a second. `outages` is told of each retry, and must outlive
-  /// this. Throws UserError(data) where there is no libcurl.
-  HttpClient(Patience patience, std::stop_token stop, Outages& outages);
+  /// `outages` is told of each retry, and must outlive this. Throws UserError(data) where there is no libcurl.
+  HttpClient(Patience patience, Outages& outages);
 
   /// Fills `into` (not empty) from byte `first` on; of a transfer that broke only the rest is asked for again. The file
-  /// must be of the version `expected`, unless that is null. Returns the version that is there. Throws RemoteError.
+  /// must be of the version `expected`, unless that is null. Returns the version that is there. Throws RemoteError,
+  /// also where the thread's ReadsUntil ends the wait.
   RemoteVersion fetch(const RemoteLocation& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
@@ -60,7 +59,6 @@ class HttpClient {
   void wait(std::chrono::milliseconds delay) const;
 
   Patience patience_;
-  std::stop_token stop_;
   Outages& outages_;
   mutable Mutex mutex_;
   mutable std::size_t handles_ FT_GUARDED_BY(mutex_) = 0;  ///< idle or at work

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "sampling/core/reads_until.h"
 #include "sampling/remote/libcurl.h"
 
 namespace flowtrain {
@@ -43,13 +44,8 @@ struct ReadAhead::Request {
 };
 
 ReadAhead::ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
-                     std::stop_token stop, Outages& outages)
-    : most_requests_(requests),
-      timeout_(timeout),
-      first_delay_(first_delay),
-      stop_(std::move(stop)),
-      outages_(outages),
-      delay_(first_delay) {
+                     Outages& outages)
+    : most_requests_(requests), timeout_(timeout), first_delay_(first_delay), outages_(outages), delay_(first_delay) {
   multi_ = libcurl().multi_init();
   if (!multi_) throw std::bad_alloc();
   libcurl().multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(requests));
@@ -100,7 +96,7 @@ bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte
       const auto& [size, wanted, begun, brought_by] = piece->second;
       return brought_by ? brought_by->done : !begun;
     };
-    const bool settled = changed_.wait(lock, stop_, is_settled);
+    const bool settled = changed_.wait(lock, ReadsUntil::token(), is_settled);
     if (settled && piece->second.size_bytes == into.size()) request = piece->second.request;
     let_go(piece);
   }
@@ -144,13 +140,13 @@ void ReadAhead::loop() {
 /// How long there is nothing to start unless something changes.
 int ReadAhead::idle_ms() const {
   constexpr int long_ms = 1000;
-  if (begun_.empty() || running_.size() >= most_requests_ || stop_.stop_requested()) return long_ms;
+  if (begun_.empty() || running_.size() >= most_requests_) return long_ms;
   const auto pause = std::chrono::ceil<std::chrono::milliseconds>(not_before_ - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(pause, 0, long_ms));
 }
 
 void ReadAhead::start_requests() {
-  if (Clock::now() < not_before_ || stop_.stop_requested()) return;
+  if (Clock::now() < not_before_) return;
   while (running_.size() < most_requests_) {
     auto request = next_request();
     if (!request) return;
@@ -226,7 +222,7 @@ void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& fai
   const MutexLock lock(mutex_);
   request.done = !failure;
   if (failure) {
-    const bool again = failure->passing && !stop_.stop_requested();
+    const bool again = failure->passing;
     for (const auto& place : request.places) {
       const auto piece = pieces_.find(place);
       if (piece == pieces_.end() || piece->second.request.get() != &request) continue;

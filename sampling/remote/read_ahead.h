@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -39,7 +38,7 @@ class ReadAhead {
 
   /// `requests` under way at most. A HttpClient must have been made before; the rest is as there.
   ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
-            std::stop_token stop, Outages& outages);
+            Outages& outages);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
 
@@ -48,7 +47,8 @@ class ReadAhead {
   void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once = false);
   /// The bytes will be taken soon. Does nothing if they are not expected.
   void begin(const File& file, std::uint64_t offset);
-  /// Fills `into`, waiting for a request under way. False: the caller must fetch the bytes itself.
+  /// Fills `into`, waiting for a request under way, until the thread's ReadsUntil ends that. False: the caller must
+  /// fetch the bytes itself.
   bool take(const File& file, std::uint64_t offset, std::span<std::byte> into);
   /// The bytes are not needed any more.
   void forget(const File& file, std::uint64_t offset);
@@ -80,11 +80,10 @@ class ReadAhead {
   const std::size_t most_requests_;
   const std::chrono::seconds timeout_;
   const std::chrono::milliseconds first_delay_;
-  const std::stop_token stop_;
   Outages& outages_;
 
   Mutex mutex_;
-  std::condition_variable_any changed_;  ///< its waits end with stop_, too
+  std::condition_variable_any changed_;
   Pieces pieces_ FT_GUARDED_BY(mutex_);
   std::deque<Place> begun_ FT_GUARDED_BY(mutex_);       ///< in order; some were fetched or taken meanwhile
   std::uint64_t held_bytes_ FT_GUARDED_BY(mutex_) = 0;  ///< of all requests that pieces hold

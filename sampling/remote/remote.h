@@ -30,12 +30,10 @@ std::string random_name();
 struct RemoteAccess {
   /// `requests`: of the read-ahead, at once; 0: none.
   RemoteAccess(const HttpClient::Patience& patience, std::unique_ptr<DiskCache> where, std::size_t requests = 0)
-      : client(patience, stop.get_token(), outages), cache(std::move(where)) {
-    if (requests > 0)
-      ahead = std::make_unique<ReadAhead>(requests, patience.timeout, patience.first_delay, stop.get_token(), outages);
+      : client(patience, outages), cache(std::move(where)) {
+    if (requests > 0) ahead = std::make_unique<ReadAhead>(requests, patience.timeout, patience.first_delay, outages);
   }
 
-  mutable std::stop_source stop;  ///< waiting reads fail once a stop is requested
   Outages outages;
   HttpClient client;
   std::unique_ptr<DiskCache> cache;  ///< may be null

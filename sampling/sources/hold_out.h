@@ -64,7 +64,6 @@ class SubsetDataset : public Dataset {
   void hint(std::uint64_t id) const override { whole_->hint(ids_[id]); }
   void prefetch(std::uint64_t id) const override { whole_->prefetch(ids_[id]); }
   void forget(std::uint64_t id) const override { whole_->forget(ids_[id]); }
-  void cancel_reads() const override { whole_->cancel_reads(); }
   std::uint64_t retries() const override { return whole_->retries(); }
 
  private:

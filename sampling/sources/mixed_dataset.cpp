@@ -79,9 +79,6 @@ void MixedDataset::prefetch(std::uint64_t id) const { source(id).dataset->prefet
 
 void MixedDataset::forget(std::uint64_t id) const { source(id).dataset->forget(id - source(id).first_id); }
 
-void MixedDataset::cancel_reads() const {
-  for (auto& source : sources_) source.dataset->cancel_reads();
-}
 
 std::uint64_t MixedDataset::retries() const {
   std::uint64_t sum = 0;

@@ -34,7 +34,6 @@ class MixedDataset : public Dataset {
   void hint(std::uint64_t id) const override;
   void prefetch(std::uint64_t id) const override;
   void forget(std::uint64_t id) const override;
-  void cancel_reads() const override;
   std::uint64_t retries() const override;
 
  private:

@@ -11,6 +11,7 @@
 #include "pipeline/graph/graph.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
+#include "sampling/core/reads_until.h"
 #include "stages/issue.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
@@ -42,7 +43,7 @@ class FarDataset : public FakeDataset {
       if (++reported.read > reported.prefetched || reported.prefetched > reported.hinted) ++surprises_;
       --under_way_;
     }
-    while (away && !canceled_) std::this_thread::yield();
+    while (away && !ReadsUntil::token().stop_requested()) std::this_thread::yield();
     if (away) throw SampleError("the server is away");
     return FakeDataset::read(id, buffer);
   }
@@ -51,7 +52,6 @@ class FarDataset : public FakeDataset {
     ++told_[id].forgotten;
     --under_way_;
   }
-  void cancel_reads() const override { canceled_ = true; }
 
   std::uint64_t surprises() const {
     const MutexLock lock(mutex_);
@@ -79,7 +79,6 @@ class FarDataset : public FakeDataset {
   mutable std::uint64_t surprises_ FT_GUARDED_BY(mutex_) = 0;
   mutable std::int64_t under_way_ FT_GUARDED_BY(mutex_) = 0;
   mutable std::int64_t ahead_ FT_GUARDED_BY(mutex_) = 0;
-  mutable std::atomic<bool> canceled_{false};
 };
 
 struct Far {
@@ -154,10 +153,19 @@ TEST_CASE("a line in another shape forgets what it was to read, and hints it ane
   CHECK(ids == ids_of(*straight.line));
 }
 
-TEST_CASE("a line whose server is away is stopped at once") {
+TEST_CASE("a line whose server is away is stopped at once, and another one reads the same data set afterwards") {
   const Scheduler scheduler(2);
   Far far(100);
   far.dataset.away = true;
   far.line->start();
   far.line->stop();
+  CHECK(far.dataset.all_read());
+  far.dataset.away = false;
+  LoaderParts parts{
+      "next", far.dataset, far.order, far.sampler, *far.device, Batches(1000, 32, LastBatch::wrap), 42, 32, 1, 2, 2,
+      4,      1,           5};
+  parts.read_ahead = 100;
+  Loader next(std::move(parts));
+  CHECK(ids_of(next).size() == 5 * 32);
+  CHECK(far.dataset.all_read());
 }

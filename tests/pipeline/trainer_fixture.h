@@ -19,6 +19,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/display.h"
 #include "pipeline/train/trainer.h"
+#include "sampling/core/reads_until.h"
 #include "tests/pipeline/hyper_parameters.h"
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
@@ -146,16 +147,14 @@ class FarDataset : public FakeDataset {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     const auto left = left_--;
     if (left == 0) then_();
-    while (left <= 0 && !canceled_) std::this_thread::yield();
+    while (left <= 0 && !ReadsUntil::token().stop_requested()) std::this_thread::yield();
     if (left <= 0) throw SampleError("the server is away");
     return FakeDataset::read(id, buffer);
   }
-  void cancel_reads() const override { canceled_ = true; }
 
  private:
   std::function<void()> then_;
   mutable std::atomic<std::int64_t> left_{1 << 30};
-  mutable std::atomic<bool> canceled_{false};
 };
 
 struct RunSetup {

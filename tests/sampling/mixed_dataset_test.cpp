@@ -28,13 +28,11 @@ class Far : public MemoryDataset {
   void hint(std::uint64_t id) const override { hinted.push_back(id); }
   void prefetch(std::uint64_t id) const override { prefetched.push_back(id); }
   void forget(std::uint64_t id) const override { forgotten.push_back(id); }
-  void cancel_reads() const override { canceled = true; }
   std::uint64_t retries() const override { return 3; }
   bool resident() const override { return false; }
   bool has_boxes() const override { return true; }
 
   mutable std::vector<std::uint64_t> hinted, prefetched, forgotten;
-  mutable bool canceled = false;
 };
 
 std::unique_ptr<MixedDataset> both(std::unique_ptr<Dataset> second) {
@@ -88,8 +86,6 @@ TEST_CASE("a source that is far away is told what concerns it, by its own number
   CHECK(far.prefetched == std::vector<std::uint64_t>{2});
   CHECK(far.forgotten == std::vector<std::uint64_t>{0});
   CHECK(dataset->retries() == 3);
-  dataset->cancel_reads();
-  CHECK(far.canceled);
   CHECK_FALSE(dataset->resident());
   CHECK(dataset->has_boxes());
 }

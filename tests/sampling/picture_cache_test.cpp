@@ -46,7 +46,6 @@ class CountingDataset : public MemoryDataset {
   bool takes_hints() const override { return true; }
   void hint(std::uint64_t) const override { ++told_; }
   void prefetch(std::uint64_t) const override { ++told_; }
-  void cancel_reads() const override { told_ += 100; }
   std::uint64_t retries() const override { return 7; }
 
  private:
@@ -154,14 +153,12 @@ TEST_CASE("a damaged picture is bad each time, wherever the damage is") {
   }
 }
 
-TEST_CASE("a remote data set is no longer told what comes, but still when nobody waits") {
+TEST_CASE("a remote data set is no longer told what comes") {
   Counted counted(plenty);
   CHECK_FALSE(counted.dataset->takes_hints());
   counted.dataset->hint(1);
   counted.dataset->prefetch(1);
   CHECK(counted.reported == 0);
-  counted.dataset->cancel_reads();
-  CHECK(counted.reported == 100);
   CHECK(counted.dataset->retries() == 7);
 }
 

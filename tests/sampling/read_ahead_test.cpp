@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sampling/core/mutex.h"
+#include "sampling/core/reads_until.h"
 #include "sampling/core/warning.h"
 #include "sampling/remote/remote.h"
 #include "tests/support/failure_helper.h"
@@ -199,29 +200,35 @@ TEST_CASE("read-ahead: with a cache, blocks are fetched once and kept") {
   CHECK(remote.requests().size() == fetched.size());
 }
 
-TEST_CASE("read-ahead: whoever waits for a server is woken when it is abandoned") {
-  SUBCASE("for an answer") {
-    const Remote remote(1'000'000, 4, [](const Request&, int, Reply& reply) { reply.stall = true; });
-    for (const bool ahead : {true, false}) {
-      if (ahead) remote.file.expect(1'000, 1'000);
-      if (ahead) remote.file.begin(1'000, 1'000);
-    }
+TEST_CASE("read-ahead: whoever waits for a server is woken by the stop of its thread, and later reads are as before") {
+  std::stop_source stop;
+  const auto fails = [&](const Remote& remote, auto&& is_waiting) {
     const std::jthread other([&] {
-      while (remote.requests().empty()) std::this_thread::sleep_for(1ms);
-      remote.access->stop.request_stop();
+      while (!is_waiting()) std::this_thread::sleep_for(1ms);
+      stop.request_stop();
     });
+    const ReadsUntil until(stop.get_token());
     const auto error = failure_of<RemoteError>([&] { remote.read(1'000, 1'000); });
     CHECK(std::string(error.what()) == "interrupted while waiting for the server");
+  };
+  std::atomic<bool> away = true;
+  SUBCASE("for an answer") {
+    const Remote remote(1'000'000, 4, [&](const Request&, int, Reply& reply) { reply.stall = away; });
+    remote.file.expect(1'000, 1'000);
+    remote.file.begin(1'000, 1'000);
+    fails(remote, [&] { return !remote.requests().empty(); });
+    away = false;
+    CHECK(remote.right(5'000, 1'000));
   }
   SUBCASE("for the next try") {
-    const Remote remote(1'000'000, 0, [](const Request&, int, Reply& reply) { reply = {.status = 503}; },
+    const Remote remote(1'000'000, 4,
+                        [&](const Request&, int, Reply& reply) {
+                          if (away) reply = {.status = 503};
+                        },
                         {.retries = 100, .timeout = 30s, .first_delay = 24h});
-    const std::jthread other([&] {
-      while (remote.retries() == 0) std::this_thread::sleep_for(1ms);
-      remote.access->stop.request_stop();
-    });
-    const auto error = failure_of<RemoteError>([&] { remote.read(1'000, 1'000); });
-    CHECK(std::string(error.what()) == "interrupted while waiting for the server");
+    fails(remote, [&] { return remote.retries() > 0; });
+    away = false;
+    CHECK(remote.right(5'000, 1'000));
   }
 }
 
