@@ -180,17 +180,18 @@ def test_weights_that_are_tied_have_all_names(tmp_path):
 
 
 class Small(nn.Module):
-    """A net with running statistics, and a counter of its own."""
+    """A net with running statistics, a counter of its own, and parameters of one number."""
 
     def __init__(self):
         super().__init__()
         self.first, self.norm, self.last = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 5)
+        self.slope, self.heat = nn.PReLU(), nn.Parameter(torch.tensor(0.5))
         self.register_buffer("seen", torch.zeros(1))
 
     def forward(self, x):
         if self.training:
             self.seen += 1
-        return self.last(self.norm(self.first(x)).relu())
+        return self.last(self.slope(self.norm(self.first(x)))) * self.heat.exp()
 
 
 @pytest.fixture(scope="module")

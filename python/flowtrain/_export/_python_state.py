@@ -11,6 +11,8 @@ from typing import Any
 
 from torch import nn
 
+from flowtrain._export._torch import CarriedOver
+
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
 _MOST = 1000  #: values of a list or dict that is looked into
 
@@ -62,6 +64,11 @@ def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
         second = PythonState.of(net)
         again = call()
         counted = second.changed()
+    except CarriedOver as error:
+        own = [f"{name}.{key}" if name else key for name, module in net.named_modules()
+               for key, value in vars(module).items() if value is error.tensor]
+        return [f"{own[0] if own else 'the net'} keeps a tensor of one call for the next in Python: what it was while "
+                "the net was traced holds in every step; a buffer (register_buffer) changes in the graph, too"]
     except Exception:  # what cannot be traced is told where it is traced
         return []
     finally:
