@@ -53,7 +53,11 @@ def training_graph(
             for hook in _torch.hooks(trained[key]):
                 parameter.register_hook(hook)
         with _torch.with_tensors(net, values):  # until the backward pass is over: its functions may read the net's
-            return gradients_of(values, inputs)
+            results = gradients_of(values, inputs)
+            for key, buffer in net.named_buffers():
+                if buffer is not values.get(key, buffer):  # assigned, as in self.count = self.count + 1
+                    values[key].copy_(buffer.detach())
+            return results
 
     def gradients_of(values: dict[str, Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
         named = losses_of(net, name, loss, dict(zip(example, inputs)), amp)
