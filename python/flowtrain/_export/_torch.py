@@ -45,7 +45,7 @@ from torch.fx.experimental.symbolic_shapes import (
     StatelessSymbolicContext,
 )
 from torch.nn.utils import stateless
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from flowtrain._export._recurrent import whole_layers
 from flowtrain.export import ExportError
@@ -124,7 +124,8 @@ class _Log(TorchDispatchMode):
     def _told(value: Any) -> Any:
         """Numbers as they are, and of a tensor with values a hash."""
         if isinstance(value, torch.Tensor):
-            return hash(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+            with _disable_current_modes():
+                return hash(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
         return value if isinstance(value, (int, float, bool)) else type(value).__name__
 
 

@@ -172,6 +172,9 @@ def _reason(error: Exception) -> str:
     if "_grouped_mm" in str(error) or "grouped_mm" in place:
         return (f"torch traces grouped products of matrices in bf16 alone{place}: of a mixture of experts of "
                 "transformers, net.set_experts_implementation(\"batched_mm\") takes others")
+    if "torch._C.Generator" in first:
+        return (f"the net draws from a generator of its own{place}: a graph draws from torch's own, which the program "
+                "seeds for each step; leave generator= out")
     if "with symbolic sizes" in first:
         return (f"an operator of torch takes no free number of rows{place}: give dynamic_batch=False, and train with "
                 f"batches of the example's size; torch says: {first}")
