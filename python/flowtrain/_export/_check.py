@@ -110,9 +110,8 @@ class _Compiled:
 
     @property
     def changed(self) -> list[str]:
-        """Buffers and parameters that the graph changes in place."""
-        signature = self.graph.program.graph_signature
-        return [*signature.buffers_to_mutate.values(), *signature.parameters_to_mutate.values()]
+        """What the graph changes in place."""
+        return list(self.graph.program.graph_signature.buffers_to_mutate.values())
 
     def compiled(self, batch: Batch) -> Tensors:
         return self._named(self._run(self._inputs(batch)))
@@ -143,6 +142,7 @@ class _Check:
         self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         self.parameters = dict(eager.net.named_parameters())
         self.tensors = tensors
+        self.largest: dict[str, float] = {}  # of each loss and metric
         half = eager.amp is not None or any(
             tensor.dtype in _HALF for tensor in [*state.parameters.values(), *state.buffers.values(), *batch.values()])
         on_gpu = next(iter(batch.values())).is_cuda  # whose f32 may be TF32
@@ -154,16 +154,11 @@ class _Check:
 
     def train(self, graph: _Compiled) -> None:
         loss = graph.graph.metadata["outputs"][0]["name"]
-        largest: dict[str, float] = {}
         for step in range(1, STEPS + 1):
             before = self._state()
             expected = self._eager(lambda: self.eager.train(loss, self.batch), step)
             after = self._state()
             spread = self._spread(lambda batch: self.eager.train(loss, batch), expected, after, step, before)
-            for name, value in expected.items():  # one that becomes small is as exact as what it is the difference of
-                if name.startswith("metric "):
-                    largest[name] = max(largest.get(name, 0.0), float(value.abs()))
-                    spread[name] = max(spread[name], self.rounding * largest[name])
             where = f"in step {step} of the loss {loss!r}"
             self._results(graph, expected, spread, where, lambda: self.eager.train(loss, self.batch), step, before)
             self._put(before, self.tensors)
@@ -245,6 +240,10 @@ class _Check:
                 if name in results:
                     spread[name] = max(spread[name], _distance(results[name], whole[name]))
         self._put(before, self._net_tensors())
+        for name, value in expected.items():  # one that becomes small is as exact as what it is the difference of
+            if name.startswith("metric "):
+                self.largest[name] = max(self.largest.get(name, 0.0), float(value.abs()))
+                spread[name] = max(spread[name], self.rounding * self.largest[name])
         return spread
 
     def _moved(self, tensor: Tensor, random: torch.Generator) -> Tensor:

@@ -28,6 +28,11 @@ class Graph:
     program: torch.export.ExportedProgram
     metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
 
+    @property
+    def changed_parameters(self) -> list[str]:
+        """Those that the graph changes in place."""
+        return list(self.program.graph_signature.parameters_to_mutate.values())
+
 
 def training_graph(
     net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, dynamic_batch: bool
