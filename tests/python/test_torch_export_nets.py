@@ -164,6 +164,21 @@ def momentum_loss(net, batch):
     return -F.cosine_similarity(online, target).mean() + online.square().mean()
 
 
+class Experts(nn.Module):
+    """Attention over channels, then a soft mixture of experts."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.TransformerEncoderLayer(64, 2, 32, dropout=0, batch_first=True, norm_first=True)
+        self.gate, self.norm = nn.Linear(64, 3, bias=False), nn.RMSNorm(64)
+        self.experts = nn.ModuleList(nn.Linear(64, 5, bias=False) for _ in range(3))
+
+    def forward(self, image):
+        hidden = self.norm(self.attention(image.flatten(2))).mean(1)
+        shares = self.gate(hidden).softmax(1)
+        return sum(shares[:, i:i + 1] * F.silu(expert(hidden)) for i, expert in enumerate(self.experts))
+
+
 class Dropped(nn.Module):
     """LayerDrop by Python's generator."""
 
@@ -218,6 +233,10 @@ OWN = {
                                         nn.PReLU(), nn.PixelShuffle(2)), upscaling_loss),
     "compiled": (lambda: torch.compile(nn.Sequential(torch.compile(trunk()), nn.BatchNorm1d(32), nn.Linear(32, 5))),
                  None),
+    "attention, experts": (Experts, None),
+    "upsampled, grouped": (lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.GroupNorm(2, 8), nn.SiLU(), nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=4),
+        nn.Upsample(scale_factor=2, mode="bilinear"), nn.MaxPool2d(3), nn.Flatten(), nn.Linear(128, 5)), None),
     "momentum": (Momentum, momentum_loss),
     "LayerDrop": (Dropped, None),
 }
