@@ -153,7 +153,7 @@ TEST_CASE("pictures are the same tensors here and where rows are finished as the
   struct Finished final : Sampler {
     std::vector<Field> fields() const override {
       return {{"image", DType::f32, {height, width, channels}},
-              {"second_view", DType::u8, {height, width, channels}, {0.5}, {0.25}}};
+              {"second_view", DType::u8, {height, width, channels}, {0.5, 0.4, 0.3}, {0.25, 0.5, 1}}};
     }
     void sample(const Record&, Stream& random, Row row) const override {
       for (std::int64_t i = 0; i < height * width * channels; ++i) {
