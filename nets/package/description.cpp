@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int known_version = 3;
+constexpr int known_version = 4;
 
 PackageOutput::Kind kind_of(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 4> kinds{
@@ -130,7 +130,8 @@ PackageDescription read_description(const PackageArchive& archive) {
       throw Mistake(
           archive.error(concat("it has version ", version, ", and this flowtrain reads version ", known_version))
               .what(),
-          "make it anew with the Python package of this version");
+          concat("make it anew with the Python package of this version: python -m flowtrain export ", archive.path(),
+                 " -o ", archive.path()));
     return read_json(from);
   } catch (const Mistake&) {
     throw;

@@ -6,6 +6,7 @@
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/finished_sampler.h"
 
 namespace flowtrain {
 
@@ -23,7 +24,7 @@ Prepared prepared(const DataParts& data) {
   Prepared all{Loader::slabs(data.prefetch), rows, sizeof(RowWork)};
   for (auto& field : data.sampler->fields()) {
     all.row_bytes += field.row_bytes();
-    if (is_image(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
+    if (is_picture(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
   }
   return all;
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Python's pickles as torch.save writes them, read without Python and without executing anything: what a pickle may
 // name is a fixed list, and everything else in it is refused. The list has what torch.load(weights_only=True) takes,
-// and times and numbers of NumPy. Format: pickletools.py of CPython; protocols 2 to 5.
+// and what programs keep beside weights: times, paths, arguments of a command line, numbers of NumPy. Format:
+// pickletools.py of CPython; protocols 2 to 5.
 
 #include <cstddef>
 #include <cstdint>

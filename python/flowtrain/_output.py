@@ -108,7 +108,7 @@ class GpuTensors(PinnedTensors):
         super().open(core)
         self._rules = [
             normalizing(mean, stddev, shape[-1], self.device, self._layout)
-            if self._normalizes and dtype == "u8" and stddev else self._laid_out
+            if self._normalizes and dtype == "u8" and len(shape) == 3 else self._laid_out
             for dtype, shape, _, mean, stddev in core.layout()
         ]
 

@@ -23,8 +23,6 @@ at::ScalarType scalar_type(DType type) {
   throw InternalError("a field of an unknown type");
 }
 
-bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.shape.size() == 3; }
-
 }  // namespace
 
 BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last,

@@ -13,6 +13,9 @@ if [[ ${file##*/} == test_torch* ]] &&
   exit 77
 fi
 export PYTHONPATH=$build/python:$packages:${FLOWTRAIN_TEST_PYTHONPATH:-} PYTHONDONTWRITEBYTECODE=1
+# Nets of tests are small, and other tests run beside: threads that wait, processes that compile for GPUs alone, and
+# optimized code around the kernels, which have their own flags, cost more than they bring.
+export OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=1 AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL=O0
 status=0
 "$python" -m pytest -q -rs -p no:cacheprovider --rootdir "$(dirname -- "$file")" "$file" || status=$?
 if ((status == 5)); then  # pytest's word for a file without tests, as is one that skips itself

@@ -18,7 +18,7 @@ from flowtrain._export._package import write_package
 from flowtrain._export._python_state import PythonState
 from flowtrain._export._tracing import State
 from flowtrain._safetensors import tensors_to_bytes
-from test_torch_export_nets import IMAGES, Checkpointed, Hooked, Recurrent, penalty_loss, trunk
+from test_torch_export_nets import IMAGES, Checkpointed, Hooked, Momentum, Recurrent, momentum_loss, penalty_loss, trunk
 from torch import nn
 
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
@@ -46,6 +46,20 @@ def test_hooks_of_weights_and_modules_are_in_the_graph():
     net = Hooked()
     check_traced(net)
     assert net.trunk[0].weight._backward_hooks  # as they were
+
+
+def test_what_a_net_assigns_or_changes_in_place_is_changed_by_the_graph():
+    net, batch = Momentum(), {"image": IMAGES["image"]}
+
+    def graph_of(state):
+        return training_graph(net, state, batch, "loss", momentum_loss, None, True)
+
+    followers = {"follower.0.bias", "follower.0.weight"}
+    assert set(graph_of(State.of(net)).changed_parameters) == followers
+    graph = graph_of(State.of(net).with_buffers(followers))
+    assert graph.metadata["changed"] == ["calls", "centre", *sorted(followers)] and net.calls == 0
+    with pytest.raises(ft.ExportError, match="changes trunk.0.weight, a parameter that is trained, in place"):
+        State.of(net).with_buffers({"trunk.0.weight"})
 
 
 def test_a_hook_that_python_would_call_after_a_backward_pass_is_refused(tmp_path):
@@ -145,7 +159,12 @@ def counts(net):
     return net.calls > 100
 
 
-TURNS = itertools.cycle([True, False])
+def carries(net):
+    net.total = getattr(net, "total", torch.zeros(())) + 1
+    return True
+
+
+TURNS, NUMBERS = itertools.cycle([True, False]), itertools.count()
 
 
 @pytest.mark.parametrize("call, message", [
@@ -153,6 +172,8 @@ TURNS = itertools.cycle([True, False])
     (lambda net: numpy.random.rand() > 0.5, r"^the net draws from Python's numpy\.random"),
     (counts, r"^0\.calls changes in Python with every call \(1, then 2\).*register_buffer"),
     (lambda net: next(TURNS), r"^the net computes otherwise when it is called again \(aten\.tanh.*, then aten\."),
+    (carries, r"^0\.total keeps a tensor of one call for the next in Python.*register_buffer"),
+    (lambda net: torch.tensor(next(NUMBERS)).dim() == 0, "^the net computes otherwise when it is called again .aten"),
     (lambda net: net.training, None)])
 def test_what_python_decides_is_warned_of(call, message, tmp_path, monkeypatch):
     class Stop(Exception):
@@ -161,7 +182,7 @@ def test_what_python_decides_is_warned_of(call, message, tmp_path, monkeypatch):
     def stop(*_):
         raise Stop
 
-    monkeypatch.setattr("flowtrain._export.write_package", stop)
+    monkeypatch.setattr("flowtrain._export.training_graph", stop)
     net = nn.Sequential(Calls(call))
     random.seed(3)
     state = random.getstate()
@@ -199,17 +220,18 @@ def test_weights_that_are_tied_have_all_names(tmp_path):
 
 
 class Small(nn.Module):
-    """A net with running statistics, and a counter of its own."""
+    """A net with running statistics, a counter of its own, and parameters of one number."""
 
     def __init__(self):
         super().__init__()
         self.first, self.norm, self.last = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Linear(8, 5)
+        self.slope, self.heat = nn.PReLU(), nn.Parameter(torch.tensor(0.5))
         self.register_buffer("seen", torch.zeros(1))
 
     def forward(self, x):
         if self.training:
             self.seen += 1
-        return self.last(self.norm(self.first(x)).relu())
+        return self.last(self.slope(self.norm(self.first(x)))) * self.heat.exp()
 
 
 @pytest.fixture(scope="module")

@@ -16,20 +16,21 @@ from torch.utils.checkpoint import checkpoint
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
 IMAGES = {"image": torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(1)), "label": torch.arange(4)}
 TEXT = "--length 12 --set num_hidden_layers=1 --set hidden_size=16 --set num_attention_heads=2 --set vocab_size=31 "
+UNDROPPED = "--set hidden_dropout_prob=0 --set attention_probs_dropout_prob=0"
 NAMED = {
     "shufflenet_v2_x0_5": "torchvision:shufflenet_v2_x0_5 --classes 5 --size 32",
-    "squeezenet1_1": "torchvision:squeezenet1_1 --classes 5 --size 32",
+    "squeezenet1_1": "torchvision:squeezenet1_1 --classes 5 --size 32 --set dropout=0",
     "resnet10t": "timm:resnet10t --classes 5 --size 32",
     "deit": "timm:deit_tiny_patch16_224 --classes 5 --size 32 --set depth=2 --set embed_dim=32 --set num_heads=2",
     "swin": "timm:swin_tiny_patch4_window7_224 --classes 5 --size 32 --set depths=[1,1] --set embed_dim=16 "
             "--set num_heads=[1,2] --set window_size=4",
-    "poolformer": "timm:poolformer_s12 --classes 5 --size 32 --set layers=[1,1,1,1] --set embed_dims=[8,16,16,16]",
-    "gmlp": "timm:gmlp_s16_224 --classes 5 --size 32 --set num_blocks=2 --set embed_dim=32",
-    "resmlp": "timm:resmlp_12_224 --classes 5 --size 32 --set num_blocks=2 --set embed_dim=32",
+    "mambaout": "timm:test_mambaout --classes 5 --size 32",
+    "efficientnet_gn": "timm:test_efficientnet_gn --classes 5 --size 32",
+    "nfnet": "timm:test_nfnet --classes 5 --size 32",
     "albert": f"hf:albert {TEXT} --set intermediate_size=32 --set embedding_size=16",
-    "electra": f"hf:electra {TEXT} --set intermediate_size=32 --set embedding_size=16",
+    "electra": f"hf:electra {TEXT} --set intermediate_size=32 --set embedding_size=16 {UNDROPPED}",
     "gpt_neox": f"hf:gpt_neox {TEXT} --set intermediate_size=32",
-    "opt": f"hf:opt {TEXT} --set ffn_dim=32 --set word_embed_proj_dim=16",
+    "opt": f"hf:opt {TEXT} --set ffn_dim=32 --set word_embed_proj_dim=16 --set dropout=0",
     "qwen2_moe": f"hf:qwen2_moe {TEXT} --set moe_intermediate_size=16 --set shared_expert_intermediate_size=16 "
                  "--set num_key_value_heads=2 --set num_experts=4 --set num_experts_per_tok=2",
 }
@@ -136,6 +137,48 @@ class Autoencoder(nn.Module):
         return self.decoder(drawn), mean, spread
 
 
+class Momentum(nn.Module):
+    """A second trunk that follows the first, as in MoCo; buffers that are assigned; and parameters of one number."""
+
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.follower = trunk(), trunk().requires_grad_(False)
+        self.slope, self.heat = nn.PReLU(), nn.Parameter(torch.tensor(0.5))
+        self.register_buffer("centre", torch.zeros(32))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, image):
+        with torch.no_grad():
+            if self.training:
+                for ours, theirs in zip(self.follower.parameters(), self.trunk.parameters()):
+                    ours.mul_(0.9).add_(theirs, alpha=0.1)
+            target = self.follower(image)
+            if self.training:
+                self.centre = 0.9 * self.centre + 0.1 * target.mean(0)
+                self.calls = self.calls + 2
+        return self.slope(self.trunk(image) - self.centre) * self.heat.exp(), target
+
+
+def momentum_loss(net, batch):
+    online, target = net(batch["image"])
+    return -F.cosine_similarity(online, target).mean() + online.square().mean()
+
+
+class Experts(nn.Module):
+    """Attention over channels, then a soft mixture of experts."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.TransformerEncoderLayer(64, 2, 32, dropout=0, batch_first=True, norm_first=True)
+        self.gate, self.norm = nn.Linear(64, 3, bias=False), nn.RMSNorm(64)
+        self.experts = nn.ModuleList(nn.Linear(64, 5, bias=False) for _ in range(3))
+
+    def forward(self, image):
+        hidden = self.norm(self.attention(image.flatten(2))).mean(1)
+        shares = self.gate(hidden).softmax(1)
+        return sum(shares[:, i:i + 1] * F.silu(expert(hidden)) for i, expert in enumerate(self.experts))
+
+
 class Dropped(nn.Module):
     """LayerDrop by Python's generator."""
 
@@ -190,6 +233,11 @@ OWN = {
                                         nn.PReLU(), nn.PixelShuffle(2)), upscaling_loss),
     "compiled": (lambda: torch.compile(nn.Sequential(torch.compile(trunk()), nn.BatchNorm1d(32), nn.Linear(32, 5))),
                  None),
+    "attention, experts": (Experts, None),
+    "upsampled, grouped": (lambda: nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.GroupNorm(2, 8), nn.SiLU(), nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=4),
+        nn.Upsample(scale_factor=2, mode="bilinear"), nn.MaxPool2d(3), nn.Flatten(), nn.Linear(128, 5)), None),
+    "momentum": (Momentum, momentum_loss),
     "LayerDrop": (Dropped, None),
 }
 IN_FULL = ["bf16 and buffers", "hooks"]
@@ -212,3 +260,14 @@ def test_a_package_computes_what_eager_pytorch_does(name, tmp_path, monkeypatch)
     monkeypatch.setattr(_check, "STEPS", 20)
     export(name, tmp_path / "net.pt2")
     assert (tmp_path / "net.pt2").is_file()
+
+
+@pytest.mark.skipif(not NIGHTLY, reason="it compiles")
+def test_what_the_compiler_gets_wrong_is_refused_by_name(tmp_path):
+    """Pictures with channels last, which the loss itself flattens: torch 2.11 reads them in the order of memory."""
+    net = nn.Sequential(nn.Flatten(), nn.Linear(192, 192))
+    batch = {"image": IMAGES["image"].contiguous(memory_format=torch.channels_last)}
+    with pytest.raises(ft.ExportError, match="the gradient of 1.weight is .* of its size from eager"):
+        ft.export(net, tmp_path / "net.pt2", batch, lambda net, batch: F.mse_loss(
+            net(batch["image"]), batch["image"].flatten(1)))
+    assert not list(tmp_path.iterdir())

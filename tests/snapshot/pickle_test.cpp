@@ -103,6 +103,8 @@ TEST_CASE("pickle: values of all types that torch.load takes without trust may s
   other(py_call("torch._utils", "_rebuild_sparse_tensor", ")"));
   other(py_call("torch.serialization", "_get_layout", py_tuple({py_text("torch.strided")})));
   other(py_global("torch", "Tensor") + ")\x81" + py_tuple({"N", "N"}) + "b");
+  other(py_global("argparse", "Namespace") + ")\x81}" + py_text("lr") + "K\x01sb");
+  other(py_call("pathlib", "PosixPath", py_tuple({py_text("runs"), py_text("1")})));
   // A number of NumPy: its dtype is made by a call and gets a state.
   other(py_call("numpy._core.multiarray", "scalar",
                 py_tuple({py_call("numpy", "dtype", py_tuple({py_text("f8"), "\x89", "\x88"})) + py_ints({3, -1}) + "b",
@@ -160,7 +162,8 @@ TEST_CASE("pickle: every foreign name is refused by its name, wherever it stands
                                                         {"collections", "OrderedDict "},
                                                         {"collections", "deque"},
                                                         {"collections.OrderedDict", ""},
-                                                        {"argparse", "Namespace"},
+                                                        {"argparse", "ArgumentParser"},
+                                                        {"pathlib", "os.system"},
                                                         {"numpy", "load"},
                                                         {"numpy.core.multiarray", "fromfile"},
                                                         {"datetime", "sys"},

@@ -60,9 +60,16 @@ def export_package(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
         try:
-            training = [training_graph(net, state, batch, name, function, amp, dynamic_batch)
-                        for name, function in losses.items()]
-            python.restore()
+            def traced() -> list[Graph]:
+                graphs = [training_graph(net, state, batch, name, function, amp, dynamic_batch)
+                          for name, function in losses.items()]
+                python.restore()
+                return graphs
+
+            training = traced()
+            if changed := {name for graph in training for name in graph.changed_parameters}:
+                state = state.with_buffers(changed)
+                training = traced()
             _tell_size(training)
             evaluation = evaluation_graph(net, state, batch, losses, outputs, amp, dynamic_batch)
         finally:

@@ -38,7 +38,7 @@ class Eager:
         """The loss, what is shown beside it, and gradients, by their names in a Graph."""
         for parameter in self.net.parameters():
             parameter.grad = None
-        self.python.restore()
+        self._restore()
         wanted = {name: parameter.requires_grad for name, parameter in self.net.named_parameters()}
         try:
             with _torch.uncompiled(), torch.enable_grad():
@@ -53,11 +53,19 @@ class Eager:
 
     def evaluate(self, batch: Batch) -> Tensors:
         """Losses, what is shown beside them, and outputs."""
-        self.python.restore()
+        self._restore()
         with _torch.uncompiled():
             losses, shown = evaluated(self.net, self.losses, self.outputs, batch, self.amp)
         return {f"metric {name}": value.detach() for name, value in losses.items()} | {
             f"output {name}": value for name, value in shown.items()}
+
+    def _restore(self) -> None:
+        """Python's state as it was; buffers that were assigned keep their values."""
+        values = dict(self.net.named_buffers())
+        self.python.restore()
+        for name, buffer in self.net.named_buffers():
+            if buffer is not values[name]:
+                buffer.data.copy_(values[name])
 
 
 def update(parameters: Tensors, gradients: Tensors, rate: float) -> None:
@@ -100,6 +108,11 @@ class _Compiled:
     def draws(self) -> bool:
         return _torch.draws(self.graph.program)
 
+    @property
+    def changed(self) -> list[str]:
+        """What the graph changes in place."""
+        return list(self.graph.program.graph_signature.buffers_to_mutate.values())
+
     def compiled(self, batch: Batch) -> Tensors:
         return self._named(self._run(self._inputs(batch)))
 
@@ -128,31 +141,38 @@ class _Check:
         self.eager = eager
         self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         self.parameters = dict(eager.net.named_parameters())
-        self.buffers = {name: tensor for name, tensor in eager.net.named_buffers() if name in tensors}
         self.tensors = tensors
+        self.largest: dict[str, float] = {}  # of each loss and metric
         half = eager.amp is not None or any(
             tensor.dtype in _HALF for tensor in [*state.parameters.values(), *state.buffers.values(), *batch.values()])
         on_gpu = next(iter(batch.values())).is_cuda  # whose f32 may be TF32
         self.rounding, self.allowed = (2.0**-8, 2e-2) if half else (2.0**-11, 2e-3) if on_gpu else (2.0**-23, 1e-5)
+
+    @property
+    def buffers(self) -> Tensors:
+        return {name: tensor for name, tensor in self.eager.net.named_buffers() if name in self.tensors}
 
     def train(self, graph: _Compiled) -> None:
         loss = graph.graph.metadata["outputs"][0]["name"]
         for step in range(1, STEPS + 1):
             before = self._state()
             expected = self._eager(lambda: self.eager.train(loss, self.batch), step)
-            after = {name: tensor.detach().clone() for name, tensor in self.buffers.items()}
+            after = self._state()
             spread = self._spread(lambda batch: self.eager.train(loss, batch), expected, after, step, before)
             where = f"in step {step} of the loss {loss!r}"
             self._results(graph, expected, spread, where, lambda: self.eager.train(loss, self.batch), step, before)
             self._put(before, self.tensors)
             self._run(lambda: graph.compiled(self.batch), step)
             graph.count()
-            changed = [*graph.graph.metadata["changed"], *graph.graph.metadata["counters"]]
-            for name in changed if not graph.draws else graph.graph.metadata["counters"]:
-                self._compare(f"the buffer {name}", self.tensors[name], after[name], spread[f"buffer {name}"], where)
-            for name in after.keys() - set(changed):
+            counters = graph.graph.metadata["counters"]
+            changed = {*graph.changed, *counters}
+            for name in changed if not graph.draws else counters:
+                self._compare(self._called(name), self.tensors[name], after[name], spread[f"state {name}"], where)
+            for name in after.keys() - changed:
                 if not torch.equal(after[name], before[name]):
-                    raise self._refusal(f"the buffer {name}", "changes in eager PyTorch and not in the package", where)
+                    raise self._refusal(self._called(name), "changes in eager PyTorch and not in the package", where)
+            for tensors in (self.tensors, self._net_tensors()):
+                self._put(after, tensors)
             self._step(expected, before, where)
 
     def evaluate(self, graph: _Compiled) -> None:
@@ -162,6 +182,9 @@ class _Check:
         spread = self._spread(self.eager.evaluate, expected, {}, 0, before)
         if not graph.draws:
             self._compare_all(graph.compiled(self.batch), expected, spread, "in evaluation")
+
+    def _called(self, name: str) -> str:
+        return f"the {'parameter' if name in self.parameters else 'buffer'} {name}"
 
     def _results(self, graph: _Compiled, expected: Tensors, spread: dict[str, float], where: str,
                  again: Callable[[], Tensors], step: int, before: Tensors) -> None:
@@ -204,7 +227,7 @@ class _Check:
                 before: Tensors) -> dict[str, float]:
         """How far results move where weights and inputs move by their rounding: how exact a comparison can be. The net
         is as `before`, afterwards."""
-        whole = {**expected, **{f"buffer {name}": tensor for name, tensor in after.items()}}
+        whole = {**expected, **{f"state {name}": tensor for name, tensor in after.items()}}
         spread = dict.fromkeys(whole, 0.0)
         for number in range(2):
             random = torch.Generator().manual_seed(number)
@@ -212,11 +235,15 @@ class _Check:
                 tensor.copy_(self._moved(before[name], random) if name in self.parameters else before[name])
             batch = {name: self._moved(tensor, random) for name, tensor in self.batch.items()}
             results = self._run(lambda: run(batch), seed)
-            results |= {f"buffer {name}": tensor for name, tensor in self.buffers.items()}
+            results |= {f"state {name}": tensor for name, tensor in self._net_tensors().items()}
             for name in whole:
                 if name in results:
                     spread[name] = max(spread[name], _distance(results[name], whole[name]))
         self._put(before, self._net_tensors())
+        for name, value in expected.items():  # one that becomes small is as exact as what it is the difference of
+            if name.startswith("metric "):
+                self.largest[name] = max(self.largest.get(name, 0.0), float(value.abs()))
+                spread[name] = max(spread[name], self.rounding * self.largest[name])
         return spread
 
     def _moved(self, tensor: Tensor, random: torch.Generator) -> Tensor:

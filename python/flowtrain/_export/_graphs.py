@@ -28,6 +28,11 @@ class Graph:
     program: torch.export.ExportedProgram
     metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
 
+    @property
+    def changed_parameters(self) -> list[str]:
+        """Those that the graph changes in place."""
+        return list(self.program.graph_signature.parameters_to_mutate.values())
+
 
 def training_graph(
     net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, dynamic_batch: bool
@@ -53,7 +58,11 @@ def training_graph(
             for hook in _torch.hooks(trained[key]):
                 parameter.register_hook(hook)
         with _torch.with_tensors(net, values):  # until the backward pass is over: its functions may read the net's
-            return gradients_of(values, inputs)
+            results = gradients_of(values, inputs)
+            for key, buffer in net.named_buffers():
+                if buffer is not values.get(key, buffer):  # assigned, as in self.count = self.count + 1
+                    values[key].copy_(buffer.detach())
+            return results
 
     def gradients_of(values: dict[str, Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
         named = losses_of(net, name, loss, dict(zip(example, inputs)), amp)

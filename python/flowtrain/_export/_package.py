@@ -23,6 +23,7 @@ from flowtrain._safetensors import tensors_from, tensors_to_bytes
 from flowtrain.export import ExportError
 
 _METADATA = "flowtrain.json"
+_VERSION = 4
 _WEIGHTS = "weights.safetensors"
 
 
@@ -55,7 +56,7 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
         for place, (name, tensor) in enumerate(package.example.items())
     ]
     metadata = {
-        "version": 3,
+        "version": _VERSION,
         "torch": _torch_version(),
         "device": first.device.type,
         "instruction_set": _torch.instruction_set(first.device),
@@ -100,7 +101,7 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
         raise ExportError(f"{os.fspath(source)} is for a GPU, and here is none: export the net anew, with --device cpu")
     weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
     programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
-    metadata |= {"torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
+    metadata |= {"version": _VERSION, "torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
     if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # else the net of a library
         metadata["command"] = _again(path)
     _write(path, programs, metadata, content, None)

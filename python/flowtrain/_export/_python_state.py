@@ -12,6 +12,8 @@ from typing import Any
 
 from torch import nn
 
+from flowtrain._export._torch import CarriedOver
+
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
 #: Those of Python itself. A class made of one may refuse to be changed, and is replaced by its copy.
 _CONTAINERS = (dict, OrderedDict, defaultdict, set, list)
@@ -71,6 +73,11 @@ def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
         second = PythonState.of(net)
         again = call()
         counted = second.changed()
+    except CarriedOver as error:
+        own = [f"{name}.{key}" if name else key for name, module in net.named_modules()
+               for key, value in vars(module).items() if value is error.tensor]
+        return [f"{own[0] if own else 'the net'} keeps a tensor of one call for the next in Python: what it was while "
+                "the net was traced holds in every step; a buffer (register_buffer) changes in the graph, too"]
     except Exception:  # what cannot be traced is told where it is traced
         return []
     finally:

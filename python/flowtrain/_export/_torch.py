@@ -21,10 +21,12 @@ from torch._functorch.compile_utils import fx_graph_cse
 from torch._inductor import aot_compile, compile_fx, cpp_builder, cpu_vec_isa, lowering
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
 from torch._inductor.fx_passes import misc_patterns
+from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder
 from torch._inductor.package import load_package
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
+    FakeTensor,
     FakeTensorMode,
     UnsupportedOperatorException,
 )
@@ -43,7 +45,7 @@ from torch.fx.experimental.symbolic_shapes import (
     StatelessSymbolicContext,
 )
 from torch.nn.utils import stateless
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from flowtrain._export._recurrent import whole_layers
 from flowtrain.export import ExportError
@@ -87,22 +89,44 @@ def trace(
 def operations(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> list[str]:
     """What function(*tensors) computes, an operation each, with its numbers. Nothing is computed."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    log = _Log()
+    log = _Log(mode)
     with mode, torch.enable_grad(), traceable(), log:
         function(*(mode.from_tensor(tensor, static_shapes=True) for tensor in tensors))
     return log.operations
 
 
-class _Log(TorchDispatchMode):
-    def __init__(self) -> None:
+class CarriedOver(Exception):
+    """A call computes with a tensor of the call before."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
         super().__init__()
+        self.tensor = tensor
+
+
+class _Log(TorchDispatchMode):
+    def __init__(self, mode: FakeTensorMode) -> None:
+        super().__init__()
+        self.mode = mode
         self.operations: list[str] = []
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        leaves = [*args, *(kwargs or {}).values()]
-        numbers = [each for each in leaves if isinstance(each, (int, float, list)) and "Tensor" not in repr(each)]
-        self.operations.append(f"{function} {numbers}")
+        leaves = torch.utils._pytree.tree_leaves([args, kwargs or {}])
+        told = [self._told(each) for each in leaves if not isinstance(each, FakeTensor) or self._is_foreign(each)]
+        self.operations.append(f"{function} {told}")
         return function(*args, **(kwargs or {}))
+
+    def _is_foreign(self, tensor: FakeTensor) -> bool:
+        if tensor.fake_mode is not self.mode:
+            raise CarriedOver(tensor)
+        return False
+
+    @staticmethod
+    def _told(value: Any) -> Any:
+        """Numbers as they are, and of a tensor with values a hash."""
+        if isinstance(value, torch.Tensor):
+            with _disable_current_modes():
+                return hash(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return value if isinstance(value, (int, float, bool)) else type(value).__name__
 
 
 @contextlib.contextmanager
@@ -153,22 +177,24 @@ def has_hooks_after_accumulation(parameter: torch.Tensor) -> bool:
     return bool(getattr(parameter, "_post_accumulate_grad_hooks", None))
 
 
-def operators(program: torch.export.ExportedProgram) -> Iterator[Any]:
-    """Those that the program calls, in its inner graphs, too."""
+def calls(program: torch.export.ExportedProgram) -> Iterator[torch.fx.Node]:
+    """The nodes that call operators, those of inner graphs, too."""
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
-            yield from (node.target for node in module.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
+            yield from (node for node in module.graph.nodes if isinstance(node.target, torch._ops.OpOverload))
 
 
 def foreign_operators(program: torch.export.ExportedProgram) -> list[str]:
     """The operators that a process with LibTorch alone has not: those of other libraries, or of Python."""
-    return sorted({str(operator) for operator in operators(program)
-                   if operator.namespace not in ("aten", "prim", "prims", "mkldnn", "quantized", "inductor")})
+    return sorted({str(node.target) for node in calls(program)
+                   if node.target.namespace not in ("aten", "prim", "prims", "mkldnn", "quantized", "inductor")})
 
 
 def draws(program: torch.export.ExportedProgram) -> bool:
-    """Whether it draws random numbers."""
-    return any(torch.Tag.nondeterministic_seeded in operator.tags for operator in operators(program))
+    """Whether it draws random numbers, beyond those of a dropout that drops nothing."""
+    dropout = torch.ops.aten.native_dropout.default
+    return any(torch.Tag.nondeterministic_seeded in node.target.tags
+               and not (node.target is dropout and node.args[1] == 0) for node in calls(program))
 
 
 def run_program(
@@ -252,7 +278,7 @@ def compile(program: torch.export.ExportedProgram) -> Any:
     on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
     capability = "DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()
     no_patterns = mock.patch.object(misc_patterns, "_misc_patterns_init", lambda *_: None)  # they fail on randperm()
-    with no_patterns, _portable_code(capability), _repeatable_code():
+    with no_patterns, _own_numbers(), _portable_code(capability), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
             tuple(tensor.contiguous(memory_format=wanted)
@@ -323,6 +349,17 @@ def _without_weights(program: torch.export.ExportedProgram) -> torch.export.Expo
     inputs, _ = program.example_inputs
     copy.example_inputs = (tuple(map(hollow, inputs)), {})
     return copy
+
+
+def _own_numbers() -> contextlib.AbstractContextManager[Any]:
+    """Compiles code that reads parameters of one number (of a PReLU, a temperature), which Inductor takes for constants
+    where a formula has them alone."""
+    deduce = UniformValueConstantFolder._deduce_value
+
+    def unless_read(folder: Any, node: torch.fx.Node) -> Any:
+        return folder.unknown_value if node.op == "get_attr" else deduce(folder, node)
+
+    return mock.patch.object(UniformValueConstantFolder, "_deduce_value", unless_read)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ class State:
 
     parameters: dict[str, Tensor]
     buffers: dict[str, Tensor]
+    trained: set[str]
     persistent: set[str]  #: buffers of the net's state_dict()
     tied: dict[str, str]  #: other names in state_dict(), and those of the same tensors above
 
@@ -40,9 +41,21 @@ class State:
         return cls(
             {name: tensor.detach().contiguous() for name, tensor in net.named_parameters()},
             {name: tensor.detach().contiguous() for name, tensor in net.named_buffers()},
+            {name for name, tensor in net.named_parameters() if tensor.requires_grad},
             set(kept),
             {other: names[id(tensor)] for other, tensor in kept.items() if names.get(id(tensor), other) != other},
         )
+
+
+    def with_buffers(self, names: set[str]) -> State:
+        """These parameters, which a graph changes in place, are buffers. Raises ExportError for one that is trained."""
+        for name in sorted(names):
+            if name in self.trained:
+                raise ExportError(f"the net changes {name}, a parameter that is trained, in place: let it compute with "
+                                  f"a changed copy (weight.clamp(), not weight.clamp_()), or requires_grad_(False)")
+        kept = {name: tensor for name, tensor in self.parameters.items() if name not in names}
+        moved = {name: self.parameters[name] for name in names}
+        return replace(self, parameters=kept, buffers={**self.buffers, **moved})
 
 
 def traced(
@@ -172,6 +185,9 @@ def _reason(error: Exception) -> str:
     if "_grouped_mm" in str(error) or "grouped_mm" in place:
         return (f"torch traces grouped products of matrices in bf16 alone{place}: of a mixture of experts of "
                 "transformers, net.set_experts_implementation(\"batched_mm\") takes others")
+    if "torch._C.Generator" in first:
+        return (f"the net draws from a generator of its own{place}: a graph draws from torch's own, which the program "
+                "seeds for each step; leave generator= out")
     if "with symbolic sizes" in first:
         return (f"an operator of torch takes no free number of rows{place}: give dynamic_batch=False, and train with "
                 f"batches of the example's size; torch says: {first}")

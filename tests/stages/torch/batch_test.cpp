@@ -149,31 +149,38 @@ TEST_CASE("each micro-batch has draws of its own, and the same ones every time")
   CHECK(own(3, 1, 2) == own(3, 1, 2));
 }
 
-TEST_CASE("an image of f32 is the same tensor here and where rows are finished as they are sampled") {
+TEST_CASE("pictures are the same tensors here and where rows are finished as they are sampled") {
   struct Finished final : Sampler {
-    std::vector<Field> fields() const override { return {{"image", DType::f32, {height, width, channels}}}; }
+    std::vector<Field> fields() const override {
+      return {{"image", DType::f32, {height, width, channels}},
+              {"second_view", DType::u8, {height, width, channels}, {0.5, 0.4, 0.3}, {0.25, 0.5, 1}}};
+    }
     void sample(const Record&, Stream& random, Row row) const override {
-      for (std::int64_t i = 0; i < height * width * channels; ++i)
+      for (std::int64_t i = 0; i < height * width * channels; ++i) {
         reinterpret_cast<float*>(row[0])[i] = static_cast<float>(random.uniform());
+        row[1][i] = static_cast<std::byte>(random.uniform() * 255);
+      }
     }
   };
-  const auto first_row = [](const Sampler& sampler, std::byte* to) {
+  const auto first_row = [](const Sampler& sampler, std::byte* image, std::byte* view) {
     Stream random(1, Purpose::sample, 0);
-    std::byte* row[] = {to};
+    std::byte* row[] = {image, view};
     sampler.sample({}, random, row);
   };
   const SlabLayout one(Finished().fields(), 1);
   const auto device = make_cpu_device();
   Slab slab(one, *device);
   slab.begin({}, 0, 1, 1);
-  first_row(Finished(), slab.host());
-  const auto there = BatchAdapter(one, at::kCPU, false)(slab).at("image");
+  first_row(Finished(), slab.host() + one.offset(0), slab.host() + one.offset(1));
+  const auto there = BatchAdapter(one, at::kCPU, false)(slab);
 
   const auto sampler = with_finished_images(std::make_unique<Finished>());
   const auto shape = sampler->fields()[0].shape;
-  auto here = at::empty({1, shape[0], shape[1], shape[2]});
-  first_row(*sampler, static_cast<std::byte*>(here.data_ptr()));
-  CHECK(at::equal(there, here));
+  CHECK(shape == sampler->fields()[1].shape);
+  auto image = at::empty({1, shape[0], shape[1], shape[2]}), view = at::empty_like(image);
+  first_row(*sampler, static_cast<std::byte*>(image.data_ptr()), static_cast<std::byte*>(view.data_ptr()));
+  CHECK(at::equal(there.at("image"), image));
+  CHECK(at::equal(there.at("second_view"), view));
 }
 
 TEST_CASE("batches that are not to be mixed have one label, erased or not") {
