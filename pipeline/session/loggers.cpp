@@ -25,8 +25,10 @@ PicturePolicy picture_policy(const LoggerParts& parts) {
 
 std::vector<NamedLogger> make_loggers(const LoggerParts& parts) {
   std::vector<NamedLogger> all;
+  const std::string& groups = parts.config.table("val").text("group_by");
   all.push_back({"display", "bar, log, metrics.jsonl", Display::depth,
-                 std::make_unique<Display>(parts.progress, parts.last, parts.metrics)});
+                 std::make_unique<Display>(parts.progress, parts.last, parts.metrics,
+                                           /*groups=*/!groups.empty() && groups != "label")});
   if (parts.config.table("val").integer("pictures") > 0)
     all.push_back({"pictures", "PNG, JSON", PictureLog::depth, std::make_unique<PictureLog>(picture_policy(parts))});
   const Settings& display = parts.config.table("display");

@@ -33,7 +33,7 @@ std::set<std::string> metrics_of_groups(const Scalars& scalars) {
   std::set<std::string> names, parts;
   for (auto& [name, value] : scalars) names.insert(name);
   for (auto& [name, value] : scalars) {
-    bool part = is_of_class(name);
+    bool part = false;
     for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1))
       part = names.contains(name.substr(0, dot));
     if (part) parts.insert(name);
@@ -55,9 +55,10 @@ std::optional<double> if_finite(double value) { return std::isfinite(value) ? st
 
 }  // namespace
 
-Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics)
+Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics, bool groups)
     : max_iter_(max_iterations),
       metrics_(metrics),
+      groups_(groups),
       progress_(mode),
       thread_(named_thread("ft-display", [this] { loop(); })) {}
 
@@ -148,9 +149,9 @@ void Display::show(const ValidationEvent& validation) {
   JsonObject fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
   const auto groups = metrics_of_groups(scalars);
-  // Those of classes, and of many groups, are in metrics.jsonl alone; so is what nothing was measured of.
+  // Metrics of classes, of many groups and of groups without samples are in metrics.jsonl alone.
   const auto is_shown = [&](const std::string& name, double value) {
-    if (is_of_class(name)) return false;
+    if (!groups_ && is_of_class(name)) return false;
     return !groups.contains(name) || (groups.size() <= most_groups && !std::isnan(value));
   };
   for (auto& [name, value] : scalars) {

@@ -27,8 +27,9 @@ class Display : public Logger {
   /// Reports that may wait to be shown.
   static constexpr std::size_t depth = 64;
 
-  /// `metrics` may be null (runs without a folder).
-  Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics);
+  /// `metrics` may be null (runs without a folder). `groups`: "accuracy.x" is that of a group which val.group_by asks
+  /// for, not that of a class.
+  Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics, bool groups = false);
   ~Display() override;
   Display(const Display&) = delete;
 
@@ -52,13 +53,14 @@ class Display : public Logger {
 
   std::uint64_t max_iter_;
   MetricsFile* metrics_;
+  bool groups_;
   ProgressDisplay progress_;
   BoundedQueue<Task*> queue_{depth};
   std::uint64_t queued_ = 0;  // tasks, by the calling thread
   // Those of them that are done. A snapshot that waits for them may outlive the display.
   std::shared_ptr<std::atomic<std::uint64_t>> shown_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::optional<int> slowest_rank_;  // of the last report
-  double cpu_share_ = 1;             // likewise
+  double cpu_share_ = 1;             // of the last report
   std::set<std::string> clashes_;    // names of metrics that clash with fields; each is logged once
   std::exception_ptr error_;         // set once, before failed_
   std::atomic<bool> failed_{false};

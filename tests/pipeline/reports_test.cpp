@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/telemetry/log.h"
 #include "pipeline/train/display.h"
 #include "pipeline/train/loader_tuning.h"
 #include "tests/pipeline/scripted_learner.h"
@@ -205,4 +206,21 @@ TEST_CASE("a step that was not read has no loss in its epoch's mean") {
   reports.put({.iteration = 1}, {});
   CHECK(state.epoch_sums.empty());
   CHECK(state.line.iterations == 1);
+}
+
+TEST_CASE("the line of a validation omits accuracies of classes, and shows those of groups by another field") {
+  const TempFolder folder;
+  set_log_file(folder.path() / "log");
+  for (const bool groups : {false, true}) {
+    Display display(ProgressMode::off, 1, nullptr, groups);
+    display.validation({.iteration = 1, .scalars = {{"accuracy", 0.5}, {"accuracy.3", 0.25}}});
+    display.finish();
+  }
+  std::ifstream file(folder.path() / "log");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)  // the file begins with earlier lines of this process
+    if (line.find("validation at iteration 1: accuracy") != line.npos) lines.push_back(line);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].ends_with("validation at iteration 1: accuracy 0.5000"));
+  CHECK(lines[1].ends_with("validation at iteration 1: accuracy 0.5000  accuracy.3 0.2500"));
 }
