@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <asio.hpp>
-#include <cerrno>
 #include <deque>
 #include <utility>
 
@@ -23,7 +22,7 @@ void close_on_exec(Socket& socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
 }
 
-// The address to listen at, without a question to any name server for what is an address.
+// Returns the address to listen at. A host that is an address already is not looked up.
 tcp::endpoint endpoint_of(asio::io_context& context, const ListenOptions& options, int port, asio::error_code& error) {
   const auto found = tcp::resolver(context).resolve(options.host, std::to_string(port),
                                                     tcp::resolver::passive | tcp::resolver::numeric_service, error);
@@ -57,8 +56,6 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
   Connection(Listener& server, tcp::socket socket)
       : server_(server), socket_(std::move(socket)), timer_(server.io_->context) {
     close_on_exec(socket_);
-    asio::error_code ignored;
-    socket_.non_blocking(true, ignored);
     ++server_.io_->open;
   }
   ~Connection() { --server_.io_->open; }
@@ -75,7 +72,7 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
-  // From now on; what is not done by then is given up.
+  // Sets the time that the client has from now on.
   void limit(std::chrono::milliseconds time) {
     timer_.expires_after(time);
     timer_.async_wait([self = shared_from_this()](asio::error_code error) {
@@ -178,10 +175,10 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
   Listener& server_;
   tcp::socket socket_;
   asio::steady_timer timer_;
-  bool has_head_ = false;  // or will not wait for it any longer
+  bool has_head_ = false;  // or does not wait for it any longer
   RequestHead head_;
   Response response_;
-  std::string text_;  // what was read of the head; then what is being sent
+  std::string text_;  // the part of the head that has come; later the part of the answer that is being sent
   std::uint64_t sent_bytes_ = 0;
   std::size_t drained_bytes_ = 0;
   std::array<char, 4096> buffer_;
@@ -210,8 +207,8 @@ std::string Listener::listen() {
 void Listener::accept() {
   io_->acceptor.async_accept([this](asio::error_code error, tcp::socket socket) {
     if (!error) {
-      take(std::make_shared<Connection>(*this, std::move(socket)));
-      return accept();
+      accept();
+      return take(std::make_shared<Connection>(*this, std::move(socket)));
     }
     if (error == asio::error::operation_aborted) return;
     log_warn(concat("a connection to port ", port_, " cannot be taken: ", error.message(), "; trying again"));
@@ -250,7 +247,11 @@ Response Listener::respond(const RequestHead& head) {
 }
 
 void Listener::serve() {
-  io_->context.run();
+  while (!io_->context.stopped()) try {
+      io_->context.run();
+    } catch (const std::exception& error) {  // no memory, say: a run does not end with its server
+      log_warn(concat("a request was not answered: ", error.what()));
+    }
   io_->answering.stop();
   io_->answering.join();
 }

@@ -37,7 +37,7 @@ class Listener {
   void end();
 
  protected:
-  /// Nothing: the request may be answered. `head`: sound.
+  /// Returns why the request is not answered, or nothing. `head` is a sound one.
   virtual std::optional<Refusal> refused(const RequestHead& head) const = 0;
   /// The answer to a request that was not refused. Any of the answering threads calls it. What it throws becomes an
   /// answer with status 500 and a warning in the log.

@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
+#include "pipeline/http/listener.h"
 #include "sampling/core/error.h"
 #include "tests/serve/client.h"
 #include "tests/support/temp_folder.h"
@@ -107,7 +109,38 @@ std::vector<std::string> hostile_targets() {
   return targets;
 }
 
+// The request for /fault is an exception on the thread that waits for all clients.
+class FaultyListener : public http::Listener {
+ public:
+  FaultyListener() : Listener({.host = "127.0.0.1"}) {}
+  mutable std::atomic<int> faults = 0;
+
+ private:
+  std::optional<http::Refusal> refused(const http::RequestHead& head) const override {
+    if (head.target != "/fault") return {};
+    ++faults;
+    faults.notify_all();
+    throw std::runtime_error("no memory");
+  }
+  http::Response answer(const http::RequestHead&) override {
+    http::Response response;
+    response.status = 200;
+    return response;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("a server goes on after an exception in one of its connections") {
+  FaultyListener server;
+  REQUIRE(server.listen().empty());
+  const std::jthread serving([&] { server.serve(); });
+  const Client failing(server.port());
+  failing.send("GET /fault HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  server.faults.wait(0);
+  CHECK(status_of(get(server.port(), "/")) == 200);
+  server.end();
+}
 
 TEST_CASE("the list, pages, data and files of runs") {
   const ServedRuns served;
