@@ -1,9 +1,9 @@
 #include "pipeline/session/pretrain.h"
 
-#include <bit>
 #include <cstring>
 
 #include "pipeline/session/pretrained_file.h"
+#include "pipeline/snapshot/half.h"
 #include "pipeline/snapshot/rename.h"
 #include "pipeline/snapshot/weights.h"
 #include "pipeline/snapshot/weights_file.h"
@@ -17,24 +17,12 @@ namespace flowtrain {
 
 namespace {
 
-// IEEE 754 binary16 to binary32; subnormals by their value, since a float holds every half exactly.
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16, exponent = (half >> 10) & 31u,
-                      fraction = half & 0x3ffu;
-  if (exponent == 0) {
-    const float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255u : exponent + 112u;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
-template <class Stored, class Convert>
-void convert(const TensorView& from, std::vector<std::byte>& to, Convert to_float) {
+template <class Stored>
+void convert(const TensorView& from, std::vector<std::byte>& to) {
   for (std::size_t i = 0; i < from.bytes / sizeof(Stored); ++i) {
     Stored stored;
     std::memcpy(&stored, from.data + i * sizeof(Stored), sizeof stored);
-    const float value = to_float(stored);
+    const auto value = static_cast<float>(stored);
     std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
   }
 }
@@ -46,12 +34,11 @@ void assign(const TensorView& from, StateTensor& to) {
     throw UserError(ExitCode::usage,
                     "'" + from.name + "' is " + from.dtype + " in the file, " + to.dtype + " in the net");
   } else if (from.dtype == "F64") {
-    convert<double>(from, to.bytes, [](double value) { return static_cast<float>(value); });
+    convert<double>(from, to.bytes);
   } else if (from.dtype == "F16") {
-    convert<std::uint16_t>(from, to.bytes, half_to_float);
-  } else {  // BF16: the upper half of a float
-    convert<std::uint16_t>(from, to.bytes,
-                           [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
+    convert<Float16>(from, to.bytes);
+  } else {
+    convert<BFloat16>(from, to.bytes);
   }
 }
 

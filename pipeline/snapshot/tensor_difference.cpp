@@ -1,34 +1,16 @@
 #include "pipeline/snapshot/tensor_difference.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
+
+#include "pipeline/snapshot/half.h"
 
 namespace flowtrain {
 namespace {
 
-struct BFloat16 {
-  std::uint16_t bits;
-};
-
-struct Float16 {
-  std::uint16_t bits;
-};
-
-double number(BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
-
-// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction.
-double number(Float16 value) {
-  const int exponent = value.bits >> 10 & 31, fraction = value.bits & 1023;
-  double size = 0;
-  if (exponent == 31)
-    size = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  else
-    size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return value.bits >> 15 ? -size : size;
-}
+double number(Float16 value) { return static_cast<float>(value); }
+double number(BFloat16 value) { return static_cast<float>(value); }
 
 template <class Number>
 double number(Number value) {

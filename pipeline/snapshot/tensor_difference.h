@@ -1,5 +1,5 @@
 #pragma once
-// By how much two tensors differ.
+// Measures the difference of two tensors.
 
 #include <cstdint>
 
@@ -15,8 +15,7 @@ struct TensorDifference {
   double largest_value = 0;  ///< the largest |a| or |b|, against which `largest` may be judged
 };
 
-/// Compares value by value. Types: F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL; values of others are compared by
-/// their bytes, and `largest` is then 0.
+/// Compares value by value.
 TensorDifference difference_of(const TensorView& one, const TensorView& other);
 
 }  // namespace flowtrain
