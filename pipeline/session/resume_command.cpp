@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 
 #include "sampling/core/text.h"
 
@@ -41,13 +40,6 @@ std::string resume_command(const std::vector<std::string>& words, const std::fil
     if (name == words[i] && i + 1 < words.size()) command += " " + for_shell(words[++i]);
   }
   return command;
-}
-
-std::vector<std::string> command_line_words() {
-  std::vector<std::string> words;
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
 }
 
 }  // namespace flowtrain

@@ -12,7 +12,4 @@ namespace flowtrain {
 /// the run; where another program started them, that one is to start them again.
 std::string resume_command(const std::vector<std::string>& words, const std::filesystem::path& run, int ranks);
 
-/// The words of this process's command line.
-std::vector<std::string> command_line_words();
-
 }  // namespace flowtrain

@@ -28,6 +28,7 @@
 #include "pipeline/session/sample_choice.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
@@ -402,7 +403,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   failed.succeeded();
 
   if (start.resumed && start.folder) {
-    // Not before the start has succeeded: a change that is accepted stays so.
+    // The start has succeeded by now, so that a change that was accepted stays accepted.
     write_config(start.folder->config_file(), to_toml(start.config));
     take_over(start.folder->snapshots(), run.state());
   }

@@ -35,9 +35,8 @@ std::string value_in_file(const char* path, std::string_view key, char separator
 
 Json command_line() {
   Json words = Json::array();
-  std::ifstream in("/proc/self/cmdline", std::ios::binary);
   bool is_secret = false;  // the value of an option is a word of its own
-  for (std::string word; std::getline(in, word, '\0');) {
+  for (auto& word : command_line_words()) {
     words.push_back(is_secret ? std::string(secret_mask) : without_secrets(word));
     is_secret = word.starts_with("--") && word.find('=') == word.npos && is_secret_name(word);
   }
@@ -85,6 +84,13 @@ std::string utc_now() {
 
 std::string program_version() {
   return concat("flowtrain ", build_info::version_text, " (", build_info::revision, ", ", build_info::build_type, ")");
+}
+
+std::vector<std::string> command_line_words() {
+  std::vector<std::string> words;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
 }
 
 std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
