@@ -8,8 +8,7 @@
 namespace flowtrain::http {
 namespace {
 
-constexpr std::array<std::string_view, 5> kept_headers{"host", "cookie", "authorization", "if-none-match",
-                                                       "accept-encoding"};
+constexpr std::array<std::string_view, 4> kept_headers{"host", "cookie", "authorization", "if-none-match"};
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {

@@ -17,8 +17,8 @@ inline constexpr std::size_t most_head_bytes = 16'384, most_header_lines = 64, m
 struct RequestHead {
   std::string method;  ///< GET or HEAD
   std::string target;  ///< as it was sent: "/run/quickstart/?x=1"
-  /// Those that the server looks at (host, cookie, authorization, if-none-match, accept-encoding), by name in lower
-  /// case; each is there at most once.
+  /// The headers that the server looks at (host, cookie, authorization, if-none-match), by name in lower case; each is
+  /// there at most once.
   std::map<std::string, std::string> headers;
 };
 

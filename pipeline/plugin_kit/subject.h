@@ -46,7 +46,6 @@ class Subject {
   const Dataset& dataset() const { return *dataset_; }
   /// Some records of it that can be read: at most 6.
   const std::vector<TrialRecord>& records() const { return records_; }
-  bool is_trial_data() const { return is_trial_data_; }
 
  private:
   std::optional<Config> config_;

@@ -35,7 +35,7 @@ bool can_be_token(const std::string& token) {
 class Server::Impl : public http::Listener {
  public:
   explicit Impl(const ServerOptions& options)
-      : Listener({options.host, options.port, options.threads, options.connections, options.limits}),
+      : Listener({.host = options.host, .port = options.port, .limits = options.limits}),
         token_(options.token.empty() && !http::is_loopback(options.host) ? random_token() : options.token),
         pages_(options.folder) {
     std::error_code error;

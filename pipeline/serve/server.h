@@ -15,8 +15,6 @@ struct ServerOptions {
   int port = 8700;                 ///< 0: any free one
   std::string token;               ///< what a visitor needs; empty: none, or a random one where `host` is no loopback
   http::ConnectionLimits limits = {};
-  int threads = 4;        ///< that make answers; further requests wait
-  int connections = 256;  ///< open at a time; a further one closes the oldest that has not sent its request
 };
 
 /// Answers GET and HEAD, reads below the folder alone and writes nothing. What is wrong with a request is answered by a

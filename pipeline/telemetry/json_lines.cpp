@@ -49,7 +49,9 @@ void sync_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::string json_line(JsonObject object) {
-  return masked_json(ordered_json(std::move(object))).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  ordered_json json(std::move(object));
+  mask_secrets(json);
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)

@@ -26,11 +26,4 @@ void mask_secrets(Json& json) {
   }
 }
 
-/// The JSON without its secrets.
-template <class Json>
-Json masked_json(Json json) {
-  mask_secrets(json);
-  return json;
-}
-
 }  // namespace flowtrain

@@ -57,7 +57,7 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
   return {action == "skip"   ? Action::skip
           : action == "save" ? Action::save
                              : Action::stop,
-          settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
+          trains ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
 }
 
 namespace {
