@@ -265,8 +265,8 @@ void check_test(const Config& config) {
   std::set<std::string> lists;
   for (auto& rule : config.list("test.worst")) {
     if (rule.text("metric") == "auto" && rule.text("mode") == "min")
-      throw rule.error("mode", "of what is not said: metric is \"auto\"", ExitCode::usage,
-                       "name what the worst are told by: metric = \"score\", say");
+      throw rule.error("mode", "\"min\" needs a metric, but metric is \"auto\"", ExitCode::usage,
+                       "name one: metric = \"score\", for example");
     if (!lists.insert(rule.text("metric") + rule.text("mode")).second)
       throw rule.error("metric", "another [[test.worst]] lists the same samples", ExitCode::usage,
                        "keep one of the two, or give them different values of metric or mode");

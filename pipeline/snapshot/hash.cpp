@@ -28,7 +28,8 @@ Word word_at(const std::byte* bytes) {
 std::uint64_t mixed(std::uint64_t lane, std::uint64_t word) { return std::rotl(lane + word * prime2, 31) * prime1; }
 
 UserError bad_state(const std::string& why) {
-  return UserError(ExitCode::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
+  return UserError(ExitCode::snapshot, "the saved state of a hash is not valid: " + why,
+                   "go on with the build that wrote the snapshot");
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ std::string Xxh64::save() const {
 }
 
 Xxh64 Xxh64::restore(std::string_view text) {
-  if (!text.starts_with(prefix)) throw bad_state("'" + std::string(text.substr(0, 16)) + "' is none");
+  if (!text.starts_with(prefix)) throw bad_state("expected 'xxh64-' and hexadecimal digits");
   text.remove_prefix(prefix.size());
   const auto next = [&](std::size_t digits) {
     if (text.size() < digits) throw bad_state("wrong length");

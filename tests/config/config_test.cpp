@@ -150,7 +150,7 @@ TEST_CASE("several lists of the worst samples are told apart by metric and mode"
   const auto message = [](const std::string& more) { return refusal(letters + more).message; };
   const std::string loss = "[[test.worst]]\nmetric = \"loss\"\n";
   CHECK(message(loss + loss).ends_with("test.worst.1.metric: another [[test.worst]] lists the same samples"));
-  CHECK(message("[[test.worst]]\nmode = \"min\"\n").ends_with("of what is not said: metric is \"auto\""));
+  CHECK(message("[[test.worst]]\nmode = \"min\"\n").ends_with("\"min\" needs a metric, but metric is \"auto\""));
 }
 
 TEST_CASE("a table is no key and a key no table") {
