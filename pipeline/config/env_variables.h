@@ -10,17 +10,17 @@ namespace flowtrain {
 /// The text with "${NAME}" replaced by the value of that environment variable, and "$${" by "${". Throws
 /// UserError(usage), without naming a key, where the variable is not set, or the braces hold no name.
 std::string expand_variables(const std::string& text);
-/// The same for a text, or each text of a list; other values stay.
+/// Expands a text, or each text of a list; other values stay as they are.
 Value expand_variables(const Value& value);
 
-/// What expands to `value`: the opposite of expand_variables().
+/// Returns the value that expand_variables() makes `value` of.
 Value escape_variables(const Value& value);
 
-/// What a file must say for this value of `settings`, so that it follows the same variables: what remember_written()
-/// was told of it, else its escaped text. Any thread.
+/// Returns the text of this value of `settings` for a file, with the variables that it was made of: remember_written()
+/// was told of them. Without any it is the escaped value. Any thread may call this.
 Value as_written(const Settings& settings, const std::string& key);
-/// The value of `settings`, as it is now, was written as `text`. Remembered by its place, key and value for the whole
-/// process, since settings are copied from table to table, and to other configurations.
+/// Notes that the value of `settings`, as it is now, was written as `text`. The note is for its place, key and value,
+/// and for the whole process, since settings are copied from table to table, and to other configurations.
 void remember_written(const Settings& settings, const std::string& key, const Value& text);
 
 }  // namespace flowtrain

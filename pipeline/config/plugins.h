@@ -25,10 +25,10 @@ std::vector<AddedPart> open_plugin(const std::string& path);
 /// parts of the same names. Parts that were made stay good: the files stay open.
 void forget_plugins();
 
-/// What is called before the plugin at `plugin` is opened because the configuration at `config` names it: may refuse it
-/// by an exception. To be set once, before other threads start; until then nothing is.
+/// Sets the function that is called before the plugin at `plugin` is opened because the configuration at `config` names
+/// it; it may refuse the plugin by an exception. Call this once, before other threads start.
 void set_plugin_guard(void (*guard)(const std::filesystem::path& config, const std::filesystem::path& plugin));
-/// Calls that, where it is set.
+/// Calls that function, if there is one.
 void guard_plugin(const std::filesystem::path& config, const std::filesystem::path& plugin);
 
 /// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which

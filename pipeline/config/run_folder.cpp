@@ -24,7 +24,7 @@ UserError failed(const std::string& what, const fs::path& path, const std::strin
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
 
-/// What a run writes into its folder, and another start must not take for its own. Empty folders do no harm.
+/// A run writes these into its folder, so that another start must not take them for its own. Empty folders do no harm.
 constexpr const char* written_names[] = {
     "train.log",   "env.json",   "metrics.jsonl", "bad_samples.jsonl", "verify.jsonl", "graph.json", "result.json",
     "report.html", "trace.json", "confusion.csv", "tensorboard",       "pictures",     "logs",       "flight"};

@@ -99,7 +99,7 @@ std::string describe_end(const Settings& schedule, const Config& config) {
   return iterations > 0 ? concat(iterations, ", the run's") : concat(run.integer("max_epochs"), " epochs, the run's");
 }
 
-/// Whether two schedules move a value alike in the first `last` iterations, as far as some hundred of them tell.
+/// Whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.
 bool move_alike(const TimedSchedule& one, const TimedSchedule& other, std::uint64_t last) {
   constexpr std::uint64_t looks = 256;
   for (std::uint64_t at = 1; at <= last; at += std::max<std::uint64_t>(1, std::min(at / 16, last / looks)))

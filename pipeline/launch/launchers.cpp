@@ -105,7 +105,8 @@ RankInfo slurm_place(const Environment& environment, const std::string& url) {
   return place;
 }
 
-// Open MPI's, MVAPICH's, and those of MPICH and Intel MPI. srun has PMI_RANK, too, but no MPI_LOCALRANKID.
+// The names are those of Open MPI, of MVAPICH, and of MPICH and Intel MPI. srun sets PMI_RANK, too, but no
+// MPI_LOCALRANKID.
 constexpr std::initializer_list<const char*> mpi_rank = {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK"};
 constexpr std::initializer_list<const char*> mpi_size = {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"};
 
@@ -117,9 +118,9 @@ bool is_under_mpi(const Variables& variables) {
 std::string mpi_url(const Environment& environment, const RankInfo& place) {
   const auto variables = mpi_variables(environment);
   const bool has_master = variables.has("MASTER_ADDR") || variables.has("MASTER_PORT");
-  if (has_master || place.local_world < place.world) return master_url(environment);
+  if (has_master || place.local_world < place.world || !variables.has("OMPI_COMM_WORLD_RANK"))
+    return master_url(environment);
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in every rank, unlike std::hash on paper
-  if (!variables.has("OMPI_COMM_WORLD_RANK")) return master_url(environment);
   for (unsigned char c : variables.text({"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}))
     hash = (hash ^ c) * 1099511628211u;
   return tcp_url("127.0.0.1", job_port(hash));
@@ -213,7 +214,7 @@ std::string node_url(const Variables& variables) {
                  variables.number({"PET_MASTER_PORT", "MASTER_PORT"}, 1, 65'535));
 }
 
-// By the variables that torchrun takes for its options.
+// Returns how to start the ranks of this node by the variables that torchrun takes for its options, if they are set.
 std::optional<SpawnPlan> node_plan(const LaunchOptions& options, const Variables& variables, int gpus) {
   const auto nodes_text = variables.find("PET_NNODES");
   if (!nodes_text) return std::nullopt;

@@ -22,7 +22,7 @@
 namespace flowtrain {
 namespace {
 
-// Neither this user's, nor the system's.
+// Whether the file belongs to another user, who is not root.
 bool is_anothers(const std::filesystem::path& file) {
   struct stat status {};
   return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;

@@ -70,8 +70,9 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
   return newest.path;
 }
 
-// What has changed since the run began, and since the snapshot was made, which may have been copied from elsewhere, or
-// be older than an accepted change. `before` has their configurations with what they are of.
+// Tells what has changed since the run began and since the snapshot was made, and refuses it if the run would not be
+// exact any more. The snapshot may have been copied from elsewhere, or be older than an accepted change. `before` has
+// their configurations, each with a name.
 void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
   std::vector<std::string> breaking, reported;
   bool other_end = false;
@@ -89,7 +90,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
       return true;
     };
     for (auto& [key, was, is, breaks] : diff(earlier, now)) {
-      // What an end changes is told below.
+      // changed_ends() tells what another end changes.
       const bool is_end = key.starts_with("schedule.") && key.ends_with(".end");
       const bool counts = breaks && !is_end && !(any_batch && key == "loader.batch");
       if (is_new(key, shown_value(key, is), shown_value(key, was)) && counts) breaks_run(key);
@@ -110,7 +111,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
   log_warn("going on with changes that break exact resume: " + join(breaking));
 }
 
-// Nothing where it cannot be read, as one that another version has written, and that is accepted.
+// Returns nothing where another version has written it, so that it cannot be read, and that is accepted.
 std::optional<Config> snapshot_config(const fs::path& snapshot, const Config& now, bool accepted) try {
   return load_stored_config(snapshot / "config.toml", now);
 } catch (const UserError& error) {

@@ -1,5 +1,5 @@
 #pragma once
-// How much of the CPU time that its threads asked for a process got.
+// Measures how much of the CPU time that its threads asked for this process got.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace flowtrain {
 
-/// A stretch of time, summed over the threads of this process.
+/// CPU time, summed over the threads of this process.
 struct CpuTime {
   double got_s = 0;        ///< that they ran
   double lost_s = 0;       ///< that they were ready to run, while others had the cores
   double throttled_s = 0;  ///< that a quota of a control group held them back
 
-  /// What it got of what it asked for, 0 … 1.
+  /// The part of the requested time that the process got, 0 … 1.
   double share() const { return got_s + lost_s > 0 ? got_s / (got_s + lost_s) : 1; }
-  /// Whether it asked for enough, and got too little, to be worth a word.
+  /// Whether the process asked for some time and got too little of it, so that messages say so.
   bool is_short(double wall_s) const { return got_s + lost_s > 0.2 * wall_s && share() < 0.8; }
   CpuTime& operator+=(const CpuTime& more);
 };
@@ -32,8 +32,8 @@ class CpuMeter {
   /// `root`: of the file system that /proc and /sys are in. `cores`: that this process may run on.
   CpuMeter(std::filesystem::path root, unsigned cores);
 
-  /// Since the last call, or since the meter was made, `wall_s` seconds ago. A process whose own threads share the
-  /// cores has lost nothing.
+  /// Returns the time since the last call, or since the meter was made, `wall_s` seconds ago. A process whose own
+  /// threads share the cores has lost nothing.
   CpuTime take(double wall_s);
 
  private:

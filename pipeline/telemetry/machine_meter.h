@@ -30,7 +30,7 @@ class MachineMeter {
 
   /// As of the last look. Any thread.
   MachineUse now() const;
-  /// Since the meter was made, up to the last look. Any thread.
+  /// The CPU time from the meter's begin to the last look. Any thread.
   CpuTime cpu() const;
 
  private:

@@ -31,7 +31,7 @@ std::string row_of(const std::vector<std::string>& cells) {
   return row += '\n';
 }
 
-// Of the first `most` lines those that are entries; returns how many lines there are.
+// Calls `visit` with each entry of the first `most` lines, and returns the number of lines.
 std::uint64_t each_entry(std::ifstream& file, std::uint64_t most,
                          const std::function<void(const ordered_json&)>& visit) {
   std::uint64_t lines = 0;
@@ -50,7 +50,7 @@ void write_metrics_csv(const std::filesystem::path& path, const std::string& kin
   if (!file)
     throw UserError(ExitCode::data, concat("cannot read ", path.string(), ": ", std::strerror(errno)),
                     "expected the folder of a run");
-  // Twice, since the first line has all columns and the whole file may not fit into memory.
+  // The file is read twice: the first line needs all columns, and the whole file may not fit into memory.
   std::set<std::string> kinds;
   std::vector<std::string> columns;
   std::map<std::string, std::size_t> places;

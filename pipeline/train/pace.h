@@ -86,7 +86,7 @@ class Pace {
   double elapsed_s() const { return elapsed_before_s_ + run_s(); }
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
-  /// What `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
+  /// Seconds that `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
   double remaining_s(std::uint64_t iterations) const;
   /// Of this start, without pauses.
   ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }
@@ -112,7 +112,7 @@ class Pace {
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;
   std::uint64_t run_iterations_ = 0;  // since the run's begin
-  PaceWindow window_;                 // likewise, without pauses
+  PaceWindow window_;                 // without pauses
   Durations steps_;                   // of whole iterations
   IterationTime iteration_;
   double epoch_waited_s_ = 0;

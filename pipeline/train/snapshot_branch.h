@@ -51,7 +51,7 @@ class SnapshotBranch {
   /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then, or the
   /// run's folder is lost.
   void check() const;
-  /// Notes whether the run's folder was removed, renamed or replaced: check() throws then, whatever the policy is.
+  /// Looks whether the run's folder was removed, renamed or replaced: check() throws then, whatever the policy is.
   void look_at_folder();
   /// Whether check() throws.
   bool has_failed() const;

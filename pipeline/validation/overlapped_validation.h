@@ -16,7 +16,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// At most one validation at a time, all on one thread, as cuDNN keeps the plans of its kernels for each thread. One
+/// Runs one validation at a time, all on one thread, as cuDNN keeps the plans of its kernels for each thread. One
 /// thread calls. In a group each rank has one, and uses it as the others do.
 class OverlappedValidation {
  public:

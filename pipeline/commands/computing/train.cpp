@@ -68,7 +68,7 @@ std::unique_ptr<FlightRecorder> record_flight(const std::filesystem::path& run, 
   }
 }
 
-// Those that decide what all do together.
+// Throws UserError(usage) where ranks differ in a flag that decides what all of them do together.
 void compare_flags(const RunOptions& options) {
   const std::array<std::pair<const char*, bool>, 6> own{{{"--initialize", options.initialize},
                                                          {"--profile", options.profile},
@@ -85,7 +85,7 @@ void compare_flags(const RunOptions& options) {
                       "start all ranks with the same file and flags");
 }
 
-// Without a folder.
+// Trains without a folder.
 int try_here(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
   const Start ready = prepare_start(start, *options.group, options.dry_run ? FindRows() : fitting(options), &interrupt);
   const bool leads = options.group->leads();
@@ -93,7 +93,7 @@ int try_here(const StartOptions& start, RunOptions options, Interrupt& interrupt
   return run_without_traces(ready.config, options, make_torch_learner, interrupt);
 }
 
-// Calls `on_start` with the run's folder.
+// Trains in a folder, with whose path it calls `on_start`.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start) {
   compare_flags(options);
@@ -129,7 +129,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   }
 }
 
-// As one rank of several.
+// Trains as one rank of several.
 int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt,
              const std::function<void(const std::filesystem::path&)>& on_start) {
   return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::unique_ptr<HeldFolder>& records) {
