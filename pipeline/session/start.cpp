@@ -14,6 +14,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
@@ -70,8 +71,8 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
   return newest.path;
 }
 
-// What has changed since the run began, and since the snapshot was made, which may have been copied from elsewhere, or
-// be older than an accepted change. `before` has their configurations with what they are of.
+// Checks what has changed since the run began, and since the snapshot was made, which may have been copied from
+// elsewhere, or be older than an accepted change. `before` has their configurations with what they are of.
 void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
   std::vector<std::string> breaking, reported;
   bool other_end = false;
@@ -89,7 +90,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
       return true;
     };
     for (auto& [key, was, is, breaks] : diff(earlier, now)) {
-      // What an end changes is told below.
+      // Changes by another end are told below.
       const bool is_end = key.starts_with("schedule.") && key.ends_with(".end");
       const bool counts = breaks && !is_end && !(any_batch && key == "loader.batch");
       if (is_new(key, shown_value(key, is), shown_value(key, was)) && counts) breaks_run(key);
@@ -110,7 +111,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
   log_warn("going on with changes that break exact resume: " + join(breaking));
 }
 
-// Nothing where it cannot be read, as one that another version has written, and that is accepted.
+// Returns nothing where it cannot be read, as one that another version has written, and that is accepted.
 std::optional<Config> snapshot_config(const fs::path& snapshot, const Config& now, bool accepted) try {
   return load_stored_config(snapshot / "config.toml", now);
 } catch (const UserError& error) {
@@ -228,7 +229,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   const std::string seed = seed_is_random(config) ? draw_seed() : "";
   const Choices fresh_choices{seed, [&] {
-                                group.broadcast(the_start, json{{"find_rows", seed}}.dump());
+                                group.broadcast(the_start, packed_json({{"find_rows", seed}}));
                                 return find_batch(options, config, file, seed, find_rows, group);
                               }};
 
@@ -305,21 +306,20 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);
     if (start.folder) start.path = fs::absolute(start.folder->path());
-    group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
-                                    {"batch", to_toml(start.config.table("loader").value("batch"))},
-                                    {"common", common_values(start.config)},
-                                    {"folder", start.path.string()},
-                                    {"resumed", start.resumed},
-                                    {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}
-                                   .dump());
+    group.broadcast(the_start, packed_json({{"seed", to_toml(start.config.table("run").value("seed"))},
+                                            {"batch", to_toml(start.config.table("loader").value("batch"))},
+                                            {"common", common_values(start.config)},
+                                            {"folder", start.path.string()},
+                                            {"resumed", start.resumed},
+                                            {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}));
     return start;
   }
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
-  auto led = json::parse(group.broadcast(the_start, {}));
+  auto led = unpacked_json(group.broadcast(the_start, {}));
   if (led.contains("find_rows")) {
     find_batch(options, config, file, led.at("find_rows"), find_rows, group);
-    led = json::parse(group.broadcast(the_start, {}));
+    led = unpacked_json(group.broadcast(the_start, {}));
   }
   config = settled(config, options, file,
                    {led.at("seed"),
