@@ -24,7 +24,7 @@ UserError failed(const std::string& what, const fs::path& path, const std::strin
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
 
-/// What a run writes into its folder, and another start must not take for its own. Empty folders do no harm.
+/// Names that a run writes into its folder, and that another start must not take for its own. Empty folders do no harm.
 constexpr const char* written_names[] = {
     "train.log",   "env.json",   "metrics.jsonl", "bad_samples.jsonl", "verify.jsonl", "graph.json", "result.json",
     "report.html", "trace.json", "confusion.csv", "tensorboard",       "pictures",     "logs",       "flight"};
@@ -120,6 +120,10 @@ void RunFolder::check_free(const fs::path& path) {
           ExitCode::usage,
           "--run-dir '" + path.string() + "' holds no run, but '" + name + "', which a run would write into",
           "name another --run-dir, or move that away");
+  std::string word;
+  if (std::ifstream(path / "run.lock") >> word && !parse_number<long>(word))
+    throw UserError(ExitCode::usage, "--run-dir '" + path.string() + "' holds a run.lock that is no run's",
+                    "name another --run-dir, or move that away");
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
