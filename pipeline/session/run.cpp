@@ -85,7 +85,9 @@ class Run {
     log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                     "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
-    if (auto* const lister = dynamic_cast<LayerLister*>(learner_.get())) {
+    // Its passes cost a fraction of a step; train.log has the list once.
+    auto* const lister = dynamic_cast<LayerLister*>(learner_.get());
+    if (lister && options_.group->leads() && run_plan_.first == 1 && !options_.dry_run) {
       const std::string layers = describe_layers(lister->list_layers());
       for (auto& line : text_lines(layers, "layers")) log_debug(concat("net: ", line));
     }
@@ -402,7 +404,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   failed.succeeded();
 
   if (start.resumed && start.folder) {
-    // Not before the start has succeeded: a change that is accepted stays so.
+    // This waits until the start has succeeded: a change that is accepted stays so.
     write_config(start.folder->config_file(), to_toml(start.config));
     take_over(start.folder->snapshots(), run.state());
   }
