@@ -11,7 +11,7 @@
 namespace flowtrain {
 namespace {
 
-/// Nothing for what is finished already.
+/// Does nothing for what is finished already.
 std::optional<PictureFinisher> finisher_of(const Field& image) {
   if (is_finished_image(image)) return {};
   const PictureShape shape = shape_of(image);

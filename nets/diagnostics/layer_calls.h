@@ -25,7 +25,7 @@ class LayerWatch {
   ~LayerWatch();
   LayerWatch(const LayerWatch&) = delete;
 
-  /// In the order of their first calls. A layer without parameters is none.
+  /// Calls in the order of the first ones. A layer without parameters is none.
   const std::vector<LayerCall>& calls() const;
 
  private:

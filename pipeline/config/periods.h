@@ -21,9 +21,9 @@ struct Period {
   bool off() const { return count == 0; }
   /// Seconds from one time to the next where the clock counts, else 0.
   double seconds() const { return unit == Unit::seconds ? static_cast<double>(count) : 0; }
-  /// The same in iterations, of which `epoch` takes some; off where it is never, or by the clock. Where an iteration is
-  /// one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; else its times divide
-  /// the epoch evenly. What no 64 bits hold is the greatest number there is.
+  /// Converts it to iterations, of which `epoch` takes some; off where it is never, or by the clock. Where an iteration
+  /// is one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; else its times
+  /// divide the epoch evenly. What no 64 bits hold is the greatest number there is.
   Every to_iterations(const Every& epoch) const;
 };
 

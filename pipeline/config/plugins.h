@@ -25,8 +25,8 @@ std::vector<AddedPart> open_plugin(const std::string& path);
 /// parts of the same names. Parts that were made stay good: the files stay open.
 void forget_plugins();
 
-/// What is called before the plugin at `plugin` is opened because the configuration at `config` names it: may refuse it
-/// by an exception. To be set once, before other threads start; until then nothing is.
+/// A function that is called before the plugin at `plugin` is opened because the configuration at `config` names it:
+/// may refuse it by an exception. To be set once, before other threads start; until then nothing is.
 void set_plugin_guard(void (*guard)(const std::filesystem::path& config, const std::filesystem::path& plugin));
 /// Calls that, where it is set.
 void guard_plugin(const std::filesystem::path& config, const std::filesystem::path& plugin);

@@ -107,7 +107,7 @@ std::vector<Settings> worst_rules(const Config& config) {
   return rules.empty() ? std::vector{Settings("test.worst", core_keys("test.worst"))} : rules;
 }
 
-// As with [[best]], the first rule's list is `worst`, and the others' have names of their own.
+// The first rule's list is `worst`, as with [[best]], and the others' have names of their own.
 ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
   const Shown shown(measured, dataset);

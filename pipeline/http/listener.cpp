@@ -75,7 +75,7 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
-  // From now on; what is not done by then is given up.
+  // The time runs from now on; what is not done by then is given up.
   void limit(std::chrono::milliseconds time) {
     timer_.expires_after(time);
     timer_.async_wait([self = shared_from_this()](asio::error_code error) {

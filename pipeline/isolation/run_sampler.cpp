@@ -154,7 +154,7 @@ class SamplerRunner {
 
 int run_sampler_process() {
   // The program that started this process decides when it ends, not who signals all processes of a job.
-  // Its own processor time is its own matter: it is started again.
+  // The parent starts it again where its processor time is over.
   for (auto& rule : signal_rules)
     if (rule.signal != SIGXCPU) ::signal(rule.signal, SIG_IGN);
   std::thread([] {

@@ -213,7 +213,7 @@ std::string node_url(const Variables& variables) {
                  variables.number({"PET_MASTER_PORT", "MASTER_PORT"}, 1, 65'535));
 }
 
-// By the variables that torchrun takes for its options.
+// Reads the variables that torchrun takes for its options.
 std::optional<SpawnPlan> node_plan(const LaunchOptions& options, const Variables& variables, int gpus) {
   const auto nodes_text = variables.find("PET_NNODES");
   if (!nodes_text) return std::nullopt;

@@ -18,7 +18,7 @@ std::optional<Launcher> detect_launcher(const Environment& environment, bool eve
 /// Throws UserError(distributed) naming the variable that is missing or wrong.
 RankInfo place_under(Launcher launcher, const Environment& environment, const std::string& url);
 
-/// Where this process stands in a job whose nodes were started without a launcher of processes, as Kubernetes'
+/// Finds the place of this process in a job whose nodes were started without a launcher of processes, as Kubernetes'
 /// operators do: a rank of torch's env:// variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), or the one that
 /// starts the ranks of its node, by what torchrun would be told (PET_NNODES, PET_NPROC_PER_NODE, PET_NODE_RANK,
 /// PET_MASTER_ADDR, PET_MASTER_PORT). Nothing where the environment names no job, or a job of one process. `gpus`: of

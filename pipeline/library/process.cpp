@@ -22,7 +22,7 @@
 namespace flowtrain {
 namespace {
 
-// Neither this user's, nor the system's.
+// Tells whether a file is neither this user's, nor the system's.
 bool is_anothers(const std::filesystem::path& file) {
   struct stat status {};
   return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;

@@ -40,7 +40,7 @@ void answer_file(http::Response& response, const ServedFile& file) {
   response.part = [file](std::uint64_t offset) { return file.part(offset); };
 }
 
-// At most so much of it: these files are small.
+// The most that is read of a file: these files are small.
 std::string whole(const ServedFile& file) {
   constexpr std::uint64_t most_bytes = 16 << 20;
   std::string text;

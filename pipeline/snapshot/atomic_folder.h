@@ -44,7 +44,7 @@ void write_file_atomically(const std::filesystem::path& target, const std::funct
                            unsigned mode = 0666);
 /// The same for a file that is one text.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);
-/// The same for a configuration, which only its owner may read where it holds a secret: config_mode().
+/// Writes a configuration, which only its owner may read where it holds a secret: config_mode().
 void write_config(const std::filesystem::path& target, std::string_view toml);
 /// The permissions of a configuration's file: 0600 where it holds a secret, which a run needs to go on.
 unsigned config_mode(std::string_view toml);

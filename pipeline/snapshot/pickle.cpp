@@ -82,7 +82,7 @@ constexpr KnownName known_names[] = {{"collections", "OrderedDict", What::dict},
                                      {"numpy.core.multiarray", "_reconstruct", What::other},
                                      {"numpy._core.multiarray", "scalar", What::other},
                                      {"numpy._core.multiarray", "_reconstruct", What::other}};
-/// Of Python itself; "__builtin__" is its module's name in Python 2, and so in protocol 2.
+/// Names of Python itself; "__builtin__" is its module's name in Python 2, and so in protocol 2.
 constexpr std::string_view known_builtins[] = {"bool", "bytearray", "complex", "dict", "float", "frozenset",
                                                "int",  "list",      "set",     "str",  "tuple"};
 

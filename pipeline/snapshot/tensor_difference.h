@@ -1,5 +1,5 @@
 #pragma once
-// By how much two tensors differ.
+// This measures by how much two tensors differ.
 
 #include <cstdint>
 

@@ -123,7 +123,7 @@ class StateDictReader {
            "choose one: " + choice_.setting + quoted(best.back().place));
     return best.empty() ? found.front() : best.front();
   }
-  /// What cannot be a state_dict does not fit, without an error.
+  /// A value that cannot be a state_dict does not fit, without an error.
   std::size_t fit_of(const Candidate& candidate) try {
     return choice_.fit(tensors_of(*candidate.dict, /*with_data=*/false));
   } catch (const UserError&) {

@@ -16,7 +16,7 @@ struct CpuTime {
   double lost_s = 0;       ///< that they were ready to run, while others had the cores
   double throttled_s = 0;  ///< that a quota of a control group held them back
 
-  /// What it got of what it asked for, 0 … 1.
+  /// The share that it got of what it asked for, 0 … 1.
   double share() const { return got_s + lost_s > 0 ? got_s / (got_s + lost_s) : 1; }
   /// Whether it asked for enough, and got too little, to be worth a word.
   bool is_short(double wall_s) const { return got_s + lost_s > 0.2 * wall_s && share() < 0.8; }

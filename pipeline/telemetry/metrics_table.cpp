@@ -31,7 +31,7 @@ std::string row_of(const std::vector<std::string>& cells) {
   return row += '\n';
 }
 
-// Of the first `most` lines those that are entries; returns how many lines there are.
+// Takes the entries among the first `most` lines; returns how many lines there are.
 std::uint64_t each_entry(std::ifstream& file, std::uint64_t most,
                          const std::function<void(const ordered_json&)>& visit) {
   std::uint64_t lines = 0;

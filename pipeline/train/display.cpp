@@ -148,7 +148,7 @@ void Display::show(const ValidationEvent& validation) {
   JsonObject fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
   const auto groups = metrics_of_groups(scalars);
-  // Those of classes, and of many groups, are in metrics.jsonl alone; so is what nothing was measured of.
+  // Metrics of classes, and of many groups, are in metrics.jsonl alone; so is what nothing was measured of.
   const auto is_shown = [&](const std::string& name, double value) {
     if (is_of_class(name)) return false;
     return !groups.contains(name) || (groups.size() <= most_groups && !std::isnan(value));

@@ -27,7 +27,7 @@ class HookCalls {
 
   /// Why a hook wants the run to end; empty where no hook does.
   const std::string& stop_reason() const { return hooks_->context().stopped; }
-  /// What hooks have logged since it was last cleared, which Reports does after each iteration.
+  /// Scalars that hooks have logged since it was last cleared, which Reports does after each iteration.
   Scalars& logged() { return hooks_->context().logged; }
   /// Writes the hooks' states into the run's state, for a snapshot.
   void save();

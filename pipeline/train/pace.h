@@ -86,7 +86,7 @@ class Pace {
   double elapsed_s() const { return elapsed_before_s_ + run_s(); }
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
-  /// What `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
+  /// The time that `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
   double remaining_s(std::uint64_t iterations) const;
   /// Of this start, without pauses.
   ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }

@@ -82,7 +82,7 @@ void Reports::take_logged() {
   hooks.logged().clear();
 }
 
-// Of the values that a line has. Those come later, so that a value that bears such a name itself is shown.
+// Names of the values that a line has. They come later, so that a value that bears such a name itself is shown.
 Scalars Reports::smoothed(const Scalars& scalars) const {
   Scalars means;
   for (auto& [name, value] : scalars)

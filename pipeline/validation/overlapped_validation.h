@@ -16,7 +16,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// At most one validation at a time, all on one thread, as cuDNN keeps the plans of its kernels for each thread. One
+/// Runs one validation at a time, all on one thread, as cuDNN keeps the plans of its kernels for each thread. One
 /// thread calls. In a group each rank has one, and uses it as the others do.
 class OverlappedValidation {
  public:
@@ -47,7 +47,7 @@ class OverlappedValidation {
     std::uint64_t iteration;
   };
   void end();
-  // On the thread.
+  // Runs on the thread.
   void serve();
   void validate(const Wanted& wanted);
   std::optional<int> own_signal() const;

@@ -36,7 +36,7 @@ std::optional<double> quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? std::optional(quota / period) : std::nullopt;
 }
 
-// In a container its own group may be all that is seen, at the mount itself.
+// A container may see its own group alone, at the mount itself.
 void add_groups(std::vector<fs::path>& groups, const fs::path& mount, fs::path group) {
   for (group = group.relative_path(); !group.empty(); group = group.parent_path()) groups.push_back(mount / group);
   groups.push_back(mount);

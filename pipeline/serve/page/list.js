@@ -5,7 +5,7 @@
   const words = {running: '▶ running', done: '✓ done', stopped: '■ stopped early', interrupted: '‖ interrupted',
                  failed: '✗ failed'};
   const order = ['running', 'failed', 'interrupted', 'stopped', 'done'];
-  // By column: what rows are sorted by. A second click turns the order round.
+  // Each column has a function that returns what its rows are sorted by. A second click turns the order round.
   const keys = {
     run: run => run.name, status: run => order.indexOf(run.status), iteration: run => run.iteration,
     loss: run => run.loss === null ? Infinity : run.loss, best: run => run.best ? run.best.value : Infinity,
@@ -58,7 +58,7 @@
       cell('best', ...best), seen);
   }
 
-  // Those whose names hold the words that are looked for; runs that go on come first, then the newest.
+  // Keeps runs whose names hold the words that are looked for; runs that go on come first, then the newest.
   function shownRuns() {
     const words = document.getElementById('search').value.toLowerCase().split(/\s+/);
     const by = (key, turned) => (a, b) => {
