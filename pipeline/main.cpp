@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/commands/commands.h"
+#include "pipeline/commands/completion.h"
 #include "pipeline/isolation/isolated_sampler.h"
 #include "pipeline/isolation/protocol.h"
 #include "pipeline/library/process.h"
@@ -43,6 +44,7 @@ void print_help() {
   for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
   std::puts(
       "\n  flowtrain --version\n"
+      "  flowtrain --completion           completion for bash and zsh: source <(flowtrain --completion)\n"
       "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, that computes");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
@@ -54,7 +56,7 @@ void print_help() {
 void refuse_unknown(const std::string& word) {
   std::error_code ignored;
   if (word.starts_with("-") || word.find_first_of("./~") != word.npos || std::filesystem::exists(word, ignored)) return;
-  std::vector<std::string> known;
+  std::vector<std::string> known{"help", "version"};
   for (auto& command : table) known.emplace_back(command.name);
   const std::string near = nearest(word, known);
   throw UserError(ExitCode::usage,
@@ -73,8 +75,12 @@ int run(const commands::Arguments& words) {
     print_help();
     return words.empty() ? static_cast<int>(ExitCode::usage) : 0;
   }
-  if (words[0] == "--version") {
+  if (words[0] == "--version" || words[0] == "version") {
     std::puts(program_version().c_str());
+    return 0;
+  }
+  if (words[0] == "--completion") {
+    std::fputs(completion_script, stdout);
     return 0;
   }
   const auto command =

@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// Those layers that have parameters.
+/// A list of the layers that have parameters.
 struct LayerList {
   struct Layer {
     std::string name;                      ///< that of its parameters without the last part: "layer3.0.conv1"
@@ -19,12 +19,12 @@ struct LayerList {
   std::string note = {};           ///< why there are no kinds and shapes; empty where there are
 };
 
-/// What a Learner is, too, where it can list the layers of its net.
+/// An interface of learners that can list the layers of their net.
 class LayerLister {
  public:
   virtual ~LayerLister() = default;
-  /// Before training, in one thread. Looks at forward passes over zeros, one and two rows of them as a rule, in eval
-  /// mode: neither buffers nor random draws are other ones afterwards.
+  /// Call it before training, in one thread. It looks at forward passes over zeros, one and two rows of them as a rule,
+  /// in eval mode: neither buffers nor random draws are other ones afterwards.
   virtual LayerList list_layers() = 0;
 };
 

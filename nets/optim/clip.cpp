@@ -14,7 +14,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// In half precision a norm has three digits, and a count ends at 256.
+// A norm in half precision has three digits, and a count ends at 256.
 at::Tensor widened(const at::Tensor& tensor) { return tensor.to(state_type(tensor)); }
 
 at::Tensor norm_of(const Tensors& gradients, double p) {

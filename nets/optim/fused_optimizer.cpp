@@ -99,7 +99,7 @@ FusedStep FusedOptimizer::collect(const Group& group) const {
     if (parameter.grad().defined()) {
       const at::Tensor& master = group.masters[i];
       if (master.defined()) {
-        // What something else has put there since (a snapshot, a hook) counts.
+        // A value that something else has put there since (a snapshot, a hook) counts.
         at::Tensor(master).copy_(at::where(master.to(parameter.scalar_type()) == parameter, master, parameter));
         step.rounded.emplace_back(parameter, master);
       }

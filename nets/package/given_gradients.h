@@ -11,7 +11,7 @@
 
 namespace flowtrain::nets {
 
-/// What gradients that are given are multiplied by, beside the gradient that comes in.
+/// The factor of gradients that are given, beside the gradient that comes in.
 struct GradientFactor {
   at::Tensor divisor;  ///< a scalar: what the gradients are too large by; undefined: 1
   at::Tensor one;  ///< a scalar that is 1: an incoming gradient that is this tensor is known to be; may be undefined

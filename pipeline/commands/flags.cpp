@@ -31,6 +31,26 @@ void refuse_unknown_subcommand(const CLI::App& app, const Arguments& arguments) 
                   app.get_name() + " --help says more");
 }
 
+// CLI11 asks for missing words first, lists unknown ones last first, and suggests nothing.
+void refuse_unknown_words(const CLI::App& app) {
+  const Arguments left = app.remaining(true);
+  if (left.empty()) return;
+  const auto option = std::ranges::find_if(left, [](auto& word) { return word.size() > 1 && word.starts_with("-"); });
+  const std::string hint = app.get_name() + " --help lists the arguments";
+  if (option == left.end()) throw UserError(ExitCode::usage, concat("unexpected argument '", left.front(), "'"), hint);
+  std::vector<std::string> known;
+  const auto add = [&](const CLI::App& each) {
+    for (auto* known_option : each.get_options())
+      for (auto& name : known_option->get_lnames()) known.push_back("--" + name);
+  };
+  add(app);
+  for (auto* chosen : app.get_subcommands()) add(*chosen);
+  const std::string near = nearest(option->substr(0, option->find('=')), known);
+  throw UserError(
+      ExitCode::usage,
+      concat("there is no option '", *option, "'", near.empty() ? "" : concat("; did you mean '", near, "'?")), hint);
+}
+
 }  // namespace
 
 bool parse(CLI::App& app, const Arguments& arguments) {
@@ -42,6 +62,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
     std::fputs(app.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError& error) {
+    refuse_unknown_words(app);
     throw UserError(ExitCode::usage, error.what(), app.get_name() + " --help lists the arguments");
   }
 }

@@ -43,8 +43,10 @@ const std::vector<KeyTable> tables = {
       {"max_epochs", Kind::integer, zero, "epochs to train, instead of max_iter; 0 = not set", 0, most},
       count_or("random", {"seed", Kind::integer_or_text, one, "of everything drawn; \"random\" draws a seed", 0, most}),
       {"device", Kind::text, text("auto"), "where the net runs: auto, cpu, cuda, or cuda:N"},
-      {"threads", Kind::integer, zero,
-       "threads that compute uses on the CPU; 0 = one per core that its affinity and CPU quota leave", 0, 4096},
+      count_or("auto", {"threads", Kind::integer_or_text, zero,
+                        "threads that compute uses on the CPU; 0 or auto: one per core that its affinity and CPU quota "
+                        "leave",
+                        0, 4096}),
       {"deterministic", Kind::boolean, true, "only kernels whose results are the same in every run"},
       one_of({"auto", "plain", "off"}, "cudnn", "auto",
              "cuDNN on a GPU: the fastest of its kernels are found by trying them, where deterministic is false "

@@ -421,7 +421,7 @@ class Resolver {
 
   /// [data] with the changes of `table`.
   Settings data_of(const std::string& table, const std::vector<Key>& keys) const {
-    Settings settings("data", keys);
+    Settings settings(table == "data.test" ? table : "data", keys);
     for (auto& key : keys)
       for (auto* source : {&tables_.at("data"), &tables_.at(table)})
         if (source->given(key.name)) settings.set(key.name, source->value(key.name), source->origin(key.name));

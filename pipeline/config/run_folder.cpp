@@ -120,6 +120,10 @@ void RunFolder::check_free(const fs::path& path) {
           ExitCode::usage,
           "--run-dir '" + path.string() + "' holds no run, but '" + name + "', which a run would write into",
           "name another --run-dir, or move that away");
+  std::string word;
+  if (std::ifstream(path / "run.lock") >> word && !parse_number<long>(word))
+    throw UserError(ExitCode::usage, "--run-dir '" + path.string() + "' holds a run.lock that is no run's",
+                    "name another --run-dir, or move that away");
 }
 
 RunFolder RunFolder::open(const fs::path& path) {

@@ -21,8 +21,8 @@ class RunFolder {
   /// For a fresh start: `dir`/`name`, or `dir`/`name`-2, -3 … : one more than the greatest that is there. Folders in
   /// use or not, empty or not, are never touched; two starts at one time get two folders.
   static RunFolder create(const std::filesystem::path& dir, const std::string& name);
-  /// For a fresh start with --run-dir. UserError(usage) naming the choices where it already holds a run, or a file that
-  /// a run would write into.
+  /// Takes a folder for a fresh start (--run-dir). UserError(usage) naming the choices where it already holds a run, or
+  /// a file that a run would write into.
   static RunFolder create_at(const std::filesystem::path& path);
   /// The same refusal, before there is anything to lose. Touches nothing.
   static void check_free(const std::filesystem::path& path);

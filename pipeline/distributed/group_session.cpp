@@ -161,10 +161,8 @@ std::string GroupSession::explain(const std::string& message, std::string& hint,
   return text;
 }
 
-void GroupSession::remember_folder(const std::filesystem::path& folder) {
-  set_run_folder(*impl_->of_all_starts, folder.string());
-}
-std::filesystem::path GroupSession::remembered_folder() { return run_folder(*impl_->of_all_starts); }
+void GroupSession::remember_run(const SharedRun& run) { set_shared_run(*impl_->of_all_starts, run); }
+SharedRun GroupSession::remembered_run() { return shared_run(*impl_->of_all_starts); }
 
 void GroupSession::write_collective_log(const std::filesystem::path& folder) const {
   std::ofstream(folder / concat("collectives-rank", impl_->place.rank, ".jsonl")) << impl_->record->to_jsonl();

@@ -123,7 +123,7 @@ std::string LauncherStore::failure() const {
 std::string LauncherStore::run_folder() const {
   if (!impl_->store) return {};
   const auto found = std::make_shared<std::string>();
-  const auto ask = [store = impl_->store, found] { *found = flowtrain::run_folder(*store); };
+  const auto ask = [store = impl_->store, found] { *found = shared_run(*store).folder.string(); };
   return within(impl_->timeouts.patience, ask) ? *found : "";
 }
 

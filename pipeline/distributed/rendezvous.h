@@ -13,6 +13,12 @@ namespace flowtrain {
 
 class Settings;
 
+/// The run that ranks train, as later starts of the job find it.
+struct SharedRun {
+  std::filesystem::path folder;
+  std::string identity;  ///< tells it from another run that lies there later
+};
+
 /// The store, as the process that starts the ranks of a node has it; it outlives them.
 class LauncherStore {
  public:
@@ -65,10 +71,11 @@ class GroupSession {
   /// once it is known. Empty: another rank says it. `hint` goes in and out: that of the failure that is said.
   std::string explain(const std::string& message, std::string& hint, bool lost, int code);
 
-  /// The run's folder, for later starts of the job by the same launcher to go on in.
-  void remember_folder(const std::filesystem::path& folder);
-  /// What an earlier start remembered; empty where there was none, or it had not come so far, or its store is gone.
-  std::filesystem::path remembered_folder();
+  /// Remembers the run for later starts of the job by the same launcher, which go on in it.
+  void remember_run(const SharedRun& run);
+  /// The run of an earlier start; its folder is empty where there was none, or it had not come so far, or its store is
+  /// gone.
+  SharedRun remembered_run();
 
   /// The rank's last collectives, as collectives-rank<R>.jsonl.
   void write_collective_log(const std::filesystem::path& folder) const;

@@ -67,11 +67,16 @@ StorePtr of_start(const StorePtr& store, int restart) {
   return c10::make_intrusive<c10d::PrefixStore>("flowtrain/" + std::to_string(restart), store);
 }
 
-std::string run_folder(c10d::Store& store) {
-  return store.check({run_folder_key}) ? text_of(store.get(run_folder_key)) : "";
+SharedRun shared_run(c10d::Store& store) {
+  if (!store.check({run_folder_key})) return {};
+  const std::string text = text_of(store.get(run_folder_key));
+  const auto split = text.find('\n');
+  return {text.substr(split + 1), text.substr(0, split)};
 }
 
-void set_run_folder(c10d::Store& store, const std::string& folder) { store.set(run_folder_key, bytes(folder)); }
+void set_shared_run(c10d::Store& store, const SharedRun& run) {
+  store.set(run_folder_key, bytes(concat(run.identity, "\n", run.folder.string())));
+}
 
 void set_beat(c10d::Store& store, int rank, const Beat& beat) {
   std::ostringstream text;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/timeouts.h"
 #include "pipeline/launch/rank_info.h"
 #include "stages/torch/parallel/collective_log.h"
@@ -24,9 +25,9 @@ StorePtr open_store(const RankInfo& place, bool serves, Timeouts::Span timeout);
 /// Every start of the job has names of its own: what the one before left behind does not concern it.
 StorePtr of_start(const StorePtr& store, int restart);
 
-/// The run's folder, in the store of all starts; empty where none is known.
-std::string run_folder(c10d::Store& store);
-void set_run_folder(c10d::Store& store, const std::string& folder);
+/// Reads the run from the store of all starts; its folder is empty where none is known.
+SharedRun shared_run(c10d::Store& store);
+void set_shared_run(c10d::Store& store, const SharedRun& run);
 
 /// What a rank writes into the store with each beat.
 struct Beat {

@@ -25,6 +25,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/policies.h"
 #include "pipeline/train/run_state.h"
@@ -108,10 +109,9 @@ std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const Tes
       found.push_back({path.string(), iteration, folder.string()});
     }
   });
-  const std::string text =
-      group.broadcast("the chosen snapshots", found.dump(-1, ' ', false, json::error_handler_t::replace));
+  const std::string text = group.broadcast("the chosen snapshots", packed_json(found));
   if (group.leads()) return snapshots;
-  for (auto& each : json::parse(text))
+  for (auto& each : unpacked_json(text))
     snapshots.push_back({each[0].get<std::string>(), each[1], each[2].get<std::string>()});
   return snapshots;
 }
@@ -248,7 +248,8 @@ class TestRun {
       opened_.emplace(open_snapshot(snapshot.path));
       classes = RunState::from_json(opened_->state_json).classes;
     });
-    return json::parse(group_.broadcast("a snapshot's classes", classes.dump())).get<std::vector<std::string>>();
+    return unpacked_json(group_.broadcast("a snapshot's classes", packed_json(classes)))
+        .get<std::vector<std::string>>();
   }
 
   // The sets that are not empty, and not done yet.

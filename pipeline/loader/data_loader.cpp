@@ -61,7 +61,7 @@ struct DataLoader::Opened {
   std::shared_ptr<Scheduler> scheduler;
 };
 
-/// One stream.
+/// Loads one stream.
 struct DataLoader::Impl {
   Impl(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> from)
       : opened(std::move(from)),

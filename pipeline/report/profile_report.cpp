@@ -6,6 +6,7 @@
 #include "pipeline/report/trace.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
 #include "sampling/core/error.h"
@@ -30,7 +31,7 @@ std::string milliseconds(double duration_s) {
 // Of each process. A collective.
 std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
   std::vector<PhaseShares> all;
-  for (auto& each : group.gather("the profiles of all ranks", nlohmann::json(own).dump()))
+  for (auto& each : group.gather("the profiles of all ranks", json_text(nlohmann::json(own))))
     all.push_back(nlohmann::json::parse(each));
   return all;
 }

@@ -1,4 +1,5 @@
 #include "pipeline/report/result_record.h"
+#include "pipeline/telemetry/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ std::string result_record(const RunResult& run) {
   for (auto& rule : run.rules)
     if (const auto* best = rule.best(run.state.best))
       record[rule.link] = {{"metric", rule.of.name}, {"value", best->value}, {"iteration", best->iteration}};
-  return record.dump(2) + "\n";
+  return json_text(record, 2) + "\n";
 }
 
 }  // namespace flowtrain

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/verdict/sentence.h"
 #include "sampling/core/text.h"
 
@@ -15,7 +16,7 @@ RunVerdict run_verdict(const PipelineLoad& own, Group& group) {
       {"own_s", own.wall_s - own.exchange_s}, {"text", result.text}, {"fields", ordered_json(result.fields)}};
   double most_s = -1;
   int rank = 0;
-  for (auto& each : group.gather("the verdicts of all ranks", ordered_json(mine).dump())) {
+  for (auto& each : group.gather("the verdicts of all ranks", json_text(ordered_json(mine)))) {
     const auto theirs = ordered_json::parse(each);
     if (const double own_s = theirs["own_s"]; own_s > most_s) {
       most_s = own_s;

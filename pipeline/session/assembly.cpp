@@ -33,7 +33,7 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
   const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
   limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
-  if (limits.shares_cores && !run.boolean("deterministic") && run.integer("threads") == 0)
+  if (limits.shares_cores && !run.boolean("deterministic") && number(run, "threads").value_or(0) == 0)
     limits.most_threads = usable_cores();
   return limits;
 }

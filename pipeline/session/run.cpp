@@ -86,7 +86,9 @@ class Run {
     log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                     "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
-    if (auto* const lister = dynamic_cast<LayerLister*>(learner_.get())) {
+    // Its passes cost a fraction of a step; train.log has the list once.
+    auto* const lister = dynamic_cast<LayerLister*>(learner_.get());
+    if (lister && options_.group->leads() && run_plan_.first == 1 && !options_.dry_run) {
       const std::string layers = describe_layers(lister->list_layers());
       for (auto& line : text_lines(layers, "layers")) log_debug(concat("net: ", line));
     }

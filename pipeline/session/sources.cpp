@@ -61,12 +61,8 @@ void tell_place(const std::string& what, const Dataset& dataset, const Settings&
 }
 
 /// The name that messages give to data that are measured on.
-std::string name_of_measured(const Config& config, const Settings& data) {
-  const Settings& test = config.test_data();
-  const bool is_test =
-      data.table().starts_with("test.set") ||
-      (config.has_test_data() && data.text("path") == test.text("path") && data.text("split") == test.text("split"));
-  return concat(is_test ? "test data" : "validation data",
+std::string name_of_measured(const Settings& data) {
+  return concat(data.table().starts_with("test.set") || data.table() == "data.test" ? "test data" : "validation data",
                 data.has("name") ? concat(" (", data.text("name"), ")") : "");
 }
 
@@ -269,7 +265,7 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool 
   const auto* named = dynamic_cast<const NamedDataset*>(dataset.get());
   const double share = share_to_hold_out(config, !named || named->has_split());
   if (keeps_split && (training || share == 0))
-    tell_place(training ? "training data" : name_of_measured(config, data), *dataset, data);
+    tell_place(training ? "training data" : name_of_measured(data), *dataset, data);
   return share > 0 ? part_of(std::move(dataset), data, share, training, training && keeps_split) : std::move(dataset);
 }
 

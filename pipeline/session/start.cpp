@@ -14,6 +14,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
@@ -229,7 +230,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   const std::string seed = seed_is_random(config) ? draw_seed() : "";
   const Choices fresh_choices{seed, [&] {
-                                group.broadcast(the_start, json{{"find_rows", seed}}.dump());
+                                group.broadcast(the_start, packed_json({{"find_rows", seed}}));
                                 return find_batch(options, config, file, seed, find_rows, group);
                               }};
 
@@ -306,21 +307,20 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);
     if (start.folder) start.path = fs::absolute(start.folder->path());
-    group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
-                                    {"batch", to_toml(start.config.table("loader").value("batch"))},
-                                    {"common", common_values(start.config)},
-                                    {"folder", start.path.string()},
-                                    {"resumed", start.resumed},
-                                    {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}
-                                   .dump());
+    group.broadcast(the_start, packed_json({{"seed", to_toml(start.config.table("run").value("seed"))},
+                                            {"batch", to_toml(start.config.table("loader").value("batch"))},
+                                            {"common", common_values(start.config)},
+                                            {"folder", start.path.string()},
+                                            {"resumed", start.resumed},
+                                            {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}));
     return start;
   }
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
-  auto led = json::parse(group.broadcast(the_start, {}));
+  auto led = unpacked_json(group.broadcast(the_start, {}));
   if (led.contains("find_rows")) {
     find_batch(options, config, file, led.at("find_rows"), find_rows, group);
-    led = json::parse(group.broadcast(the_start, {}));
+    led = unpacked_json(group.broadcast(the_start, {}));
   }
   config = settled(config, options, file,
                    {led.at("seed"),

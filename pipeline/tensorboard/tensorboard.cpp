@@ -12,6 +12,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
 #include "stages/system/named_thread.h"
 #include "stages/system/wall_time.h"
 
@@ -168,6 +169,7 @@ std::function<void()> TensorBoard::wait_for_written() {
 void TensorBoard::guarded(const Task& task) {
   try {
     task();
+  } catch (const FolderLost&) {  // the trainer ends the run
   } catch (const std::exception& error) {
     warn(concat("cannot be written: ", error.what()));
   }

@@ -13,6 +13,7 @@
 
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/verdict/load_meter.h"
 #include "pipeline/verdict/sentence.h"
 #include "sampling/core/error.h"
@@ -248,7 +249,7 @@ std::string to_json(const BenchReport& report) {
   json["limit"] = report.limit;
   json["advice"] = report.advice;
   if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string to_table(const BenchReport& report) {

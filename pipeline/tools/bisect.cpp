@@ -7,6 +7,7 @@
 
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/tools/replay.h"
 #include "pipeline/train/policies.h"
 #include "sampling/core/text.h"
@@ -140,7 +141,7 @@ std::string to_json(const Breakdown& breakdown) {
       report["samples"].push_back({{"row", row}, {"position", position}, {"id", id}, {"source", source}});
     report["samples_by"] = origin->rows_by;
   }
-  return report.dump(2) + "\n";
+  return json_text(report, 2) + "\n";
 }
 
 }  // namespace flowtrain

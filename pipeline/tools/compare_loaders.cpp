@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/field_text.h"
@@ -136,7 +137,7 @@ std::string to_json(const LoaderComparison& comparison, const std::string& b) {
                                     {"a_samples_per_s", to_json(comparison.a)},
                                     {"b_samples_per_s", to_json(comparison.b)},
                                     {"ratio", to_json(comparison.ratio)}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace flowtrain

@@ -8,6 +8,7 @@
 
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/clock.h"
@@ -173,7 +174,7 @@ std::string to_json(const DistributedReport& report) {
   json["step"] = {{"alone_s", report.step.alone_s},   {"overlapped_s", report.step.overlapped_s},
                   {"serial_s", report.step.serial_s}, {"exchange_s", report.step.exchange_s},
                   {"hidden", report.step.hidden},     {"efficiency", report.step.efficiency}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string to_table(const DistributedReport& report) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "pipeline/telemetry/format.h"
@@ -33,7 +34,7 @@ class CurveDrawing {
   explicit CurveDrawing(const std::vector<LrFinder::Tried>& tried)
       : from_(std::log10(tried.front().lr)),
         to_(std::max(std::log10(tried.back().lr), from_ + 1e-9)),
-        high_(2 * std::abs(tried.front().smooth) + 1e-9),
+        high_(greatest(tried) + 1e-9),
         low_(std::ranges::min(tried, {}, &LrFinder::Tried::loss).loss) {}
 
   std::string line(const std::vector<LrFinder::Tried>& tried, double LrFinder::Tried::*loss, const char* colour) const {
@@ -53,12 +54,18 @@ class CurveDrawing {
       const double loss = low_ + share * (high_ - low_);
       all += text(left - 6, y(loss) + 4, "end", printed("%.3g", loss));
     }
-    return all + text((left + right) / 2.0, bottom + 36, "middle", "learning rate");
+    return all + text((left + right) / 2.0, bottom + 36, "middle", "learning rate") + text(left, 14, "end", "loss");
   }
 
  private:
   static constexpr int left = 60, right = 700, bottom = 340;
 
+  static double greatest(const std::vector<LrFinder::Tried>& tried) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (auto& each : tried)
+      if (std::isfinite(each.loss)) most = std::max(most, each.loss);
+    return std::min(most, 2 * std::abs(tried.front().smooth));
+  }
   static std::string text(double x, double y, const char* anchor, const std::string& words) {
     return printed("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + words + "</text>\n";
   }

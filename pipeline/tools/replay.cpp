@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
@@ -195,7 +196,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const std::uint64_t count = rows.size();
   json batch{{"iteration", iteration}, {"epoch", session.epoch().number(iteration) + 1}, {"rows", std::move(rows)}};
   if (computed) batch.update(scalars_of(*computed));
-  write_file_atomically(folder / "batch.json", batch.dump(2) + "\n");
+  write_file_atomically(folder / "batch.json", json_text(batch, 2) + "\n");
   return count;
 }
 

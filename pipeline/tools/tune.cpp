@@ -6,6 +6,7 @@
 
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/verdict/load_meter.h"
 #include "pipeline/verdict/sentence.h"
 #include "sampling/core/cpus.h"
@@ -178,7 +179,7 @@ std::string to_json(const LoaderTuneReport& report) {
                           {"present_samples_per_s", report.present_rate},
                           {"best_samples_per_s", report.best_rate},
                           {"speedup", report.speedup}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string to_toml(const LoaderTuneReport& report) {

@@ -54,7 +54,7 @@ struct ErrorPolicy {
   Action action = Action::stop;
   std::uint64_t most = 0;  ///< updates left out in a row; one more ends the run
 
-  /// From [train] or [val]. Throws UserError(usage) for actions that several `processes` cannot take in training,
+  /// Reads [train] or [val]. Throws UserError(usage) for actions that several `processes` cannot take in training,
   /// because those without an error would wait for the one that had it: "save", and leaving an update out where forward
   /// exchanges data (dist.sync_batch_norm).
   static ErrorPolicy from(const Settings& settings, const Settings& dist, int processes);

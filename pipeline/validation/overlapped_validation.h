@@ -47,7 +47,7 @@ class OverlappedValidation {
     std::uint64_t iteration;
   };
   void end();
-  // On the thread.
+  // Runs on the thread.
   void serve();
   void validate(const Wanted& wanted);
   std::optional<int> own_signal() const;

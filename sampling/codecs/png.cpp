@@ -15,9 +15,9 @@
 namespace flowtrain {
 namespace {
 
-/// What follows `start` in the first chunk of a PNG file that is of this type and begins so, before or after the
-/// pixels; nothing where there is none or its checksum is wrong. libpng is told to pass over all such chunks, and would
-/// look no further than the pixels.
+/// Returns what follows `start` in the first chunk of a PNG file that is of this type and begins so, before or after
+/// the pixels; nothing where there is none or its checksum is wrong. libpng is told to pass over all such chunks, and
+/// would look no further than the pixels.
 std::span<const std::byte> chunk_in_png(std::span<const std::byte> file, std::string_view type,
                                         std::string_view start = {}) {
   constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after

@@ -15,8 +15,8 @@ namespace {
 // Upsampled colour depends on the neighbours, and libwebp takes a cut for the picture's edge.
 constexpr int spare = 2;
 
-/// What the first chunk of this name in a WebP file (a RIFF list: name, length, data padded to an even length) holds;
-/// nothing where there is none.
+/// Returns what the first chunk of this name in a WebP file (a RIFF list: name, length, data padded to an even length)
+/// holds; nothing where there is none.
 std::span<const std::byte> chunk_in_webp(std::span<const std::byte> file, std::string_view name) {
   constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
   auto left = file.subspan(std::min(list_header_bytes, file.size()));

@@ -6,7 +6,7 @@
 
 namespace flowtrain {
 
-/// What bounds the CPU time of this process.
+/// The bounds on the CPU time of this process.
 struct CpuLimits {
   unsigned machine = 1;   ///< cores of the machine
   unsigned affinity = 1;  ///< of those, the cores that this process may run on (taskset, cpusets)

@@ -82,7 +82,7 @@ class Masking {
   explicit Masking(std::string_view text) : text_(text) {}
 
   std::string_view text() const { return text_; }
-  /// Where what was copied or masked ends.
+  /// The end of what was copied or masked.
   std::size_t done() const { return done_; }
   void mask(std::size_t from, std::size_t to) {
     if (from < done_ || to <= from) return;
@@ -104,7 +104,7 @@ std::size_t end_of(std::string_view text, std::size_t from, std::string_view sto
   return text.size();
 }
 
-/// Without a mark that ends a sentence.
+/// Leaves out a mark that ends a sentence.
 std::size_t without_mark(std::string_view text, std::size_t from, std::size_t to) {
   while (to > from && std::string_view(".,:;").find(text[to - 1]) != npos) --to;
   return to;
@@ -114,7 +114,8 @@ bool is_port(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Where the host begins, behind a login. A login may hold raw slashes and question marks: the port is none, then.
+/// Finds where the host begins, behind a login. A login may hold raw slashes and question marks: the port is none,
+/// then.
 std::size_t host_in(std::string_view address, std::size_t authority) {
   if (const auto at = address.substr(0, authority).rfind('@'); at != npos) return at + 1;
   const auto colon = address.substr(0, authority).find(':');

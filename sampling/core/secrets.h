@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// What stands in the place of a secret.
+/// The text that stands in the place of a secret.
 inline constexpr std::string_view secret_mask = "***";
 
 /// `text` with `***` in the place of

@@ -1,5 +1,5 @@
 #pragma once
-// What somebody may have meant by a name that does not exist.
+// This finds what somebody may have meant by a name that does not exist.
 
 #include <span>
 #include <string>

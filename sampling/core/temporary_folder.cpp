@@ -53,7 +53,7 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) noexcep
     ::close(folder);
   }
 } catch (const std::exception&) {
-  // What cannot be listed stays.
+  // Files that cannot be listed stay.
 }
 
 }  // namespace

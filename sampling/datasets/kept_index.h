@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// What tells one content of a file from another.
+/// These facts tell one content of a file from another.
 struct FileVersion {
   std::uint64_t size_bytes;
   std::int64_t modified_ns, changed_ns;

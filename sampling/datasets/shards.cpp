@@ -95,7 +95,7 @@ struct Choice {
   std::vector<std::string> notes = {};
 };
 
-/// Nothing where names say nothing of splits: then all of it is one set. `what`: "folders" or "shards".
+/// Returns nothing where names say nothing of splits: then all of it is one set. `what`: "folders" or "shards".
 std::optional<Choice> choose(const std::vector<std::string>& names, const fs::path& folder, const char* what,
                              const Settings& settings, bool training) {
   const auto mode = split_names_of(settings);

@@ -21,7 +21,7 @@ namespace {
   throw UserError(ExitCode::data, path + ": " + what, hint);
 }
 
-/// What `encoding` is in the XML's first line, <?xml … encoding="…"?>; empty where it is not given.
+/// Returns the `encoding` in the XML's first line, <?xml … encoding="…"?>; empty where it is not given.
 std::string declared_encoding(std::string_view xml) {
   if (!xml.starts_with("<?xml")) return {};
   const auto line = xml.substr(0, xml.find("?>"));

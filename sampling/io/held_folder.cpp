@@ -44,7 +44,7 @@ bool is_below(std::string_view path, std::string_view folder) {
   return folder.ends_with('/') || path.size() == folder.size() || path[folder.size()] == '/';
 }
 
-// Where the open file lies now; empty where the system does not say.
+// Returns where the open file lies now; empty where the system does not say.
 fs::path place_of(int descriptor) {
   std::error_code error;
   return fs::read_symlink(concat("/proc/self/fd/", descriptor), error);

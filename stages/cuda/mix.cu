@@ -19,7 +19,7 @@ struct Rule {
   float scale[max_channels], shift[max_channels], fill[max_channels];
 };
 
-/// One value of one channel of a picture.
+/// Holds one value of one channel of a picture.
 struct Value {
   unsigned index;  // within the picture
   int x, y, channel;
@@ -57,8 +57,8 @@ __device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, fl
   return static_cast<std::uint8_t>(__float2int_rn(fminf(fmaxf(level, 0.0f), 255.0f)));
 }
 
-/// What becomes of `byte`, a value of `picture`. By the intrinsics, which the compiler makes no fused multiply-add of:
-/// the CPU rounds after each step.
+/// Returns what becomes of `byte`, a value of `picture`. By the intrinsics, which the compiler makes no fused
+/// multiply-add of: the CPU rounds after each step.
 template <int Channels>
 __device__ float finished(std::uint8_t byte, const std::uint8_t* picture, const RowMix& row, float grey,
                           const PixelMix& mix, const Value& value, const Rule& rule) {

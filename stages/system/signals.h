@@ -1,8 +1,10 @@
 #pragma once
-// What this program does with each signal that would end it, and the standard streams: one table for all processes.
+// This says what the program does with each signal that would end it, and the standard streams: one table for all
+// processes.
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 
 namespace flowtrain {
 
-/// What a process of the program does with a signal.
+/// The reaction of a process of the program to a signal.
 enum class OnSignal {
   end,       ///< ends after a snapshot; another such signal ends it at once
   end_once,  ///< the same, but it may come several times for one reason, and is never a second signal
@@ -64,6 +66,16 @@ inline bool takes(const SignalRule& rule, const struct sigaction& old) {
   return !rule.only_if_default || old.sa_handler == SIG_DFL;
 }
 
+/// Where both limits on processor time are one (`ulimit -t`), the kernel kills without SIGXCPU: the soft one becomes a
+/// tenth less, at most half a minute, so that there is time for a snapshot.
+inline void leave_time_for_the_end() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur < limit.rlim_max)
+    return;
+  limit.rlim_cur -= std::min<rlim_t>({limit.rlim_cur / 10 + 1, 30, limit.rlim_cur - 1});
+  ::setrlimit(RLIMIT_CPU, &limit);
+}
+
 /// First in main(): opens /dev/null where standard input, output or error is closed, as some daemons start programs. A
 /// file that got such a number would be written into by messages. Signals that stand for a failed call are ignored.
 inline void prepare_descriptors_and_signals() {
@@ -72,6 +84,7 @@ inline void prepare_descriptors_and_signals() {
       static_cast<void>(::open("/", O_RDONLY | O_DIRECTORY));  // no /dev: any file that takes no writes
   for (auto& rule : signal_rules)
     if (rule.action == OnSignal::ignore) ::signal(rule.signal, SIG_IGN);
+  leave_time_for_the_end();
   ::signal(SIGCHLD, SIG_DFL);  // a parent may have left it ignored; then nobody would learn how a child has ended
 }
 

@@ -62,6 +62,9 @@ TEST_CASE("a picture has both curves, the rates by powers of ten, and the sugges
   for (const char* part : {">1e-4<", ">1e-1<", ">1e0<", "stroke=\"#bbb\"", "stroke=\"#06c\"", ">try "})
     CHECK_MESSAGE(has(part), std::string(part));
   CHECK(!has("nan"));
+  // The greatest loss is the upper end, unless it is above twice the first one.
+  const auto flat = found({1e-4, 1, 50}, [](double lr, std::uint64_t) { return 4 - lr; }).picture();
+  CHECK(flat.find(">4</text>") != std::string::npos);
   CHECK(found({1e-6, 1, 100}, [](double, std::uint64_t) { return NAN; }).picture().ends_with("</svg>\n"));
 }
 

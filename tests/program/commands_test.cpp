@@ -90,6 +90,48 @@ TEST_CASE("a word that is no command is called that, with the command that it re
   CHECK_SAYS(place.run({"missing.toml"}), "cannot read the configuration 'missing.toml'");
 }
 
+TEST_CASE("an option that does not exist is called that, with the one that it resembles, before what is missing") {
+  const TempRun place;
+  for (const auto& [words, said] : std::initializer_list<std::pair<Words, const char*>>{
+           {{"tiny.toml", "--max-itr", "3"}, "there is no option '--max-itr'; did you mean '--max-iter'?"},
+           {{"test", "--itr=3"}, "there is no option '--itr=3'; did you mean '--iter'?"},
+           {{"snapshot", "show", "--itre", "3"}, "there is no option '--itre'; did you mean '--iter'?"},
+           {{"tiny.toml", "--zzqqzzqqzzqq"}, "there is no option '--zzqqzzqqzzqq'\n"},
+           {{"tiny.toml", "other.toml"}, "unexpected argument 'other.toml'"},
+           {{"versoin"}, "did you mean 'version'?"}}) {
+    const auto refused = place.run(words);
+    CHECK_EXIT(refused, 2);
+    CHECK_SAYS(refused, said);
+  }
+}
+
+TEST_CASE("--completion prints a script by which bash completes commands, options and keys") {
+  const TempRun place;
+  auto shell = place.process_options();
+  const std::string program = shell.program.string();
+  shell.program = "/bin/bash";
+  const auto completed = [&](const std::string& words) {
+    return run_program({"-c", "source <(" + program + " --completion); COMP_WORDS=(" + program + " " + words +
+                                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _flowtrain; echo \"${COMPREPLY[*]}\""},
+                       shell)
+        .out;
+  };
+  CHECK(completed("postm") == "postmortem\n");
+  CHECK(completed("tiny.toml --max-r") == "--max-restarts\n");
+  CHECK(completed("train tiny.toml --set loader.read_") == "loader.read_ahead=\n");
+  CHECK(completed("train tiny.toml --set data.datas") == "data.dataset=\n");
+  CHECK(completed("snapshot ave") == "average\n");
+}
+
+TEST_CASE("config masks secrets, unless it is told to show them") {
+  const TempRun place;
+  const Words words{"config", "tiny.toml", "--set", "data.path=https://me:word12345@host/x?sig=abcdef"};
+  const auto masked = place.run(words);
+  REQUIRE_EXIT(masked, 0);
+  CHECK_PRINTS(masked, "path = \"https://***@host/x?***\"");
+  CHECK_PRINTS(place.run(with(words, {"--secrets"})), "path = \"https://me:word12345@host/x?sig=abcdef\"");
+}
+
 TEST_CASE("commands that take a configuration take the folder of a run as well") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "2"}), 0);
@@ -101,7 +143,7 @@ TEST_CASE("commands that take a configuration take the folder of a run as well")
 
 TEST_CASE("threads of LibTorch that wait soon sleep, unless the environment says how they wait") {
   const TempRun place;
-  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "1", "--set", "run.threads=auto"}), 0);
   CHECK(json::parse(read_text(place.path("run/env.json"))).at("environment").at("GOMP_SPINCOUNT") == "1000");
   const ProcessOptions own{.folder = place.folder().path(), .environment = {{"OMP_WAIT_POLICY", "active"}}};
   REQUIRE_EXIT(run_program({"tiny.toml", "--run-dir", "own", "--max-iter", "1"}, own), 0);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/program/ranks.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {
@@ -180,6 +181,60 @@ TEST_CASE("more workers than a machine can use are bounded, by name") {
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "loader.workers = 4096 (--workers): ");
   CHECK_SAYS(outcome, " are taken, as this machine has ");
+}
+
+TEST_CASE("a job that is started again does not go on where its run's folder is gone, or another run's") {
+  for (const bool replaced : {false, true}) {
+    const TempRun place;
+    Process job(with({"tiny.toml", "--run-dir", "here", "--distributed", "--world-size", "2", "--max-restarts", "2",
+                      "--set", "display.every=1000000", "--set", "display.tensorboard=false"},
+                     endless),
+                place.process_options());
+    const fs::path flight = place.path("here/flight");
+    REQUIRE(
+        job.wait_for([&] { return fs::exists(flight / "rank-1.bin") && fs::exists(place.path("here/graph.json")); }));
+    const pid_t ranks[] = {rank_process("here", 0), rank_process("here", 1)};
+    for (const pid_t rank : ranks) ::kill(rank, SIGSTOP);
+    fs::rename(place.path("here"), place.path("there"));
+    if (replaced) REQUIRE_EXIT(place.train({"--run-dir", "here", "--max-iter", "3"}), 0);
+    for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
+    const auto outcome = job.wait();
+    CHECK_EXIT(outcome, 4);
+    CHECK_SAYS(outcome, "removed, renamed or replaced before its ranks were started again");
+    CHECK(fs::exists(place.path("here")) == replaced);
+  }
+}
+
+TEST_CASE("a run's folder may have a name that is not UTF-8, with one process and with two") {
+  const TempRun place;
+  for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
+    const std::string run = "caf\xe9" + std::to_string(ranks.size());
+    REQUIRE_EXIT(place.train(with(ranks, {"--run-dir", run, "--max-iter", "6"})), 0);
+    CHECK(end_of(place.path(run)).iteration == 6);
+    CHECK_EXIT(place.run(with({"test", run}, ranks)), 0);
+    CHECK_EXIT(place.run({"report", run}), 0);
+    CHECK_EXIT(place.run({run, "--max-iter", "8"}), 0);
+  }
+}
+
+TEST_CASE("a file run.lock of another program stays as it is") {
+  const TempRun place;
+  place.folder().write("own/run.lock", "mine\n");
+  CHECK_EXIT(place.train({"--run-dir", "own"}), 2);
+  CHECK(read_text(place.path("own/run.lock")) == "mine\n");
+}
+
+TEST_CASE("where both limits on processor time are one, a run ends after a snapshot") {
+  const TempRun place;
+  auto shell = place.process_options();
+  const std::string program = shell.program.string();
+  shell.program = "/bin/sh";
+  const auto outcome = run_program(
+      {"-c", "ulimit -t 4; exec " + program + " tiny.toml --run-dir here --max-iter 100000000 --set val.every=0"},
+      shell);
+  CHECK_EXIT(outcome, 143);
+  CHECK_SAYS(outcome, "SIGXCPU");
+  CHECK(fs::exists(place.path("here/snapshots/latest/manifest.json")));
 }
 
 }  // namespace flowtrain

@@ -4,8 +4,10 @@
 usage: browser.py BUILD_FOLDER
 Skipped, with the reason, where there is no Chromium or the program is not built.
 """
+import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -135,6 +137,22 @@ def check_damaged(browser):
     return good
 
 
+def check_print(browser, folder):
+    """Of the page that is open: the charts are on paper, as poppler shows it."""
+    def coloured():
+        with open(folder + "/page.pdf", "wb") as file:
+            file.write(base64.b64decode(browser.call("Page.printToPDF")["data"]))
+        picture = subprocess.run(["pdftoppm", "-r", "50", "-l", "2", folder + "/page.pdf"], check=True,
+                                 stdout=subprocess.PIPE).stdout
+        return sum(max(picture[i:i + 3]) - min(picture[i:i + 3]) > 60 for i in range(15, len(picture) - 2, 3))
+    whole = coloured()
+    browser.value("for (const each of document.querySelectorAll('canvas')) each.style.visibility = 'hidden'")
+    bare = coloured()
+    if whole < 1.5 * bare:
+        print(f"printed charts are empty: {whole} coloured pixels, {bare} without charts")
+    return whole >= 1.5 * bare
+
+
 def main():
     program = program_or_skip()
     good = True
@@ -152,6 +170,8 @@ def main():
                 if "55\u00a0%" not in head:  # 11 of 20 seconds; the mean of the lines' shares is 10 %
                     print("the data wait is not by time: " + head)
                     good = False
+            if shutil.which("pdftoppm"):
+                good &= check_print(browser, folder)
             good &= check_damaged(browser)
             page = folder + "/all.html"
             subprocess.run([program, "report", *runs, "--out", page], check=True, stdout=subprocess.DEVNULL)

@@ -8,6 +8,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "sampling/core/settings.h"
@@ -55,7 +56,7 @@ void write_samples(const fs::path& path, const TorchScript& script) {
   }
   write_file_atomically(path, script.image.bytes);
   write_file_atomically(path.string() + ".outputs", outputs);
-  write_file_atomically(path.string() + ".json", shapes.dump());
+  write_file_atomically(path.string() + ".json", json_text(shapes));
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ int export_net(const ExportRequest& request) {
   const LearnerSpec spec = session.learner_spec(samples.loader->layout(), request.config);
   samples.loader->start();
   const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),
-                                       facts_of(samples.loader->layout(), session.classes()).dump(2));
+                                       json_text(facts_of(samples.loader->layout(), session.classes()), 2));
   samples.loader->stop();
   log_info(concat("TorchScript of ", spec.net.text("name"), ": greatest difference to the net on ",
                   script.image.shape.front(), " samples: ", printed("%g", script.greatest_difference)));

@@ -1,8 +1,11 @@
 // What flowtrain train does once its command line is read, unless it asks for the loader alone.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -138,15 +141,19 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
     options.local_rank = static_cast<unsigned>(place.local_rank);
     // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first
     // start.
-    if (const auto earlier = membership.remembered_folder(); place.restart > 0 && !earlier.empty()) {
-      start.run_dir = earlier;
+    if (const auto earlier = membership.remembered_run(); place.restart > 0 && !earlier.folder.empty()) {
+      if (place.rank == 0 && identity_of(earlier.folder) != earlier.identity)
+        throw FolderLost(concat("the run's folder '", earlier.folder.string(),
+                                "' was removed, renamed or replaced before its ranks were started again"),
+                         "start the run again, or go on in its folder under the new name: flowtrain FOLDER");
+      start.run_dir = earlier.folder;
       start.resume = "auto";
       start.iteration.reset();
     }
     return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
       std::error_code error;  // another machine may not see the folder
       if (std::filesystem::is_directory(chosen, error)) records = std::make_unique<HeldFolder>(chosen);
-      if (place.rank == 0) membership.remember_folder(chosen);
+      if (place.rank == 0) membership.remember_run({chosen, identity_of(chosen)});
       if (on_start) on_start(chosen);
     });
   });

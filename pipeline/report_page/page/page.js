@@ -236,7 +236,13 @@ for (const [event, printing] of [['beforeprint', true], ['afterprint', false]])
         chart.seen = true;
         chart.draw();
       }
-      if (chart.plot) chart.plot.resize();
+      if (!chart.plot) continue;
+      chart.plot.resize();
+      // Readers of PDFs disagree about the strokes that Chromium would print; all of them show an image of them.
+      for (const canvas of printing ? chart.area.querySelectorAll('canvas') : []) {
+        const strokes = canvas.getContext('2d');
+        strokes.putImageData(strokes.getImageData(0, 0, canvas.width, canvas.height), 0, 0);
+      }
     }
   });
 window.flowtrain = {update};

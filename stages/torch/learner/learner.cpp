@@ -35,7 +35,8 @@ namespace {
 
 // LibTorch's own settings, for the whole process. `processes_here`: how many share the machine's cores.
 void configure_torch(const Settings& run, unsigned processes_here) {
-  auto threads = static_cast<int>(run.integer("threads"));
+  const auto* given = std::get_if<std::int64_t>(&run.value("threads"));
+  auto threads = given ? static_cast<int>(*given) : 0;
   if (threads == 0) threads = static_cast<int>(std::max(1u, usable_cores() / processes_here));
   torch::set_num_threads(threads);
   const bool deterministic = run.boolean("deterministic");

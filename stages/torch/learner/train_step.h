@@ -29,7 +29,7 @@ class TrainStep {
 
   /// No gradients yet. `parameters`: all of the net's, which tell a profile the layers.
   void begin(std::uint64_t iteration, const nets::NamedTensors& parameters);
-  /// What the net draws (dropout) is keyed by step and rank_of_draws(), so that it needs no state in snapshots.
+  /// The net's draws (dropout) are keyed by step and rank_of_draws(), so that they need no state in snapshots.
   void seed_draws(const Ticket& ticket) const;
   /// Forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies: after
   /// Device::consumed).

@@ -119,7 +119,7 @@ c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBuck
   const bool exact = std::any_of(parameters.begin(), parameters.end(), [&](auto& p) { return p.is_same(exact_); });
   const bool casts = wire_ && !exact && whole.scalar_type() != *wire_;
 
-  // Before the sum, which might overflow.
+  // This comes before the sum, which might overflow.
   c10d::AllreduceOptions options;
   std::vector<at::Tensor> sent{whole};
   if (casts)

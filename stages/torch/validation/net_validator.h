@@ -60,7 +60,7 @@ class NetValidator {
   double loss_ = 0, rows_ = 0;
 };
 
-/// What a validation draws is keyed by this: the same in each, and another for each rank_of_draws().
+/// A validation's draws are keyed by this: the same in each, and another for each rank_of_draws().
 std::uint64_t validation_seed(const LearnerSpec& spec);
 
 }  // namespace flowtrain
