@@ -132,6 +132,15 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   }
 }
 
+// Tells the run in a folder from one that lies there later, whose lock is another file or has another writer.
+std::string identity_of(const std::filesystem::path& run) {
+  struct stat status {};
+  const auto lock = run / "run.lock";
+  std::string writer;
+  std::ifstream(lock) >> writer;
+  return ::stat(lock.c_str(), &status) == 0 ? concat(status.st_ino, ":", writer) : "";
+}
+
 // Trains as one rank of several.
 int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt,
              const std::function<void(const std::filesystem::path&)>& on_start) {
