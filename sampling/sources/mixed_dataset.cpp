@@ -79,7 +79,6 @@ void MixedDataset::prefetch(std::uint64_t id) const { source(id).dataset->prefet
 
 void MixedDataset::forget(std::uint64_t id) const { source(id).dataset->forget(id - source(id).first_id); }
 
-
 std::uint64_t MixedDataset::retries() const {
   std::uint64_t sum = 0;
   for (auto& source : sources_) sum += source.dataset->retries();
