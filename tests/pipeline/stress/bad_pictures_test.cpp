@@ -31,6 +31,7 @@ namespace {
 
 const std::uint64_t train_config = FaultPoints::all() ? 1000 * times() : 320, val = 200;
 constexpr std::uint64_t one_bad_in = 20;
+constexpr std::size_t after_pixels = 24;  // of a PNG: checksums and the end mark, without which it is whole
 
 // Flipped in the middle of its data until a decoder notices: not every flip leaves a trace.
 std::string garbled(std::string file, Stream& random) {
@@ -80,7 +81,7 @@ class Pictures {
         case 1: folder_.write(name, garbled(jpeg_, random)); break;
         case 2: folder_.write(name, ""); break;
         case 3: folder_.write(name, "This is a text, whatever its name says.\n"); break;
-        case 4: folder_.write(name, png_.substr(0, png_.size() - 1 - random.below(png_.size() / 2))); break;
+        case 4: folder_.write(name, png_.substr(0, png_.size() - after_pixels - random.below(png_.size() / 2))); break;
         case 5: fs::create_symlink("nowhere.jpg", folder_.path() / name); break;
       }
       bad.insert(id);
