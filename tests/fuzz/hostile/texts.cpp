@@ -104,7 +104,7 @@ void add_coco(std::vector<Case>& cases) {
       images + R"("categories": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box + "}]}");
   add("an image nobody knows",
       R"({"images": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box + R"(}], "categories": []})");
-  for (const char* value : {"1e999", "NaN", "-Infinity", "0x10", "\"1\"", "null", "{}", "1e300", "-1"})
+  for (const char* value : {"1e999", "NaN", "-Infinity", "0x10", "\"1\"", "null", "{}", "1e300"})
     add(std::string("a width of ") + value,
         images + R"("categories": [{"id": 1, "name": "a"}], "annotations": [{"id": 1, "image_id": 1, )" +
             R"("category_id": 1, "bbox": [1, 1, )" + value + ", 1]}]}");
