@@ -20,15 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Registry {
+struct FolderList {
   std::atomic<std::size_t> size = 0;  ///< processes without held folders take no lock
   Mutex mutex;
   std::vector<const HeldFolder*> folders FT_GUARDED_BY(mutex);
 };
 
 // Never destroyed: threads may write until the very end of the process.
-Registry& registry() {
-  static Registry& all = *new Registry;
+FolderList& folder_list() {
+  static FolderList& all = *new FolderList;
   return all;
 }
 
@@ -54,7 +54,7 @@ fs::path place_of(int descriptor) {
 
 HeldFolder::HeldFolder(fs::path folder, fs::path file, int descriptor)
     : folder_(std::move(folder)), absolute_(fs::absolute(folder_)), file_(std::move(file)), descriptor_(descriptor) {
-  Registry& all = registry();
+  FolderList& all = folder_list();
   const MutexLock lock(all.mutex);
   all.folders.push_back(this);
   all.size = all.folders.size();
@@ -64,7 +64,7 @@ HeldFolder::HeldFolder(const fs::path& folder) : HeldFolder(folder, folder, open
 
 HeldFolder::~HeldFolder() {
   {
-    Registry& all = registry();
+    FolderList& all = folder_list();
     const MutexLock lock(all.mutex);
     std::erase(all.folders, this);
     all.size = all.folders.size();
@@ -106,7 +106,7 @@ bool HeldFolder::contains(const fs::path& path) const {
 }
 
 void check_held(const fs::path& path) {
-  Registry& all = registry();
+  FolderList& all = folder_list();
   if (all.size == 0) return;
   const MutexLock lock(all.mutex);
   for (const auto* folder : all.folders)
