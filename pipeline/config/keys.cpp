@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -467,10 +468,10 @@ const std::vector<KeyTable> tables = {
 
 const std::vector<KeyTable>& core_tables() { return tables; }
 
-const std::vector<Key>& core_keys(const std::string& table) {
+const std::vector<Key>& core_keys(std::string_view table) {
   for (auto& each : tables)
     if (each.name == table) return each.keys;
-  throw InternalError("no core table [" + table + "]");
+  throw InternalError(concat("no core table [", table, "]"));
 }
 
 bool is_of_loader(const std::string& data_key) {

@@ -2,6 +2,7 @@
 // Every key of the configuration that does not belong to a named part: a data set, a net, a hook …
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sampling/core/settings.h"
@@ -27,7 +28,7 @@ const std::vector<KeyTable>& core_tables();
 bool is_of_loader(const std::string& data_key);
 
 /// The core keys of one table; an unknown name is a bug.
-const std::vector<Key>& core_keys(const std::string& table);
+const std::vector<Key>& core_keys(std::string_view table);
 
 /// `extra` beside `core`; where both have a key of one name, the one of `extra` says more and is taken.
 std::vector<Key> joined(const std::vector<Key>& core, const std::vector<Key>& extra);

@@ -25,8 +25,7 @@ Decoding decoding_of(const Settings& sampler) {
           .fast = !says("fast_decode", false)};
 }
 
-const std::vector<double>& least_and_most(const Settings& settings, const std::string& name,
-                                          const std::string& example) {
+std::vector<double> least_and_most(const Settings& settings, const std::string& name, const std::string& example) {
   const auto& values = settings.reals(name);
   if (values.size() != 2 || values[0] > values[1])
     throw settings.error(name, "must be [least, most]", ExitCode::usage, "write " + name + " = " + example + ", say");
@@ -55,7 +54,7 @@ std::vector<Key> augment_keys() {
 
 Augmentation augmentation(const Settings& settings) {
   const auto& policy = settings.text("augment");
-  const auto& zoom = least_and_most(settings, "zoom", "[0.9, 1.1]");
+  const auto zoom = least_and_most(settings, "zoom", "[0.9, 1.1]");
   return {.policy = policy == "randaugment"      ? AugmentPolicy::randaugment
                     : policy == "trivialaugment" ? AugmentPolicy::trivialaugment
                                                  : AugmentPolicy::none,

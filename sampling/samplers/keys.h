@@ -28,8 +28,8 @@ Decoding decoding_of(const Settings& sampler);
 
 /// The two numbers of a key such as `scale`. Throws UserError(usage) for other numbers than [least, most], with
 /// `example` in the hint.
-const std::vector<double>& least_and_most(const Settings& settings, const std::string& name,
-                                          const std::string& example = "[0.5, 1.0]");
+std::vector<double> least_and_most(const Settings& settings, const std::string& name,
+                                   const std::string& example = "[0.5, 1.0]");
 
 /// Random changes of training pictures.
 std::vector<Key> augment_keys();
