@@ -4,6 +4,7 @@
 // Everything here is inline and holds no static data, so that two plugins in one process share nothing.
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
