@@ -1,5 +1,5 @@
 #pragma once
-// What `flowtrain --completion` prints.
+// The script that `flowtrain --completion` prints.
 
 namespace flowtrain {
 

@@ -86,7 +86,7 @@ class Run {
     log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                     "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
-    // Its passes cost a fraction of a step; train.log has the list once.
+    // Listing runs two forward passes, so only the first process of a fresh start writes the list to train.log.
     auto* const lister = dynamic_cast<LayerLister*>(learner_.get());
     if (lister && options_.group->leads() && run_plan_.first == 1 && !options_.dry_run) {
       const std::string layers = describe_layers(lister->list_layers());

@@ -1,5 +1,5 @@
 #pragma once
-// What ends the waits of a thread that reads.
+// A scope that says when a thread that reads stops waiting for a server.
 
 #include <stop_token>
 

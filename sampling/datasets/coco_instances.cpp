@@ -59,7 +59,7 @@ struct Reader {
     return static_cast<std::int64_t>(fingerprint_of(text) | std::uint64_t{1} << 63);
   }
 
-  /// The same for an image's or a category's id. Keeps its text where this is its own row, or where a message needs it.
+  /// Returns number_in() of an image's or a category's id. Keeps the id's text in its own row, and for messages.
   std::int64_t id_in(const JsonRow& row, std::size_t key, bool is_own = true) {
     const auto number = number_in(row, key);
     if (row.is_text(key) && (is_own || number < 0)) out.text_ids[number] = row.text(key);

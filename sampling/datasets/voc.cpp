@@ -30,7 +30,7 @@ struct Annotated {
   VocAnnotation annotation;
 };
 
-/// Where the lists ImageSets/Main/<split>.txt are, by split; several where there are several data sets.
+/// The lists ImageSets/Main/<split>.txt, by split: several of a split where there are several data sets.
 using Lists = std::map<std::string, std::vector<std::size_t>>;
 
 Lists find_lists(const Files& files) {

@@ -29,7 +29,7 @@ std::filesystem::path names_file(const std::string& shard) {
   return std::filesystem::path(shard).parent_path() / "classes.txt";
 }
 
-/// Its lines without blanks around them, up to the last one that is not empty; none where there is no such file.
+/// Returns the lines of a file without blanks around them, up to the last one that is not empty; none without a file.
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};

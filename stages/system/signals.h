@@ -66,8 +66,8 @@ inline bool takes(const SignalRule& rule, const struct sigaction& old) {
   return !rule.only_if_default || old.sa_handler == SIG_DFL;
 }
 
-/// Where both limits on processor time are one (`ulimit -t`), the kernel kills without SIGXCPU: the soft one becomes a
-/// tenth less, at most half a minute, so that there is time for a snapshot.
+/// Lowers the soft limit on processor time by a tenth, at most half a minute, where both limits are one (`ulimit -t`):
+/// the kernel would kill without SIGXCPU, and leave no time for a snapshot.
 inline void leave_time_for_the_end() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur < limit.rlim_max)
