@@ -1,19 +1,10 @@
 cat >small.toml <<'TOML'
 # small
-base = ["configs/quickstart.toml"]
+base = ["tests/docs/small.toml"]
 [run]
 max_iter = 504
-threads = 1
-[data]
-samples = 128
-val_samples = 16
-[loader]
-batch = 2
 [net]
 name = "mlp"
-[snapshot]
-every = 100
-keep_every = 100
 [display]
 report = false
 tensorboard = false
