@@ -104,8 +104,6 @@ class Dataset {
   virtual void prefetch(std::uint64_t) const {}
   /// It was hinted, and will not be read.
   virtual void forget(std::uint64_t) const {}
-  /// From now on a read that waits for a server that does not answer fails within a second.
-  virtual void cancel_reads() const {}
   /// Requests that had to be repeated so far, as a server failed.
   virtual std::uint64_t retries() const { return 0; }
 };

@@ -8,6 +8,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "sampling/core/parse.h"
+
 namespace flowtrain {
 namespace {
 
@@ -18,18 +20,12 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; 
 bool is_name(char c) { return is_word(c) || c == '_' || c == '-' || c == '.' || c == '%'; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-std::string lower(std::string_view text) {
-  std::string all(text);
-  for (auto& c : all) c = lower(c);
-  return all;
-}
-
 bool is_any_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
 }
 
 bool starts_with_any_case(std::string_view text, std::string_view start) {
-  return lower(text.substr(0, start.size())) == start;
+  return lower_case(text.substr(0, start.size())) == start;
 }
 
 /// "AWSAccessKeyId" and "aws_access-key.id" are aws, access, key, id.
@@ -54,7 +50,7 @@ std::vector<std::string> words_of(std::string_view name) {
 }
 
 bool is_secret_parameter(std::string_view name) {
-  const std::string plain = lower(name);
+  const std::string plain = lower_case(name);
   return is_any_of(plain, {"sig", "se", "key", "policy", "key-pair-id", "googleaccessid", "expires"}) ||
          plain.starts_with("x-amz-") || plain.starts_with("x-goog-") || is_secret_name(name);
 }
@@ -142,7 +138,7 @@ std::string mask_addresses(std::string_view text) {
 
 std::string mask_encoded_addresses(std::string_view text) {
   Masking masking(text);
-  const std::string plain = lower(text);
+  const std::string plain = lower_case(text);
   for (auto at = plain.find("%3a%2f%2f"); at != npos; at = plain.find("%3a%2f%2f", at + 1)) {
     const auto begin = at + 9, end = std::min(end_of(text, begin, "\"'<>`&#"), plain.find("%2f", begin));
     const auto login = plain.substr(0, std::min(end, plain.size())).rfind("%40");
@@ -194,7 +190,7 @@ std::size_t mask_quoted(Masking& masking, std::size_t at) {
 }
 
 bool is_header(std::string_view name) {
-  return is_any_of(lower(name), {"authorization", "cookie"}) || name.find('-') != npos;
+  return is_any_of(lower_case(name), {"authorization", "cookie"}) || name.find('-') != npos;
 }
 
 void mask_value(Masking& masking, std::size_t separator, std::string_view name) {
@@ -222,7 +218,7 @@ std::string mask_settings(std::string_view text) {
   for (auto at = text.find_first_of("=:"); at != npos; at = text.find_first_of("=:", at + 1)) {
     if (at < masking.done()) continue;
     const auto name = name_before(text, at);
-    if (!name.empty() && (is_secret_name(name) || is_any_of(lower(name), {"cookie", "set-cookie"})))
+    if (!name.empty() && (is_secret_name(name) || is_any_of(lower_case(name), {"cookie", "set-cookie"})))
       mask_value(masking, at, name);
   }
   return masking.finish();
@@ -304,7 +300,7 @@ bool is_secret_name(std::string_view name) {
 }
 
 bool is_secret_variable(std::string_view name) {
-  const std::string plain = lower(name);
+  const std::string plain = lower_case(name);
   constexpr std::array<std::string_view, 9> parts{"token",      "secret", "passw",     "pwd",   "key",
                                                   "credential", "auth",   "signature", "cookie"};
   return std::ranges::any_of(parts, [&](auto part) { return plain.find(part) != plain.npos; });

@@ -62,11 +62,6 @@ class Search {
   }
 
  private:
-  std::string shown(const std::string& folder) const {
-    auto place = files_.describe(folder);
-    while (place.size() > 1 && (place.ends_with('/') || place.ends_with(':'))) place.pop_back();
-    return place;
-  }
   Texts folders_in(const std::string& outer) const { return picture_folders(files_, outer); }
   bool holds_classes(const std::string& base) const { return !folders_in(base).empty(); }
 
@@ -103,19 +98,22 @@ class Search {
   ClassFolders choose(const std::string& outer, const Splits& splits, SplitNames mode) const {
     const bool decides = mode == SplitNames::decide;
     if (splits.groups > 1)
-      throw unclear_split(settings_, concat(shown(outer), " holds several groups of splits: ", listed(splits)));
+      throw unclear_split(settings_,
+                          concat(files_.describe_folder(outer), " holds several groups of splits: ", listed(splits)));
     const auto lead = listed(splits);
     const bool alone = !splits.is_complete();
     const bool flat = !splits.training.empty() && !holds_classes(outer + splits.training.front() + '/');
     if (decides && !splits.others.empty() && (alone || flat))
-      throw unclear_split(settings_, concat(shown(outer), ": ", lead, " may be a split, or a class as are ",
-                                            listed_classes(shown_names(splits.others))));
+      throw unclear_split(settings_,
+                          concat(files_.describe_folder(outer), ": ", lead, " may be a split, or a class as are ",
+                                 listed_classes(shown_names(splits.others))));
     if (decides && flat)
-      throw unclear_split(settings_, concat(shown(outer), ": ", lead,
+      throw unclear_split(settings_, concat(files_.describe_folder(outer), ": ", lead,
                                             alone ? " may be a split without folders of classes, or the only class"
                                                   : " may be splits without folders of classes, or classes"));
     if (splits.training.empty() && training_)
-      throw unclear_split(settings_, concat(shown(outer), ": there is ", lead, ", but no folder 'train' beside it"));
+      throw unclear_split(
+          settings_, concat(files_.describe_folder(outer), ": there is ", lead, ", but no folder 'train' beside it"));
     ClassFolders found;
     const auto train = splits.training.empty() ? "" : one_of(outer, splits.training, "train");
     const auto test = splits.test.empty() ? "" : one_of(outer, splits.test, "test");
@@ -130,8 +128,8 @@ class Search {
   /// The base of the one folder among `names`, of those of which one has the `usual` name.
   std::string one_of(const std::string& outer, const Texts& names, const char* usual) const {
     if (names.size() > 1 && std::ranges::find(names, usual) == names.end())
-      throw unclear_split(settings_, concat("several folders of ", shown(outer), " may be the split '", usual,
-                                            "': ", listed_classes(shown_names(names))));
+      throw unclear_split(settings_, concat("several folders of ", files_.describe_folder(outer), " may be the split '",
+                                            usual, "': ", listed_classes(shown_names(names))));
     return descend(outer + (names.size() > 1 ? usual : names.front()) + '/');
   }
 
@@ -158,18 +156,18 @@ class Search {
     Texts notes, unused;
     const auto pictures = test.empty() ? 0 : pictures_in(test);
     if (!test.empty() && !test_validates)
-      notes.push_back(concat("test data: ", shown(test), " (", pictures, pictures == 1 ? " picture" : " pictures",
-                             "); the run does not use it",
+      notes.push_back(concat("test data: ", files_.describe_folder(test), " (", pictures,
+                             pictures == 1 ? " picture" : " pictures", "); the run does not use it",
                              shares_classes(base, test) ? ", `flowtrain test` does with data.test.split = " +
                                                               to_toml(as_utf8(splits.test.front()))
                                                         : ": it has no folders of these classes"));
-    if (test_validates) notes.push_back(note_on_test(shown(test)));
+    if (test_validates) notes.push_back(note_on_test(files_.describe_folder(test)));
     unused = splits.others;
     for (const auto* list : {&splits.training, &splits.validation, &splits.test})
       for (const auto& name : *list)
         if (list->size() > 1 && name != "train" && name != "val" && name != "test") unused.push_back(name);
     if (!unused.empty())
-      notes.push_back(concat("not used: ", listed_classes(shown_names(unused)), " in ", shown(outer)));
+      notes.push_back(concat("not used: ", listed_classes(shown_names(unused)), " in ", files_.describe_folder(outer)));
     return notes;
   }
 
@@ -205,8 +203,8 @@ class Search {
       const auto splits = find_splits(folders_in(base + name + '/'));
       if (!splits.is_complete()) continue;
       throw settings_.error("path",
-                            concat(shown(base + name), " has folders named after splits: ", listed(splits),
-                                   "; splits are looked for above the classes"),
+                            concat(files_.describe_folder(base + name), " has folders named after splits: ",
+                                   listed(splits), "; splits are looked for above the classes"),
                             ExitCode::data,
                             "put the classes below the splits, as train/" + as_utf8(name) + "; " + settings_.table() +
                                 ".split_names = \"ignore\" takes all these pictures for training");

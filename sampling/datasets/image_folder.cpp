@@ -109,11 +109,7 @@ class ImageFolder : public NamedDataset {
     return as_utf8(files_.name(samples_[id].file).substr(base_.size()));
   }
   bool has_split() const override { return has_split_; }
-  std::string place() const override {
-    auto place = files_.describe(base_);
-    while (place.size() > 1 && (place.ends_with('/') || place.ends_with(':'))) place.pop_back();
-    return place;
-  }
+  std::string place() const override { return files_.describe_folder(base_); }
   std::vector<std::string> notes() const override { return notes_; }
   std::uint64_t fingerprint() const override {
     std::uint64_t all = 0;

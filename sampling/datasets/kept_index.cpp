@@ -30,8 +30,6 @@ std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
   return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
 }
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
 /// A hash of eight blocks spread over the file and of its end: another content of the same length nearly always differs
 /// in some of them, as the headers in a tar hold times and checksums. 0 where they cannot be read: scanning says why.
 std::uint64_t hash_of_samples(const ByteSource& file) try {

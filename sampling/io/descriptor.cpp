@@ -25,8 +25,6 @@ struct stat status_of(int number) {
   return status;
 }
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
 bool write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto done = ::write(file, bytes.data(), bytes.size());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
@@ -12,6 +13,11 @@
 #include <vector>
 
 namespace flowtrain {
+
+/// Returns a time of the system in nanoseconds.
+inline std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 /// A file of known size, on a disk (Descriptor) or on a server (sampling/remote/remote.h). Methods may be called from
 /// any thread; they throw a std::runtime_error that says what went wrong, and the caller adds which file it was.

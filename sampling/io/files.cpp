@@ -208,6 +208,12 @@ std::string Files::describe(std::string_view name) const {
   return as_utf8(is_folder_ ? (fs::path(path_) / name).string() : path_ + ":" + std::string(name));
 }
 
+std::string Files::describe_folder(std::string_view folder) const {
+  auto place = describe(folder);
+  while (place.size() > 1 && (place.ends_with('/') || place.ends_with(':'))) place.pop_back();
+  return place;
+}
+
 std::string Files::path(std::size_t index) const { return (fs::path(path_) / names_[index]).string(); }
 
 bool is_hidden(std::string_view path) { return !hidden_start(path).empty(); }

@@ -43,6 +43,8 @@ class Files {
   /// "folder/name" or "archive.tar:name", for messages: in UTF-8 (see as_utf8).
   std::string describe(std::size_t index) const { return describe(names_[index]); }
   std::string describe(std::string_view name) const;
+  /// Describes a folder, without the separators at its end.
+  std::string describe_folder(std::string_view folder) const;
   /// The path of a file of a folder, as the system knows it.
   std::string path(std::size_t index) const;
 
