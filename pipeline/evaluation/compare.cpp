@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/json_lines.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/cpus.h"
 #include "stages/detection/draw.h"
@@ -281,7 +282,7 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
   fields["test"] = comparison.bootstrap ? "paired bootstrap" : "mcnemar";
   fields["p"] = comparison.p;
   if (comparison.bootstrap) fields["interval95"] = {comparison.bootstrap->low, comparison.bootstrap->high};
-  return ordered_json(std::move(fields)).dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(ordered_json(std::move(fields)), 1) + "\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "pipeline/pictures/picture_files.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/json_lines.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/codecs/encode.h"
 #include "stages/evaluation/results_file.h"
 
@@ -111,15 +112,15 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
   }
   const ShownSamples shown = samples_to_show(measured, dataset, worst_rules(set.config), pictures, part.set);
   for (auto& [name, bytes] : picture_files(shown, part.iteration)) folder.write_file(name, text_of(bytes));
-  folder.write_file(summary_name, ordered_json(JsonObject{{"snapshot", part.snapshot.filename().string()},
-                                                          {"iter", part.iteration},
-                                                          {"set", shown_set(part.set)},
-                                                          {"setting", part.setting},
-                                                          {"kind", measured.kind},
-                                                          {"samples", measured.size},
-                                                          {"metrics", metrics_json(measured.scalars)},
-                                                          {"inputs", inputs}})
-                                          .dump(1, ' ', false, ordered_json::error_handler_t::replace) +
+  folder.write_file(summary_name, json_text(ordered_json(JsonObject{{"snapshot", part.snapshot.filename().string()},
+                                                                    {"iter", part.iteration},
+                                                                    {"set", shown_set(part.set)},
+                                                                    {"setting", part.setting},
+                                                                    {"kind", measured.kind},
+                                                                    {"samples", measured.size},
+                                                                    {"metrics", metrics_json(measured.scalars)},
+                                                                    {"inputs", inputs}}),
+                                            1) +
                                       "\n");
   folder.commit();
 }

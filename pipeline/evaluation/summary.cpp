@@ -8,6 +8,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/json_lines.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/csv.h"
 
 namespace flowtrain {
@@ -71,9 +72,8 @@ void write_summary(const std::filesystem::path& folder, const std::vector<PartOu
   ordered_json parts = ordered_json::array();
   for (auto& outcome : outcomes) parts.push_back(part_json(outcome));
   make_folders(folder);
-  write_file_atomically(folder / "summary.json", ordered_json(JsonObject{{"parts", std::move(parts)}})
-                                                         .dump(1, ' ', false, ordered_json::error_handler_t::replace) +
-                                                     "\n");
+  write_file_atomically(folder / "summary.json",
+                        json_text(ordered_json(JsonObject{{"parts", std::move(parts)}}), 1) + "\n");
   write_file_atomically(folder / "summary.csv", csv_of(outcomes));
 }
 

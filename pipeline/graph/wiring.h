@@ -13,6 +13,7 @@
 
 #include "pipeline/graph/drawing.h"
 #include "pipeline/graph/outlet.h"
+#include "pipeline/telemetry/json_text.h"
 
 namespace flowtrain {
 
@@ -76,9 +77,7 @@ class Wiring {
 
 /// The drawing in Graphviz's DOT language, whose texts are quoted as JSON's are.
 inline std::string to_dot(const Drawing& drawing, const std::string& title) {
-  const auto quoted = [](const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  };
+  const auto quoted = [](const std::string& text) { return json_text(nlohmann::json(text)); };
   std::string dot = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
   for (auto& [name, label, thread] : drawing.nodes)
     dot += "  " + quoted(name) + " [label=" + quoted(label) + (thread ? ", peripheries=2" : "") + "];\n";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/text.h"
 #include "stages/detection/draw.h"
@@ -22,9 +23,7 @@ constexpr float least_drawn = 0.3F;
 // Six digits behind the point say enough, and keep the file small.
 double short_number(double value) { return std::round(value * 1e6) / 1e6 + 0.0; }  // no -0
 
-std::string to_text(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string to_text(const ordered_json& value) { return json_text(value); }
 
 // For people, too.
 std::string line_by_line(const ordered_json& entries) {

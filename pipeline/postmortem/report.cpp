@@ -7,6 +7,7 @@
 
 #include "pipeline/postmortem/diagnosis.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 
@@ -174,7 +175,7 @@ std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s
   json["ranks"] = Json::array();
   for (auto& log : logs) json["ranks"].push_back(json_of(log, newest(logs), seconds_s));
   mask_secrets(json);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace flowtrain

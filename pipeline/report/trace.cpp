@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/telemetry/json_text.h"
+
 namespace flowtrain {
 
 namespace {
@@ -116,9 +118,7 @@ json name_of(const char* what, int process, int thread, const std::string& name)
 /// Lines of the file by time; those of the same time stay in the order in which they were added.
 class Timeline {
  public:
-  void add(std::int64_t at_ns, const json& event) {
-    lines_.emplace_back(at_ns, event.dump(-1, ' ', false, json::error_handler_t::replace));
-  }
+  void add(std::int64_t at_ns, const json& event) { lines_.emplace_back(at_ns, json_text(event)); }
   std::string text() {
     std::ranges::stable_sort(lines_, {}, &std::pair<std::int64_t, std::string>::first);
     std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";

@@ -7,6 +7,7 @@
 #include "pipeline/report_page/page_files.h"
 #include "pipeline/report_page/report_page.h"
 #include "pipeline/run_reader/stored_config.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
@@ -68,7 +69,7 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
     for (auto& value : values) texts.push_back(value ? ordered_json(shown_value(key, *value)) : ordered_json());
     differences.push_back({{"key", key}, {"values", std::move(texts)}});
   }
-  return data + differences.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
+  return data + json_text(differences) + "}";
 }
 
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {

@@ -14,6 +14,7 @@
 #include "pipeline/run_reader/run_status.h"
 #include "pipeline/run_reader/stored_config.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/text.h"
 #include "stages/system/wall_time.h"
@@ -154,7 +155,7 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
   if (graph.is_object() && graph.contains("iterations_per_epoch") && graph["iterations_per_epoch"].is_number())
     data["iterations_per_epoch"] = graph["iterations_per_epoch"];
   mask_secrets(data);
-  return data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json_text(data);
 }
 
 std::string graph_json(const Drawing& drawing, const RunShape& shape) {
@@ -174,7 +175,7 @@ std::string graph_json(const Drawing& drawing, const RunShape& shape) {
                      {"best", std::move(best)},        {"nodes", std::move(nodes)},
                      {"edges", std::move(edges)}};
   mask_secrets(graph);
-  return graph.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(graph, 2) + "\n";
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,7 @@
 #include "pipeline/report_page/report_page.h"
 #include "pipeline/run_reader/run_summary.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 
@@ -64,8 +65,7 @@ std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonc
   replace_all(page, "<script>", "<script nonce=\"" + nonce + "\">");  // in data, "<" is written otherwise
   ordered_json names = ordered_json::array();
   for (auto& run : runs) names.push_back(run.name);
-  auto about = ordered_json{{"runs", names}, {"mark", text_of(mark)}}.dump(-1, ' ', false,
-                                                                           ordered_json::error_handler_t::replace);
+  auto about = json_text(ordered_json{{"runs", names}, {"mark", text_of(mark)}});
   replace_all(about, "<", "\\u003c");
   const std::string_view end = "</body>";
   page.insert(page.rfind(end), concat("<script type=\"application/json\" id=\"live\">", about,

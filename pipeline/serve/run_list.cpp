@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "pipeline/telemetry/json_text.h"
+
 namespace flowtrain::serve {
 
 using nlohmann::ordered_json;
@@ -43,7 +45,7 @@ std::string RunList::json() {
       entry["best"] = {{"metric", best->metric}, {"value", best->value}, {"iteration", best->iteration}};
     all.push_back(std::move(entry));
   }
-  return ordered_json{{"runs", std::move(all)}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json_text(ordered_json{{"runs", std::move(all)}});
 }
 
 std::optional<FoundRun> RunList::find(const std::string& name) {

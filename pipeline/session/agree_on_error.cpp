@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/session/leaders_work.h"
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/train/policies.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -20,7 +21,7 @@ std::string described(const std::exception& error) {
     fields.update({{"code", static_cast<int>(users->code())}, {"hint", users->hint()}});
   else if (is_survivable(error))
     fields.update({{"code", static_cast<int>(ExitCode::usage)}, {"hint", ""}});  // of the net, or a script in it
-  return fields.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(fields);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot/tensor_difference.h"
 #include "pipeline/snapshot/weights_file.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -114,7 +115,7 @@ void print(std::ostream& out, const TensorDifference& difference) {
 /// The first line of an entry of the state: numbers and short texts as they are, of long ones how much there is.
 std::string in_short(const nlohmann::ordered_json& value) {
   constexpr std::size_t most_characters = 100;
-  const auto text = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto text = json_text(value);
   if (text.size() <= most_characters) return text;
   if (value.is_structured()) return std::to_string(value.size()) + " entries";
   return std::to_string(text.size()) + " characters";

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "build_info.h"  // made by CMake
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/secrets_in_json.h"
 #include "revision.h"  // made by CMake at every build
 #include "sampling/core/cpus.h"
@@ -121,7 +122,7 @@ std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
             {"environment", chosen_variables()}};
   for (const auto& [key, value] : extra) json[key] = value;
   mask_secrets(json);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace flowtrain

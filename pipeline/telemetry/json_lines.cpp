@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "pipeline/telemetry/json_text.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/secrets_in_json.h"
 #include "sampling/core/error.h"
@@ -51,7 +52,7 @@ void sync_file(const std::filesystem::path& path) {
 std::string json_line(JsonObject object) {
   ordered_json json(std::move(object));
   mask_secrets(json);
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json_text(json);
 }
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)

@@ -9,6 +9,7 @@
 #include "pipeline/run_reader/stored_config.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_text.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -230,7 +231,7 @@ std::string to_json(const VerifyReport& report) {
                     {"config", settings_json(report.settings.config)},
                     {"environment", settings_json(report.settings.environment)},
                     {"notes", report.settings.notes}};
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace flowtrain
