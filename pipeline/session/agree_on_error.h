@@ -3,9 +3,17 @@
 
 #include <functional>
 
+#include "sampling/core/error.h"
 #include "stages/group.h"
 
 namespace flowtrain {
+
+/// What a rank throws because another one has failed, whose own error says why. The program shows that one
+/// (GroupSession::explain), and this one only where the other's never comes.
+class FailedElsewhere : public UserError {
+ public:
+  using UserError::UserError;
+};
 
 /// Carries out `work`, which calls no collective, and throws on all ranks where it has thrown on one: in a process
 /// alone what it has thrown; in a group the UserError of the first rank that has one, or an InternalError for faults

@@ -9,6 +9,7 @@
 
 #include "pipeline/config/periods.h"
 #include "pipeline/graph/hyper_parameters.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -190,7 +191,7 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
     throw config.table("loader").error(
         "batch", concat("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)),
         ExitCode::usage, "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
-  if (least == 0) throw UserError(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
+  if (least == 0) throw FailedElsewhere(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? concat(", ", least, " for each of ", group.size(), " processes") : "";
   const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
                     concat("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",

@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/train/policies.h"
 #include "sampling/core/error.h"
@@ -37,7 +38,7 @@ void RunFlags::apply(const StepFlags& all) {
     stop(hooks.stop_reason().empty() ? "a hook of another process asked for it" : hooks.stop_reason());
   if (!SnapshotWords(all).failed) return;
   if (snapshots) snapshots->check();
-  throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot, or has lost the run's folder");
+  throw FailedElsewhere(ExitCode::snapshot, "rank 0 could not write a snapshot, or has lost the run's folder");
 }
 
 void RunFlags::look_again() {

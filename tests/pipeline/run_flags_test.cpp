@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
 #include "tests/pipeline/scripted_learner.h"
@@ -136,6 +137,7 @@ TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
   CHECK_FALSE(run.flags.end);
   check_failure(failure_of([&] { run.flags.apply(failed); }), ExitCode::snapshot,
                 "rank 0 could not write a snapshot, or has lost the run's folder");
+  CHECK_THROWS_AS(run.flags.apply(failed), FailedElsewhere);  // rank 0's own error is the one to show
 }
 
 TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {

@@ -2,6 +2,7 @@
 
 #include "pipeline/distributed/timeouts.h"
 #include "pipeline/launch/supervisor.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
@@ -58,15 +59,16 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
     log_info(concat("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
                     place.url));
   std::unique_ptr<HeldFolder> records;
-  const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
+  const auto explain = [&](const std::string& message, std::string& hint, ExitCode code, bool lost) {
     // A start that fails leaves nothing, as with one process.
     if (records && !records->is_lost() && std::filesystem::exists(records->path() / "metrics.jsonl"))
       membership.write_collective_log(records->path());
-    return membership.explain(message, hint, code == ExitCode::distributed, static_cast<int>(code));
+    return membership.explain(message, hint, lost, static_cast<int>(code));
   };
   const auto end_with = [&](const UserError& error) {
     std::string hint = error.hint();
-    const auto text = explain(error.what(), hint, error.code());
+    const bool lost = error.code() == ExitCode::distributed || dynamic_cast<const FailedElsewhere*>(&error) != nullptr;
+    const auto text = explain(error.what(), hint, error.code(), lost);
     if (text.empty()) return static_cast<int>(error.code());
     if (hint.empty() && error.code() == ExitCode::distributed && records &&
         std::filesystem::exists(records->path() / "flight"))
@@ -80,7 +82,7 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   } catch (const std::exception& error) {
     if (ran_out_of_memory(error)) return end_with(OutOfMemory(concat("out of memory: ", first_line(error.what()))));
     std::string hint;
-    const auto text = explain(describe_current_exception(), hint, ExitCode::bug);
+    const auto text = explain(describe_current_exception(), hint, ExitCode::bug, false);
     if (text.empty()) return static_cast<int>(ExitCode::bug);
     throw InternalError(text);
   }
