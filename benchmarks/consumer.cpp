@@ -9,10 +9,10 @@
 #include <exception>
 #include <thread>
 
-#include "pipeline/session/assembly.h"
-#include "pipeline/session/start.h"
+#include "pipeline/engine/session/assembly.h"
+#include "pipeline/engine/session/start.h"
 #include "sampling/core/error.h"
-#include "stages/clock.h"
+#include "stages/trace/clock.h"
 
 using namespace flowtrain;
 

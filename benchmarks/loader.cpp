@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/graph/graph.h"
+#include "pipeline/engine/graph/graph.h"
 #include "sampling/core/registry.h"
 #include "sampling/order.h"
-#include "stages/clock.h"
+#include "stages/trace/clock.h"
 
 using namespace flowtrain;
 

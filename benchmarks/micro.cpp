@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/snapshot/hash.h"
+#include "pipeline/base/snapshot/hash.h"
 #include "sampling/codecs/image.h"
 #include "sampling/core/random.h"
 #include "sampling/images/resize.h"
 #include "sampling/order.h"
-#include "stages/bounded_queue.h"
-#include "stages/ticket.h"
+#include "stages/core/bounded_queue.h"
+#include "stages/core/ticket.h"
 #include "stages/torch/parallel/collective_log.h"
 #include "tests/support/pictures.h"
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "pipeline/config/keys.h"
-#include "pipeline/config/part_kinds.h"
+#include "pipeline/base/config/keys.h"
+#include "pipeline/base/config/part_kinds.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/learner/learner.h"
 

@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/graph/graph.h"
-#include "pipeline/verdict/load_meter.h"
+#include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/verdict/load_meter.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/random.h"
-#include "stages/clock.h"
+#include "stages/trace/clock.h"
 #include "tests/support/fakes.h"
 
 using namespace flowtrain;

@@ -4,7 +4,7 @@ find_package(Git QUIET)
 
 function(flowtrain_build_info target)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/build_info)
-  configure_file(${CMAKE_SOURCE_DIR}/pipeline/telemetry/build_info.h.in ${folder}/build_info.h @ONLY)
+  configure_file(${CMAKE_SOURCE_DIR}/pipeline/base/telemetry/build_info.h.in ${folder}/build_info.h @ONLY)
   add_custom_target(${target}_revision
     COMMAND ${CMAKE_COMMAND} -DGIT=${GIT_EXECUTABLE} -DSOURCE=${CMAKE_SOURCE_DIR} -DHEADER=${folder}/revision.h
             -P ${CMAKE_SOURCE_DIR}/cmake/WriteRevision.cmake

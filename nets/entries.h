@@ -1,6 +1,6 @@
 #pragma once
 // What a model is made of, by name: nets, losses, optimizers, metrics and training steps. No LibTorch here: an entry's
-// help, keys and traits are there without it, and what makes its part once nets/make.h is used.
+// help, keys and traits are there without it, and what makes its part once nets/steps/make.h is used.
 
 #include <cstdint>
 #include <string>

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/base/telemetry/environment.h"
+#include "pipeline/base/telemetry/guard.h"
+#include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/commands/completion.h"
-#include "pipeline/isolation/isolated_sampler.h"
-#include "pipeline/isolation/protocol.h"
+#include "pipeline/engine/isolation/isolated_sampler.h"
+#include "pipeline/engine/isolation/protocol.h"
+#include "pipeline/engine/session/sources.h"
 #include "pipeline/library/process.h"
-#include "pipeline/session/sources.h"
-#include "pipeline/telemetry/environment.h"
-#include "pipeline/telemetry/guard.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"

@@ -5,11 +5,11 @@
 #include <cstdint>
 
 #include "nets/entries.h"
-#include "pipeline/schedules/schedule.h"
+#include "pipeline/base/schedules/schedule.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
-#include "stages/hook_entries.h"
+#include "stages/hooks/hook_entries.h"
 
 #if __has_include(<torch/version.h>)
 #include <torch/version.h>

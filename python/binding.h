@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/config/config.h"
+#include "pipeline/base/config/config.h"
 #include "sampling/core/mutex.h"
 
 namespace flowtrain {

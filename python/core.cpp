@@ -24,14 +24,14 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/config/part_kinds.h"
-#include "pipeline/loader/data_loader.h"
+#include "pipeline/base/config/part_kinds.h"
+#include "pipeline/engine/loader/data_loader.h"
 #include "python/binding.h"
-#include "sampling/arrays_dataset.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/secrets.h"
+#include "sampling/datasets/arrays_dataset.h"
 #include "sampling/datasets/coco_instances.h"
 #include "stages/device/cpu_device.h"
 

@@ -1,6 +1,6 @@
 // flowtrain._core.SampleStream: order, positions and records, for rows that Python makes.
 
-#include "pipeline/loader/sample_stream.h"
+#include "pipeline/engine/loader/sample_stream.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -39,7 +39,7 @@ struct Record {
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
   Box region{0, 0, 0, 0, -1};     ///< the part of the picture that is the sample; empty = all of it
-  PictureCache* cache = nullptr;  ///< that is to keep its decoded picture (sampling/picture_cache.h)
+  PictureCache* cache = nullptr;  ///< that is to keep its decoded picture (sampling/images/picture_cache.h)
 };
 
 /// Memory that a row's bytes are read into; kept with the row and reused, so that a warm loader allocates nothing.

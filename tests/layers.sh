@@ -28,20 +28,20 @@ check() (
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/graph.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
-        may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
-        may["pipeline/http/"] = may["pipeline/"] " http"
+        may["pipeline/engine/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
+        may["pipeline/base/http/"] = may["pipeline/"] " http"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/serve/"
+        may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/runs/serve/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
-          " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
+          " stages/torch/ pipeline/commands/computing/ pipeline/base/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/distributed/"
+        may["pipeline/base/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/base/distributed/"
         # Folders with a door of their own: not part of what the folder above them allows.
-        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ " \
+        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/base/distributed/ " \
               "pipeline/commands/ pipeline/commands/computing/", closed, " ")
         opened["sampling/remote/remote.h"] = 1
-        opened["pipeline/commands/computing/api.h"] = 1
-        opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
+        opened["pipeline/library/computing.h"] = 1
+        opened["stages/device/cuda_entry.h"] = 1  # what the program knows of the CUDA parts
 
         group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/(decode|encode))\\.h$|^pugixml\\.hpp$|^rapidjson/"
         group["simd"] = "^hwy/"
@@ -120,7 +120,7 @@ self_test() {
 bad  sampling/a.h                 <torch/torch.h>
 bad  sampling/a.cpp               <spdlog/spdlog.h>
 bad  sampling/a.cpp               <toml++/toml.h>
-bad  sampling/a.cpp               "stages/slab.h"
+bad  sampling/a.cpp               "stages/loader/slab.h"
 bad  sampling/plugins/a.cpp       "sampling/sampler.h"
 bad  sampling/a.cpp               "order.h"
 bad  sampling/a.cpp               "../sampling/order.h"
@@ -135,30 +135,30 @@ good sampling/datasets/a.cpp      "sampling/remote/remote.h"
 good sampling/remote/a.cpp        <curl/curl.h>
 good sampling/remote/a.cpp        "sampling/remote/exchange.h"
 bad  nets/a.cpp                   "sampling/dataset.h"
-bad  nets/a.cpp                   "stages/hook.h"
+bad  nets/a.cpp                   "stages/hooks/hook.h"
 good nets/a.cpp                   "sampling/core/error.h"
 bad  nets/layers/a.cpp            <nlohmann/json.hpp>
 good nets/layers/a.cpp            <torch/torch.h>
-good nets/a.cpp                   "nets/models/net.h"
+good nets/a.cpp                   "nets/net.h"
 bad  stages/a.cpp                 <torch/types.h>
 bad  stages/a.h                   <ATen/core/Tensor.h>
-bad  stages/a.cpp                 "nets/models/net.h"
+bad  stages/a.cpp                 "nets/net.h"
 bad  stages/a.cpp                 "stages/torch/compute.h"
 bad  stages/a.cpp                 "stages/cuda/handles.h"
-bad  stages/a.cpp                 "pipeline/graph/graph.h"
+bad  stages/a.cpp                 "pipeline/engine/graph/graph.h"
 bad  stages/a.cpp                 <oneapi/tbb/flow_graph.h>
-good stages/a.cpp                 "stages/cuda/entry.h"
+good stages/a.cpp                 "stages/device/cuda_entry.h"
 good stages/a.cpp                 "nets/entries.h"
 good stages/a.h                   <concurrentqueue.h>
 good stages/torch/a.cpp           <torch/torch.h>
-good stages/torch/a.cpp           "nets/models/net.h"
+good stages/torch/a.cpp           "nets/net.h"
 good stages/torch/a.cpp           "stages/torch/adapter.h"
-bad  stages/torch/a.cpp           "pipeline/graph/graph.h"
+bad  stages/torch/a.cpp           "pipeline/engine/graph/graph.h"
 bad  stages/torch/a.cpp           "pipeline/plugin.h"
 good stages/torch/plugins/a.cpp   "pipeline/plugin.h"
 good stages/torch/plugins/a.cpp   "nets/steps/step.h"
 bad  stages/cuda/a.cu             <torch/torch.h>
-bad  stages/cuda/a.cu             "stages/slab.h"
+bad  stages/cuda/a.cu             "stages/loader/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
 good stages/cuda/a.cu             <cuda_fp16.h>
 good stages/cuda/cornernet_ops.cpp <torch/library.h>
@@ -171,26 +171,26 @@ good stages/cuda/ranges.cpp       <nvtx3/nvToolsExt.h>
 bad  stages/nccl/a.cpp            "stages/device/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"
 good stages/nccl/a.cpp            <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-good pipeline/distributed/a.cpp   "stages/nccl/entry.h"
-bad  pipeline/graph/graph.cpp     <torch/torch.h>
-bad  pipeline/graph/graph.cpp     "stages/torch/compute.h"
-bad  pipeline/config/a.cpp        "nets/models/net.h"
-good pipeline/config/a.cpp        "nets/entries.h"
-bad  pipeline/config/a.cpp        <torch/version.h>
+good pipeline/base/distributed/a.cpp   "stages/nccl/entry.h"
+bad  pipeline/engine/graph/graph.cpp     <torch/torch.h>
+bad  pipeline/engine/graph/graph.cpp     "stages/torch/compute.h"
+bad  pipeline/base/config/a.cpp        "nets/net.h"
+good pipeline/base/config/a.cpp        "nets/entries.h"
+bad  pipeline/base/config/a.cpp        <torch/version.h>
 good pipeline/plugin.h            <torch/version.h>
-bad  pipeline/snapshot/a.cpp      <c10/util/Exception.h>
+bad  pipeline/base/snapshot/a.cpp      <c10/util/Exception.h>
 bad  pipeline/commands/a.cpp      <torch/torch.h>
 bad  pipeline/commands/a.cpp      "tests/support/fakes.h"
 bad  pipeline/commands/a.cpp      "stages/torch/compute.h"
-bad  pipeline/commands/a.cpp      "pipeline/commands/computing/ranks.h"
-good pipeline/commands/a.cpp      "pipeline/commands/computing/api.h"
+bad  pipeline/commands/a.cpp      "pipeline/library/computing/ranks.h"
+good pipeline/commands/a.cpp      "pipeline/library/computing.h"
 good pipeline/commands/computing/a.cpp "stages/torch/compute.h"
 good pipeline/commands/a.cpp      "pipeline/commands/flags.h"
 good pipeline/commands/a.cpp      <CLI/CLI.hpp>
 good pipeline/main.cpp            "pipeline/commands/commands.h"
-bad  pipeline/graph/graph.cpp     "pipeline/commands/flags.h"
-good pipeline/graph/graph.cpp     <oneapi/tbb/flow_graph.h>
-good pipeline/distributed/a.cpp   <torch/csrc/distributed/c10d/TCPStore.hpp>
+bad  pipeline/engine/graph/graph.cpp     "pipeline/commands/flags.h"
+good pipeline/engine/graph/graph.cpp     <oneapi/tbb/flow_graph.h>
+good pipeline/base/distributed/a.cpp   <torch/csrc/distributed/c10d/TCPStore.hpp>
 CASES
   ((failures == 0))
 }

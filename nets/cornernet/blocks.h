@@ -8,7 +8,7 @@
 
 #include "nets/cornernet/corner_pool.h"
 #include "nets/layers/batch_norm.h"
-#include "nets/models/module.h"
+#include "nets/layers/module.h"
 
 namespace flowtrain::nets::cornernet {
 

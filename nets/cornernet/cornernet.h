@@ -4,7 +4,7 @@
 // princeton-vl/CornerNet-Lite, so that its weights load.
 
 #include "nets/entries.h"
-#include "nets/models/module_net.h"
+#include "nets/layers/module_net.h"
 
 namespace flowtrain::nets {
 

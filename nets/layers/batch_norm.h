@@ -1,7 +1,7 @@
 #pragma once
 // Batch normalisation whose statistics may span processes. Within nets/.
 
-#include "nets/models/module.h"
+#include "nets/layers/module.h"
 
 namespace flowtrain::nets {
 

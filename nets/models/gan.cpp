@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "nets/layers/batch_norm.h"
+#include "nets/layers/module.h"
 #include "nets/models/gan.h"
-#include "nets/models/module.h"
 #endif
 
 namespace flowtrain::nets {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "nets/entries.h"
-#include "nets/models/module_net.h"
+#include "nets/layers/module_net.h"
 #include "nets/steps/step.h"
 
 namespace flowtrain::nets {

@@ -1,7 +1,7 @@
 #include "nets/entries.h"
 
 #if FLOWTRAIN_COMPUTES
-#include "nets/models/module.h"
+#include "nets/layers/module.h"
 #endif
 
 namespace flowtrain::nets {

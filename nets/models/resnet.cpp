@@ -8,7 +8,7 @@
 #include <array>
 
 #include "nets/cornernet/blocks.h"
-#include "nets/models/module.h"
+#include "nets/layers/module.h"
 #endif
 
 namespace flowtrain::nets {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "nets/models/module.h"
+#include "nets/layers/module.h"
 #include "nets/names.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"

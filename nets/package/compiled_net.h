@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/tensors.h"
 #include "sampling/core/settings.h"
 

@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "nets/diagnostics/op_watch.h"
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/package/archive.h"
 #include "nets/package/checks.h"
 #include "nets/package/compiled_graph.h"

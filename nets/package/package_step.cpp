@@ -9,7 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/package/compiled_net.h"
 #include "nets/steps/step.h"
 #include "sampling/core/mistake.h"

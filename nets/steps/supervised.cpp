@@ -6,8 +6,8 @@
 
 #include <stdexcept>
 
-#include "nets/make.h"
 #include "nets/reports.h"
+#include "nets/steps/make.h"
 #include "sampling/core/mistake.h"
 #endif
 

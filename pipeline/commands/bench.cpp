@@ -1,18 +1,18 @@
 // flowtrain bench CONFIG
 
-#include "pipeline/tools/bench.h"
+#include "pipeline/tools/bench/bench.h"
 
 #include <cstdio>
 #include <optional>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/config/plugins.h"
+#include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
-#include "pipeline/config/plugins.h"
-#include "pipeline/memory/auto_batch.h"
-#include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/tools/compare_loaders.h"
-#include "pipeline/tools/tune.h"
+#include "pipeline/engine/memory/auto_batch.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/bench/compare_loaders.h"
+#include "pipeline/tools/bench/tune.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "pipeline/base/config/keys.h"
+#include "pipeline/base/config/run_folder.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/keys.h"
-#include "pipeline/config/run_folder.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 

@@ -4,11 +4,11 @@
 #include <iostream>
 #include <map>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/snapshot/tool.h"
+#include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/export/convert.h"
-#include "pipeline/snapshot/tool.h"
-#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/inference/export/convert.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "pipeline/launch/gpus.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/base/launch/gpus.h"
+#include "pipeline/base/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"

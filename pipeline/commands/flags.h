@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
-#include "pipeline/session/start.h"
+#include "pipeline/engine/session/start.h"
 #include "sampling/core/home.h"
 
 namespace flowtrain::commands {

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/memory/auto_batch.h"
-#include "pipeline/session/run_graph.h"
+#include "pipeline/engine/memory/auto_batch.h"
+#include "pipeline/engine/session/run_graph.h"
 
 namespace flowtrain::commands {
 

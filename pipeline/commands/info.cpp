@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/telemetry/environment.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/telemetry/environment.h"
-#include "pipeline/tools/plan.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/plan/plan.h"
 #include "sampling/core/error.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"

@@ -1,6 +1,6 @@
 #include "pipeline/commands/launch_flags.h"
 
-#include "pipeline/session/assembly.h"
+#include "pipeline/engine/session/assembly.h"
 
 namespace flowtrain::commands {
 

@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "pipeline/config/config.h"
-#include "pipeline/launch/rank_info.h"
+#include "pipeline/base/config/config.h"
+#include "pipeline/base/launch/rank_info.h"
 
 namespace flowtrain::commands {
 

@@ -4,12 +4,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/values/periods.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/periods.h"
-#include "pipeline/session/run.h"
-#include "pipeline/tools/batch_search.h"
-#include "pipeline/tools/lr_find.h"
+#include "pipeline/engine/session/run.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/bench/batch_search.h"
+#include "pipeline/tools/bench/lr_find.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

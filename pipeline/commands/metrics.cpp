@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "pipeline/base/telemetry/metrics_table.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/telemetry/metrics_table.h"
 
 namespace flowtrain::commands {
 

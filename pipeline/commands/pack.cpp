@@ -1,6 +1,6 @@
 // flowtrain pack CONFIG --out FOLDER
 
-#include "pipeline/tools/pack.h"
+#include "pipeline/tools/pack/pack.h"
 
 #include "pipeline/commands/flags.h"
 

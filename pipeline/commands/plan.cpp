@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
-#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/tools/plan.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/plan/plan.h"
 
 namespace flowtrain::commands {
 

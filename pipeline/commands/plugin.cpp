@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/plugin_kit/check_run.h"
-#include "pipeline/plugin_kit/new_plugin.h"
+#include "pipeline/tools/plugin_kit/check_run.h"
+#include "pipeline/tools/plugin_kit/new_plugin.h"
 
 namespace flowtrain::commands {
 namespace {

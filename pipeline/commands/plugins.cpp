@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "pipeline/base/config/plugins.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/plugins.h"
 
 namespace flowtrain::commands {
 

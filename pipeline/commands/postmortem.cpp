@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
+#include "pipeline/base/telemetry/log.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/postmortem/report.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/runs/postmortem/report.h"
 
 namespace flowtrain::commands {
 

@@ -1,15 +1,15 @@
 // flowtrain predict SNAPSHOT INPUT…
 
-#include "pipeline/predict/predict.h"
+#include "pipeline/inference/predict/predict.h"
 
 #include <cstdlib>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/config/run_folder.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/base/telemetry/interrupt.h"
+#include "pipeline/base/telemetry/log.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/run_folder.h"
-#include "pipeline/snapshot/snapshot_files.h"
-#include "pipeline/telemetry/interrupt.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstdio>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/tools/bisect.h"
-#include "pipeline/tools/replay.h"
-#include "pipeline/tools/rerun.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/replay/bisect.h"
+#include "pipeline/tools/replay/replay.h"
+#include "pipeline/tools/replay/rerun.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "pipeline/base/config/run_folder.h"
+#include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/run_folder.h"
-#include "pipeline/report_page/report_page.h"
-#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/runs/report_page/report_page.h"
 
 namespace flowtrain::commands {
 

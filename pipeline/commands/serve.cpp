@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <stop_token>
 
+#include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/serve/server.h"
-#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/runs/serve/server.h"
 
 namespace flowtrain::commands {
 

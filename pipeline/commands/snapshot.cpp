@@ -2,10 +2,10 @@
 
 #include <iostream>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/snapshot/tool.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/snapshot/tool.h"
-#include "pipeline/tools/snapshot_now.h"
+#include "pipeline/library/computing.h"
+#include "pipeline/tools/plan/snapshot_now.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {

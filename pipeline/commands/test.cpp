@@ -1,9 +1,9 @@
 // flowtrain test CONFIG [OTHER]
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/snapshot/manifest.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
-#include "pipeline/snapshot/manifest.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

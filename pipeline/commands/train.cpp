@@ -1,9 +1,9 @@
 // flowtrain [train] CONFIG
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/values/periods.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
-#include "pipeline/config/periods.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/verify/verify_report.h"
+#include "pipeline/runs/verify/verify_report.h"
 
 namespace flowtrain::commands {
 

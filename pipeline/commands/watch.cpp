@@ -1,6 +1,6 @@
 // flowtrain watch RUN
 
-#include "pipeline/watch/watch.h"
+#include "pipeline/runs/watch/watch.h"
 
 #include "pipeline/commands/flags.h"
 

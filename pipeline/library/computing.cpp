@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "stages/system/find_library.h"

@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/commands/computing/api.h"
-#include "pipeline/config/plugins.h"
-#include "pipeline/snapshot/file.h"
-#include "pipeline/snapshot/manifest.h"
-#include "pipeline/snapshot/snapshot_files.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/base/config/plugins.h"
+#include "pipeline/base/snapshot/file.h"
+#include "pipeline/base/snapshot/manifest.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"

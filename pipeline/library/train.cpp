@@ -1,8 +1,8 @@
 #include "pipeline/library/train.h"
 
-#include "pipeline/commands/computing/api.h"
+#include "pipeline/base/telemetry/interrupt.h"
+#include "pipeline/library/computing.h"
 #include "pipeline/library/process.h"
-#include "pipeline/telemetry/interrupt.h"
 
 namespace flowtrain {
 

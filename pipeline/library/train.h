@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "pipeline/session/start_options.h"
+#include "pipeline/engine/session/start_options.h"
 
 namespace flowtrain {
 

@@ -11,7 +11,7 @@
 #include "sampling/core/text.h"
 #include "sampling/datasets/shapes.h"
 #include "sampling/images/color.h"
-#include "sampling/picture_cache.h"
+#include "sampling/images/picture_cache.h"
 
 namespace flowtrain {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // safetensors (github.com/huggingface/safetensors, "Format"): 8 bytes little-endian header length, a JSON header
 // {name: {dtype, shape, data_offsets}}, then the tensors' bytes without gaps. Nothing in it can be executed. Here it is
-// read; pipeline/snapshot/safetensors.h writes it.
+// read; pipeline/base/snapshot/safetensors.h writes it.
 
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@ class FolderLost : public UserError {
 
 /// While it lives, check_held() refuses paths in the folder once its name leads elsewhere: a run whose folder was
 /// removed must not make it anew, nor write into that of another run. All that writes files by their path calls
-/// check_held() (pipeline/snapshot/file.h). Any thread.
+/// check_held() (pipeline/base/snapshot/file.h). Any thread.
 class HeldFolder {
  public:
   /// `file`: the folder itself, or a file in it. `descriptor` has it open, and is closed by the destructor.

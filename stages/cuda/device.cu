@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "stages/cuda/entry.h"
 #include "stages/cuda/handles.h"
 #include "stages/cuda/kernels.h"
+#include "stages/device/cuda_entry.h"
 #include "stages/device/device.h"
 
 namespace flowtrain::cuda {

@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "stages/cuda/entry.h"
 #include "stages/cuda/handles.h"
+#include "stages/device/cuda_entry.h"
 
 namespace flowtrain::cuda {
 namespace {

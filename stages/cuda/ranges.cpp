@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "stages/cuda/entry.h"
+#include "stages/device/cuda_entry.h"
 
 extern "C" const flowtrain::RangeCalls* flowtrain_cuda_ranges() {
   static_assert(std::is_same_v<decltype(flowtrain_cuda_ranges), flowtrain::CudaRangesEntry>);

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "sampling/core/error.h"
-#include "stages/cuda/entry.h"
 #include "stages/device/cpu_device.h"
+#include "stages/device/cuda_entry.h"
 #include "stages/system/find_library.h"
 
 namespace flowtrain {

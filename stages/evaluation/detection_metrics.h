@@ -1,9 +1,9 @@
 #pragma once
 // The metrics of a detector by the names that val.metrics, metrics.jsonl and `flowtrain test` have for them.
 
-#include "stages/compute.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/evaluation/voc_eval.h"
+#include "stages/model/compute.h"
 
 namespace flowtrain {
 

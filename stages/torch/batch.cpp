@@ -7,7 +7,7 @@
 #include "nets/parallel.h"
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
-#include "stages/finished_sampler.h"
+#include "stages/loader/finished_sampler.h"
 
 namespace flowtrain {
 

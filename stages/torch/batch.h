@@ -10,8 +10,8 @@
 #include "nets/package/compiled_net.h"
 #include "nets/tensors.h"
 #include "sampling/images/finish.h"
-#include "stages/batch_mixer.h"
-#include "stages/learner_spec.h"
+#include "stages/loader/batch_mixer.h"
+#include "stages/model/learner_spec.h"
 
 namespace flowtrain {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/tensors.h"
-#include "stages/state.h"
+#include "stages/model/state.h"
 
 namespace flowtrain {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "pipeline/loader/data_loader.h"
+#include "pipeline/engine/loader/data_loader.h"
 #include "sampling/core/error.h"
 
 int main(int argc, char** argv) try {

@@ -6,7 +6,7 @@
 
 #include "pipeline/library/train.h"
 #include "sampling/core/error.h"
-#include "stages/hook_entries.h"
+#include "stages/hooks/hook_entries.h"
 
 using namespace flowtrain;
 

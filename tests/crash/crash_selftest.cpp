@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "pipeline/snapshot/file.h"
+#include "pipeline/base/snapshot/file.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "tests/crash/disk_states.h"

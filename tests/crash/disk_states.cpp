@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pipeline/snapshot/hash.h"
+#include "pipeline/base/snapshot/hash.h"
 #include "sampling/core/random.h"
 
 namespace flowtrain {

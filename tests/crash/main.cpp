@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "pipeline/telemetry/guard.h"
+#include "pipeline/base/telemetry/guard.h"
 #include "stages/system/signals.h"
 #include "tests/crash/crash_selftest.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/base/snapshot/atomic_folder.h"
 #include "sampling/core/random.h"
 
 namespace flowtrain {

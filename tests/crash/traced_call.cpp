@@ -10,7 +10,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "pipeline/snapshot/file.h"
+#include "pipeline/base/snapshot/file.h"
 
 namespace flowtrain {
 namespace {

@@ -19,7 +19,7 @@
 #include <span>
 #include <utility>
 
-#include "pipeline/snapshot/file.h"
+#include "pipeline/base/snapshot/file.h"
 
 namespace flowtrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <new>
 
-#include "pipeline/config/config.h"
-#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/base/config/config.h"
+#include "pipeline/base/snapshot/atomic_folder.h"
 #include "sampling/core/settings.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"

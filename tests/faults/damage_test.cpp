@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "pipeline/snapshot/manifest.h"
+#include "pipeline/base/snapshot/manifest.h"
 #include "sampling/core/random.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"

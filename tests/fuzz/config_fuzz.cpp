@@ -1,4 +1,4 @@
-#include "pipeline/config/config.h"
+#include "pipeline/base/config/config.h"
 #include "tests/fuzz/fuzz_target.h"
 
 // What loads is written out, as a run's folder has it, and must load again to the same.

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "pipeline/postmortem/report.h"
+#include "pipeline/runs/postmortem/report.h"
 #include "tests/fuzz/fuzz_target.h"
 
 // Files are of one size, so what comes is the beginning of one: seeds are small, and what ends early is read as zeros.

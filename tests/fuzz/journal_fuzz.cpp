@@ -1,4 +1,4 @@
-#include "pipeline/telemetry/json_lines.h"
+#include "pipeline/base/telemetry/json_lines.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(journal) {

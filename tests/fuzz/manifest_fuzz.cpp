@@ -1,5 +1,5 @@
-#include "pipeline/snapshot/hash.h"
-#include "pipeline/snapshot/manifest.h"
+#include "pipeline/base/snapshot/hash.h"
+#include "pipeline/base/snapshot/manifest.h"
 #include "sampling/core/error.h"
 #include "tests/fuzz/fuzz_target.h"
 

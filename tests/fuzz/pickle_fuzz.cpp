@@ -1,4 +1,4 @@
-#include "pipeline/snapshot/pickle.h"
+#include "pipeline/base/snapshot/pickle.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(pickle) {

@@ -1,4 +1,4 @@
-#include "pipeline/snapshot/safetensors.h"
+#include "pipeline/base/snapshot/safetensors.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(safetensors) {

@@ -1,4 +1,4 @@
-#include "pipeline/train/run_state.h"
+#include "pipeline/engine/train/run_state.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(state) {

@@ -1,4 +1,4 @@
-#include "pipeline/snapshot/weights_file.h"
+#include "pipeline/base/snapshot/weights_file.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(torch_archive) {

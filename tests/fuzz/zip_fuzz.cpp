@@ -1,4 +1,4 @@
-#include "pipeline/snapshot/zip_entries.h"
+#include "pipeline/base/snapshot/zip_entries.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(zip) {

@@ -15,8 +15,8 @@
 #include <string>
 #include <thread>
 
-#include "pipeline/distributed/gpu_backend.h"
-#include "pipeline/telemetry/guard.h"
+#include "pipeline/base/distributed/gpu_backend.h"
+#include "pipeline/base/telemetry/guard.h"
 #include "stages/torch/parallel/data_parallel.h"
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "stages/profile.h"
+#include "stages/trace/profile.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/parts.h"
 #include "tests/support/tiny_learner.h"

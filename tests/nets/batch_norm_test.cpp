@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "nets/layers/batch_norm.h"
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "sampling/core/mistake.h"
 #include "tests/support/parts.h"
 

@@ -1,4 +1,4 @@
-#include "nets/models/net.h"
+#include "nets/net.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #undef CHECK
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/package/checks.h"
 #include "nets/package/compiled_net.h"
 #include "sampling/core/out_of_memory.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "tests/support/parts.h"
 #include "tests/support/paths.h"
 

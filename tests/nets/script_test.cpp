@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "tests/support/parts.h"
 
 using namespace flowtrain::nets;

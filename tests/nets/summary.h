@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 
 namespace flowtrain::testing {
 

@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "nets/cornernet/corner_pool.h"
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "tests/parity/block_op.h"
 #include "tests/parity/name_numbers.h"
 #include "tests/parity/state_dict.h"

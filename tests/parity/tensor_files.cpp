@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "pipeline/snapshot/file.h"
-#include "pipeline/snapshot/safetensors.h"
+#include "pipeline/base/snapshot/file.h"
+#include "pipeline/base/snapshot/safetensors.h"
 
 namespace flowtrain::parity {
 namespace {

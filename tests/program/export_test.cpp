@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "pipeline/snapshot/safetensors.h"
+#include "pipeline/base/snapshot/safetensors.h"
 #include "tests/program/detector.h"
 #include "tests/program/refusals.h"
 #include "tests/support/python.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "pipeline/snapshot/safetensors.h"
+#include "pipeline/base/snapshot/safetensors.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pipeline/snapshot/safetensors.h"
+#include "pipeline/base/snapshot/safetensors.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
 #include "tests/program/idx_files.h"
 #include "tests/program/ranks.h"
 

@@ -1,4 +1,4 @@
-#include "sampling/arrays_dataset.h"
+#include "sampling/datasets/arrays_dataset.h"
 
 #include <doctest/doctest.h>
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "sampling/core/registry.h"
+#include "sampling/images/picture_cache.h"
 #include "sampling/order.h"
-#include "sampling/picture_cache.h"
 #include "tests/support/memory_dataset.h"
 
 using namespace flowtrain;

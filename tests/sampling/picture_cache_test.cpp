@@ -1,5 +1,5 @@
 // Decoded pictures kept in memory.
-#include "sampling/picture_cache.h"
+#include "sampling/images/picture_cache.h"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sampling/core/error.h"
-#include "sampling/plugin.h"
 #include "sampling/plugin_abi.h"
+#include "sampling/plugin_host/plugin.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/paths.h"
 #include "tests/support/settings_helper.h"

@@ -1,4 +1,4 @@
-#include "sampling/relabelled_dataset.h"
+#include "sampling/datasets/relabelled_dataset.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "sampling/repack.h"
+#include "sampling/images/repack.h"
 
 #include <doctest/doctest.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sampling/core/registry.h"
-#include "stages/issue.h"
+#include "stages/loader/issue.h"
 #include "tests/support/settings_helper.h"
 
 namespace flowtrain::testing {

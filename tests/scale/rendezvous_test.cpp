@@ -17,7 +17,7 @@
 #include <map>
 #include <thread>
 
-#include "pipeline/distributed/heartbeat.h"
+#include "pipeline/base/distributed/heartbeat.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;
@@ -96,7 +96,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// All ranks of a world meet over Gloo, as pipeline/distributed/group_session.cpp lets them.
+// All ranks of a world meet over Gloo, as pipeline/base/distributed/group_session.cpp lets them.
 Meeting meet(int world, bool lazy) {
   const auto store = c10::make_intrusive<CountingStore>();
   const std::size_t before = open_descriptors();

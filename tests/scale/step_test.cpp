@@ -5,9 +5,9 @@
 
 #include <map>
 
-#include "pipeline/train/display.h"
-#include "pipeline/train/sample_account.h"
-#include "pipeline/train/trainer.h"
+#include "pipeline/engine/train/display.h"
+#include "pipeline/engine/train/sample_account.h"
+#include "pipeline/engine/train/trainer.h"
 #include "tests/scale/ranks.h"
 #include "tests/support/fakes.h"
 

@@ -1,4 +1,4 @@
-#include "stages/bounded_queue.h"
+#include "stages/core/bounded_queue.h"
 
 #include <doctest/doctest.h>
 

@@ -1,13 +1,13 @@
 // Images that are finished where they are sampled.
 
-#include "stages/finished_sampler.h"
+#include "stages/loader/finished_sampler.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "stages/slab.h"
+#include "stages/loader/slab.h"
 
 namespace flowtrain {
 namespace {

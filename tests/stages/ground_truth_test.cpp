@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/datasets/entries.h"
-#include "sampling/relabelled_dataset.h"
+#include "sampling/datasets/relabelled_dataset.h"
 #include "stages/evaluation/coco_eval.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"

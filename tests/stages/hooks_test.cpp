@@ -1,4 +1,4 @@
-#include "stages/hooks.h"
+#include "stages/hooks/hooks.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // How a batch is shared out over processes.
 
-#include "stages/issue.h"
+#include "stages/loader/issue.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/profile.h"
+#include "stages/trace/profile.h"
 
 #include <doctest/doctest.h>
 

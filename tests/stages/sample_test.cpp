@@ -1,5 +1,5 @@
 // The sample stage: rows one by one, or in blocks.
-#include "stages/sample.h"
+#include "stages/loader/sample.h"
 
 #include <doctest/doctest.h>
 

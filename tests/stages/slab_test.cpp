@@ -1,4 +1,4 @@
-#include "stages/slab.h"
+#include "stages/loader/slab.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/state.h"
+#include "stages/model/state.h"
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/graph/graph.h"
-#include "stages/compute.h"
+#include "pipeline/engine/graph/graph.h"
+#include "stages/model/compute.h"
 
 namespace flowtrain::testing {
 

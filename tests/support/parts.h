@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "nets/make.h"
+#include "nets/steps/make.h"
 
 namespace flowtrain::testing {
 

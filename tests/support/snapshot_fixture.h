@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
 
 namespace flowtrain::test {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/config/keys.h"
-#include "pipeline/config/part_kinds.h"
+#include "pipeline/base/config/keys.h"
+#include "pipeline/base/config/part_kinds.h"
 #include "sampling/core/random.h"
 #include "stages/device/device.h"
-#include "stages/profile.h"
 #include "stages/torch/learner/learner.h"
+#include "stages/trace/profile.h"
 
 namespace flowtrain::testing {
 

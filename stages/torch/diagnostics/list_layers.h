@@ -1,10 +1,10 @@
 #pragma once
 // Lists the layers of a net with the shapes of what they give.
 
-#include "nets/models/net.h"
-#include "stages/compute.h"
-#include "stages/layer_list.h"
-#include "stages/learner_spec.h"
+#include "nets/net.h"
+#include "stages/model/compute.h"
+#include "stages/model/layer_list.h"
+#include "stages/model/learner_spec.h"
 
 namespace flowtrain {
 

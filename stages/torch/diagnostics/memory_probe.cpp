@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "stages/torch/batch.h"
-#include "stages/torch/learner/autocast.h"
+#include "stages/torch/step/autocast.h"
 
 namespace flowtrain {
 

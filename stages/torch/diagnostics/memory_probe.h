@@ -11,12 +11,12 @@
 #include <memory>
 #include <optional>
 
-#include "stages/compute.h"
-#include "stages/learner_spec.h"
+#include "stages/model/compute.h"
+#include "stages/model/learner_spec.h"
 #include "stages/torch/batch.h"
-#include "stages/torch/learner/step_readout.h"
-#include "stages/torch/learner/train_step.h"
 #include "stages/torch/state_copy.h"
+#include "stages/torch/step/step_readout.h"
+#include "stages/torch/step/train_step.h"
 
 namespace flowtrain {
 

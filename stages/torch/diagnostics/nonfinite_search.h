@@ -7,12 +7,12 @@
 #include <string>
 
 #include "nets/diagnostics/op_watch.h"
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/package/compiled_net.h"
-#include "stages/compute.h"
+#include "stages/model/compute.h"
 #include "stages/torch/batch.h"
-#include "stages/torch/learner/step_graphs.h"
-#include "stages/torch/learner/train_step.h"
+#include "stages/torch/step/step_graphs.h"
+#include "stages/torch/step/train_step.h"
 
 namespace flowtrain {
 

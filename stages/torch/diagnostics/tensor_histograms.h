@@ -2,7 +2,7 @@
 // Histograms of a net's weights and gradients.
 
 #include "nets/tensors.h"
-#include "stages/histogram.h"
+#include "stages/trace/histogram.h"
 
 namespace flowtrain {
 

@@ -14,12 +14,12 @@
 #include <sstream>
 #include <utility>
 
-#include "nets/models/module_net.h"
+#include "nets/layers/module_net.h"
 #include "nets/package/compiled_net.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/batch.h"
-#include "stages/torch/learner/learner_net.h"
 #include "stages/torch/state_copy.h"
+#include "stages/torch/step/learner_net.h"
 
 namespace flowtrain {
 

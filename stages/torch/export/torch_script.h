@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/learner_spec.h"
+#include "stages/model/learner_spec.h"
 
 namespace flowtrain {
 

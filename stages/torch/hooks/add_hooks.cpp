@@ -1,12 +1,12 @@
 #include "stages/torch/hooks/add_hooks.h"
 
 #include "sampling/core/mistake.h"
-#include "stages/hook_entries.h"
+#include "stages/hooks/hook_entries.h"
 
 namespace flowtrain {
 
 #define FLOWTRAIN_FILE(file) void FLOWTRAIN_ENTRIES(file)(EntrySink<Hook, HookInput>&);
-#include "stages/hook_list.h"
+#include "stages/hooks/hook_list.h"
 #undef FLOWTRAIN_FILE
 
 namespace {
@@ -15,7 +15,7 @@ void set_makes() {
   static const bool once [[maybe_unused]] = [] {
     EntrySink<Hook, HookInput> sink(hooks(), true);
 #define FLOWTRAIN_FILE(file) FLOWTRAIN_ENTRIES(file)(sink);
-#include "stages/hook_list.h"
+#include "stages/hooks/hook_list.h"
 #undef FLOWTRAIN_FILE
     return true;
   }();

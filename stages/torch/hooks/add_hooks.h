@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "stages/hooks.h"
+#include "stages/hooks/hooks.h"
 
 namespace flowtrain {
 

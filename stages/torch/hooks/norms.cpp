@@ -1,4 +1,4 @@
-#include "stages/hook_entries.h"
+#include "stages/hooks/hook_entries.h"
 
 #if FLOWTRAIN_COMPUTES
 #include <torch/types.h>

@@ -2,7 +2,7 @@
 #include <system_error>
 
 #include "sampling/core/text.h"
-#include "stages/hook_entries.h"
+#include "stages/hooks/hook_entries.h"
 
 namespace flowtrain {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/package/compiled_net.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/out_of_memory.h"
@@ -21,11 +21,11 @@
 #include "stages/torch/diagnostics/nonfinite_search.h"
 #include "stages/torch/diagnostics/tensor_histograms.h"
 #include "stages/torch/hooks/add_hooks.h"
-#include "stages/torch/learner/learner_net.h"
-#include "stages/torch/learner/step_graphs.h"
-#include "stages/torch/learner/step_readout.h"
-#include "stages/torch/learner/train_step.h"
 #include "stages/torch/parallel/torch_group.h"
+#include "stages/torch/step/learner_net.h"
+#include "stages/torch/step/step_graphs.h"
+#include "stages/torch/step/step_readout.h"
+#include "stages/torch/step/train_step.h"
 #include "stages/torch/validation/net_validator.h"
 #include "stages/torch/validation/validation_replica.h"
 

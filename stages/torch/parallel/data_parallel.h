@@ -14,7 +14,7 @@
 
 #include "nets/tensors.h"
 #include "sampling/core/mutex.h"
-#include "stages/compute.h"
+#include "stages/model/compute.h"
 #include "stages/torch/parallel/torch_group.h"
 
 namespace c10d {

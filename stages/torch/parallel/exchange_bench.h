@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/group.h"
+#include "stages/core/group.h"
 
 namespace flowtrain {
 

@@ -10,8 +10,8 @@
 
 #include "nets/tensors.h"
 #include "sampling/core/error.h"
+#include "stages/core/group.h"
 #include "stages/flight/flight.h"
-#include "stages/group.h"
 #include "stages/torch/parallel/collective_log.h"
 
 namespace flowtrain {

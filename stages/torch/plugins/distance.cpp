@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/steps/step.h"
 #include "pipeline/plugin.h"
 

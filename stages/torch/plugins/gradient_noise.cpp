@@ -8,7 +8,7 @@
 
 #include "nets/tensors.h"
 #include "pipeline/plugin.h"
-#include "stages/hook.h"
+#include "stages/hooks/hook.h"
 
 namespace {
 

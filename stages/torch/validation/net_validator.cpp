@@ -8,18 +8,18 @@
 #include <cmath>
 
 #include "nets/cornernet/cornernet.h"
-#include "nets/make.h"
 #include "nets/names.h"
 #include "nets/package/compiled_net.h"
+#include "nets/steps/make.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/torch/detection/detector.h"
-#include "stages/torch/learner/autocast.h"
-#include "stages/torch/learner/learner_net.h"
 #include "stages/torch/named.h"
+#include "stages/torch/step/autocast.h"
+#include "stages/torch/step/learner_net.h"
 #include "stages/torch/validation/flip_average.h"
 
 namespace flowtrain {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/steps/step.h"
 #include "sampling/core/settings.h"
-#include "stages/class_predictor.h"
 #include "stages/detection/detector.h"
-#include "stages/learner_spec.h"
+#include "stages/model/class_predictor.h"
+#include "stages/model/learner_spec.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/validation/row_reader.h"
 #include "stages/torch/validation/validation_metrics.h"

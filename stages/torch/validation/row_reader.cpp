@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sampling/images/finish.h"
-#include "stages/slab.h"
+#include "stages/loader/slab.h"
 
 namespace flowtrain {
 

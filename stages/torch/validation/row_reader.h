@@ -7,7 +7,7 @@
 
 #include "nets/tensors.h"
 #include "sampling/sampler.h"
-#include "stages/row_results.h"
+#include "stages/model/row_results.h"
 #include "stages/torch/readout.h"
 
 namespace flowtrain {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "nets/metrics/metric.h"
-#include "nets/models/net.h"
-#include "stages/compute.h"
+#include "nets/net.h"
+#include "stages/core/group.h"
 #include "stages/evaluation/class_table.h"
-#include "stages/group.h"
+#include "stages/model/compute.h"
 
 namespace flowtrain {
 

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "sampling/core/error.h"
-#include "stages/torch/learner/learner_net.h"
 #include "stages/torch/named.h"
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/state_copy.h"
+#include "stages/torch/step/learner_net.h"
 #include "stages/torch/validation/net_validator.h"
 #include "stages/torch/validation/own_draws.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "nets/tensors.h"
-#include "stages/learner_spec.h"
+#include "stages/model/learner_spec.h"
 
 namespace flowtrain {
 

@@ -14,11 +14,11 @@
 #include <map>
 #include <set>
 
-#include "pipeline/config/config.h"
-#include "pipeline/snapshot/manifest.h"
-#include "pipeline/snapshot/weights_file.h"
-#include "pipeline/telemetry/json_lines.h"
-#include "pipeline/train/run_state.h"
+#include "pipeline/base/config/config.h"
+#include "pipeline/base/snapshot/manifest.h"
+#include "pipeline/base/snapshot/weights_file.h"
+#include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/engine/train/run_state.h"
 #include "sampling/codecs/image.h"
 #include "sampling/datasets/coco_instances.h"
 #include "sampling/datasets/entries.h"

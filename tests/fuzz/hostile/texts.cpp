@@ -1,6 +1,6 @@
 // Configurations, annotations and JSON.
 
-#include "pipeline/snapshot/hash.h"
+#include "pipeline/base/snapshot/hash.h"
 #include "tests/fuzz/hostile/hostile.h"
 
 namespace flowtrain::hostile {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
-#include "nets/models/module_net.h"
+#include "nets/layers/module_net.h"
 #include "pipeline/plugin.h"
 
 namespace {

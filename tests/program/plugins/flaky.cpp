@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "nets/models/net.h"
+#include "nets/net.h"
 #include "nets/steps/step.h"
 #include "pipeline/plugin.h"
 

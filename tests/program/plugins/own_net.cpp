@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "nets/models/module_net.h"
+#include "nets/layers/module_net.h"
 #include "nets/reports.h"
 #include "pipeline/plugin.h"
 

@@ -1,7 +1,7 @@
 // A hook for tests, with a key that [[hook]] has of its own.
 
 #include "pipeline/plugin.h"
-#include "stages/hook.h"
+#include "stages/hooks/hook.h"
 
 namespace {
 

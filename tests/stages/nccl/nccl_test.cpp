@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "pipeline/distributed/gpu_backend.h"
+#include "pipeline/base/distributed/gpu_backend.h"
 #include "stages/device/device.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "sampling/core/error.h"
-#include "stages/finished_sampler.h"
+#include "stages/loader/finished_sampler.h"
 #include "tests/support/parts.h"
 
 using namespace flowtrain;

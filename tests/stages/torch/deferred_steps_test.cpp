@@ -1,6 +1,6 @@
 // What is known of steps that nobody waited for.
 
-#include "stages/torch/learner/step_readout.h"
+#include "stages/torch/step/step_readout.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

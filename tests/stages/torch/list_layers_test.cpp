@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <torch/utils.h>
 
-#include "stages/layer_list.h"
+#include "stages/model/layer_list.h"
 #include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;

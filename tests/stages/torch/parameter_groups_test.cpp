@@ -1,10 +1,10 @@
-#include "stages/torch/learner/parameter_groups.h"
+#include "stages/torch/step/parameter_groups.h"
 
 #include <ATen/ATen.h>
 
 #include <sstream>
 
-#include "pipeline/config/keys.h"
+#include "pipeline/base/config/keys.h"
 
 #undef CHECK
 #include <doctest/doctest.h>

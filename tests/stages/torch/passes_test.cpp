@@ -1,6 +1,6 @@
 // What several optimizers compute for one micro-batch.
 
-#include "stages/torch/learner/passes.h"
+#include "stages/torch/step/passes.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // train.cuda_graph with graphs that, in place of a GPU's, call again what they were told to keep.
 
-#include "stages/torch/learner/step_graphs.h"
+#include "stages/torch/step/step_graphs.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

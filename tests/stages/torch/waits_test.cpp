@@ -9,15 +9,15 @@
 #include <set>
 
 #include "nets/entries.h"
-#include "pipeline/config/config.h"
+#include "pipeline/base/config/config.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
-#include "stages/issue.h"
-#include "stages/sample.h"
+#include "stages/loader/issue.h"
+#include "stages/loader/sample.h"
 #include "stages/torch/learner/learner.h"
 #include "tests/support/parts.h"
 #include "tests/support/paths.h"

@@ -1,0 +1,15 @@
+#pragma once
+// What only rank 0 does, however long it takes.
+
+#include <functional>
+
+#include "stages/core/group.h"
+
+namespace flowtrain {
+
+/// Carries `work` out in rank 0 alone, in a thread of its own, and returns on all ranks when it is done. The others
+/// wait by a collective each second, since none of these may take longer than dist.timeout / 2. Rethrows in rank 0 what
+/// `work` throws. A collective; `what`: see Group.
+void let_leader_work(Group& group, const char* what, const std::function<void()>& work);
+
+}  // namespace flowtrain

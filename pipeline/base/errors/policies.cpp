@@ -1,0 +1,95 @@
+#include "pipeline/base/errors/policies.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "pipeline/base/telemetry/log.h"
+#include "sampling/core/out_of_memory.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "stages/hooks/hooks.h"
+
+namespace flowtrain {
+
+NonFinitePolicy NonFinitePolicy::from(const Settings& train) {
+  const std::string& action = train.text("nonfinite");
+  return {action == "skip"       ? Action::skip
+          : action == "rollback" ? Action::rollback
+                                 : Action::stop,
+          static_cast<std::uint64_t>(train.integer("max_nonfinite")), train.real("rollback_lr")};
+}
+
+bool is_finite(const StepStats& result) {
+  return std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflow);
+}
+
+std::string what_is_not_finite(const StepStats& result) {
+  const bool loss = !std::isfinite(result.loss);
+  const double value = loss ? result.loss : result.grad_norm;
+  // A NaN's sign means nothing.
+  return concat(loss ? "the loss is " : "the gradients' norm is ",
+                std::isnan(value) ? std::string("nan") : concat(value));
+}
+
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
+                          const std::string& run, const std::string& why) {
+  return UserError(ExitCode::numerics,
+                   concat(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
+                          "; samples of its last batch: ", join(samples)),
+                   concat("`flowtrain replay ", run,
+                          " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
+                          "train.clip, or let train.nonfinite skip such updates"));
+}
+
+ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
+  const std::string& action = settings.text("on_error");
+  const bool trains = settings.has("max_skipped");
+  if (action == "save" && processes > 1 && trains)
+    throw settings.error("on_error", "only a process that trains alone can save after an error", ExitCode::usage,
+                         "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
+  if (action == "skip" && processes > 1 && trains && dist.boolean("sync_batch_norm"))
+    throw settings.error("on_error",
+                         concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
+                                ") exclude each other: the others would wait"),
+                         ExitCode::usage, "keep one of the two");
+  return {action == "skip"   ? Action::skip
+          : action == "save" ? Action::save
+                             : Action::stop,
+          trains ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
+}
+
+namespace {
+
+// CUDA reports such an error again in each further call of the process. Drivers, kernels of this program and LibTorch's
+// libraries all name CUDA in the message.
+bool device_is_lost(const std::exception& error) {
+  const std::string_view text = error.what();
+  return !ran_out_of_memory(error) &&
+         std::ranges::any_of(std::array<std::string_view, 4>{"CUDA error", "CUDA driver error", "CUBLAS_STATUS_",
+                                                             "CUDNN_STATUS_EXECUTION_FAILED"},
+                             [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+}
+
+}  // namespace
+
+bool is_survivable(const std::exception& error) {
+  if (host_ran_out_of_memory(error) || device_is_lost(error)) return false;
+  if (const auto* users = dynamic_cast<const UserError*>(&error))
+    return !dynamic_cast<const HookError*>(users) &&
+           (users->code() == ExitCode::usage || users->code() == ExitCode::data);
+  return !dynamic_cast<const InternalError*>(&error);
+}
+
+std::string summary_of(const std::exception_ptr& error) try {
+  std::rethrow_exception(error);
+} catch (const std::exception& thrown) {
+  return first_line(thrown.what());
+}
+
+void warn_once(const Group& group, const std::string& text) {
+  if (group.leads()) log_warn(text);
+}
+
+}  // namespace flowtrain

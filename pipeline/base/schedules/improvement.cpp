@@ -1,0 +1,20 @@
+#include "pipeline/base/schedules/improvement.h"
+
+#include <cmath>
+
+namespace flowtrain {
+
+Improvement Improvement::from(const Settings& table, const Config& config) {
+  return {ruled_metric(table, config), table.real("min_delta"), table.boolean("relative")};
+}
+
+bool Improvement::record(std::optional<BestValue>& best, const Scalars& scalars) const {
+  const auto value = finite_value(scalars, of.name);
+  if (!value) return false;
+  const double margin = best ? min_delta * (relative ? std::abs(best->value) : 1) : 0;
+  if (best && !(of.lower_wins ? *value < best->value - margin : *value > best->value + margin)) return false;
+  best = {of, *value};
+  return true;
+}
+
+}  // namespace flowtrain

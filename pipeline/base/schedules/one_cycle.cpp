@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "pipeline/base/schedules/shapes.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+namespace {
+
+/// L. N. Smith, N. Topin, "Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates", 2018.
+std::unique_ptr<Schedule> make_one_cycle(const Settings& settings, const ScheduleInput& input) {
+  // The peak and the end are iterations, not the gaps between them: the run's last iteration has end_factor.
+  const double last = input.length - 1, peak = settings.real("rise") * input.length - 1;
+  if (peak <= 0 || peak >= last)
+    throw settings.error("rise", concat(settings.real("rise"), " of ", input.length, " leaves no time for both ways"));
+  const bool linear = settings.text("anneal") == "linear";
+  return std::make_unique<Formula>(
+      [=, start = settings.real("start_factor"), end = settings.real("end_factor")](double value, double at) {
+        const auto way = [&](double from, double to, double share) {
+          return from + (to - from) * (linear ? share : half_cosine(share));
+        };
+        if (at <= peak) return value * way(start, 1, at / peak);
+        return value * way(1, end, std::min(1.0, (at - peak) / (last - peak)));
+      });
+}
+
+}  // namespace
+
+ScheduleEntry one_cycle_entry() {
+  return {"one_cycle",
+          "up to the optimizer's own value, then down",
+          {{"rise", Kind::real, 0.3, "share of the way that goes up", 1e-6, 1},
+           {"start_factor", Kind::real, 0.04, "where it begins, as a share of the peak", 0, 1e6},
+           {"end_factor", Kind::real, 4e-6, "where it ends, as a share of the peak", 0, 1e6},
+           {.name = "anneal",
+            .kind = Kind::text,
+            .fallback = std::string("cos"),
+            .help = "the way's form",
+            .choices = {"cos", "linear"}}},
+          make_one_cycle};
+}
+
+}  // namespace flowtrain

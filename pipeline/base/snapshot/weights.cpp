@@ -1,0 +1,100 @@
+#include "pipeline/base/snapshot/weights.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+namespace flowtrain {
+namespace {
+
+constexpr std::string_view parallel_prefix = "module.";
+constexpr std::string_view wrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
+
+bool floating(std::string_view dtype) { return dtype.starts_with('F') || dtype == "BF16"; }
+
+bool fits(const TensorView& source, const WantedTensor& wanted) {
+  return source.shape == wanted.shape &&
+         (source.dtype == wanted.dtype || (floating(source.dtype) && floating(wanted.dtype)));
+}
+
+/// Counts, for each beginning of a name, the names whose rest is among `others`.
+void count_prefixes(const std::string& name, const std::unordered_set<std::string_view>& others,
+                    std::unordered_map<std::string, std::size_t>& counts) {
+  for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    if (others.contains(std::string_view(name).substr(dot + 1))) ++counts[name.substr(0, dot + 1)];
+}
+
+}  // namespace
+
+std::string unwrapped_name(std::string_view name) {
+  std::string bare(name);
+  for (const auto wrapper : wrappers)
+    for (std::size_t at = 0; (at = bare.find(wrapper, at)) != std::string::npos;)
+      if (at == 0 || bare[at - 1] == '.')
+        bare.erase(at, wrapper.size());
+      else
+        at += wrapper.size();
+  while (bare.starts_with(parallel_prefix)) bare.erase(0, parallel_prefix.size());
+  return bare;
+}
+
+void unwrap_names(std::vector<TensorView>& tensors) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string> different;
+  for (const auto& tensor : tensors) {
+    names.push_back(unwrapped_name(tensor.name));
+    if (names.back() == tensor.name || !different.insert(names.back()).second) return;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].name = std::move(names[i]);
+}
+
+NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedTensor> wanted) {
+  std::unordered_set<std::string_view> in_file, in_net;
+  for (const auto& tensor : file) in_file.insert(tensor.name);
+  for (const auto& tensor : wanted) in_net.insert(tensor.name);
+  std::unordered_map<std::string, std::size_t> of_file, of_net;
+  for (const auto& tensor : file) count_prefixes(tensor.name, in_net, of_file);
+  for (const auto& tensor : wanted) count_prefixes(tensor.name, in_file, of_net);
+  NamePrefix best;
+  for (const auto* counts : {&of_file, &of_net})
+    for (const auto& [prefix, fit] : *counts)
+      if (fit > best.fit || (fit == best.fit && fit > 0 && prefix < best.text))
+        best = {prefix, counts == &of_file, fit};
+  return best;
+}
+
+WeightMatch match_weights(std::span<const TensorView> file, std::span<const WantedTensor> wanted) {
+  std::unordered_map<std::string_view, const TensorView*> by_name;
+  std::unordered_map<std::string, const TensorView*> by_unwrapped;
+  for (const auto& tensor : file) {
+    by_name.emplace(tensor.name, &tensor);
+    by_unwrapped.emplace(unwrapped_name(tensor.name), &tensor);
+  }
+  const auto find = [&](const std::string& name) -> const TensorView* {
+    if (const auto found = by_name.find(name); found != by_name.end()) return found->second;
+    const auto found = by_unwrapped.find(unwrapped_name(name));
+    return found == by_unwrapped.end() ? nullptr : found->second;
+  };
+
+  WeightMatch match;
+  std::unordered_set<const TensorView*> used;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const TensorView* const found = find(wanted[i].name);
+    if (!found) {
+      // Torch before 0.4.1 did not count batches; nothing is computed from the count with a fixed momentum.
+      if (!wanted[i].name.ends_with(".num_batches_tracked")) match.missing.push_back(wanted[i].name);
+      continue;
+    }
+    const TensorView& source = *found;
+    used.insert(&source);
+    if (fits(source, wanted[i]))
+      match.matched.push_back({i, source});
+    else
+      match.misshapen.push_back(wanted[i].name + ": " + source.dtype + " " + shape_text(source.shape) +
+                                " in the file, " + wanted[i].dtype + " " + shape_text(wanted[i].shape) + " wanted");
+  }
+  for (const auto& tensor : file)
+    if (!used.contains(&tensor)) match.unexpected.push_back(tensor.name);
+  return match;
+}
+
+}  // namespace flowtrain

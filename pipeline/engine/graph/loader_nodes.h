@@ -1,0 +1,425 @@
+#pragma once
+// The stages of a loader: each class has the work of one, and what only it knows. LoaderGraph in graph.cpp connects
+// them. oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on
+// threads of the loader's own, which talk to the graph through an async_node and bounded queues. What puts out no
+// ticket, or several, is a multifunction_node.
+
+// flow::graph and its nodes
+#include <oneapi/tbb/flow_graph.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <tuple>
+#include <vector>
+
+#include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/graph/outlet.h"
+#include "pipeline/engine/graph/row_hashes.h"
+#include "pipeline/engine/graph/thread_trial.h"
+#include "sampling/core/error.h"
+#include "sampling/core/reads_until.h"
+#include "sampling/core/text.h"
+#include "stages/core/bounded_queue.h"
+#include "stages/core/tsan_annotations.h"
+#include "stages/flight/flight.h"
+#include "stages/loader/issue.h"
+#include "stages/loader/sample.h"
+#include "stages/trace/clock.h"
+#include "stages/trace/profile.h"
+
+namespace flowtrain {
+
+namespace flow = oneapi::tbb::flow;
+
+/// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
+inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
+
+/// How many of the batches ahead were ready, each time that one was asked for. One thread counts, any reads.
+class ReadyCount {
+ public:
+  void count(std::size_t ready, std::uint32_t prefetch) {
+    sum_ = sum_.load(std::memory_order_relaxed) +
+           static_cast<double>(std::min<std::size_t>(ready, prefetch)) / std::max(prefetch, 1u);
+    asked_ = asked_.load(std::memory_order_relaxed) + 1;
+  }
+  double share_sum() const { return sum_.load(std::memory_order_relaxed); }
+  std::uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<double> sum_{0};
+  std::atomic<std::uint64_t> asked_{0};
+};
+
+/// What of a loader stays when its graph is made anew.
+struct LoaderState {
+  LoaderParts parts;
+  const SlabLayout layout{parts.sampler.fields(), parts.batch};
+  // Batches of the stream that it delivers.
+  const std::uint64_t begin = (parts.first - 1) * parts.accum;
+  const std::uint64_t end = parts.last == LoaderParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
+  std::uint64_t received = 0;  // by Loader::next(), one thread
+  IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
+  StageClock order_clock, read_clock, sample_clock, transfer_clock;
+  ThreadTrial read_trial, sample_trial;  // where parts.tries_threads
+  ReadyCount ready;
+  std::stop_source reads;  // of the threads ft-read
+
+  std::uint64_t batches() const { return end - begin; }
+  LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
+  LoaderTimes times() const {
+    return {order_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
+            ready.share_sum(),   ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
+  }
+};
+
+/// One for each slab, where the loader is to hash rows; else none.
+inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& basis) {
+  std::vector<std::unique_ptr<RowHashes>> all(!basis.parts.hash_every.off() ? Loader::slabs(basis.parts.prefetch) : 0);
+  for (auto& each : all) each = std::make_unique<RowHashes>(basis.layout);
+  return all;
+}
+
+/// What the stages and queues of a loader are called in a trace.
+struct TraceNames {
+  explicit TraceNames(const std::string& line) : line(flight_name(line)) {}
+
+  const char* const line;
+  const char* const read = of("read");
+  const char* const sample = of("sample");
+  const char* const transfer = of("transfer");
+  const char* const forward = of("forward");
+  const char* const copy_stream = of("copy stream");
+  const char* const compute_stream = of("compute stream");
+  const char* const slabs = of("slabs in use");
+  const char* const to_read = of("chunks to read");
+  const char* const to_copy = of("batches to copy");
+  const char* const ready = of("batches ready");
+
+ private:
+  const char* of(const char* what) const { return flight_name(concat(line, " ", what)); }
+};
+
+/// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
+struct LoaderContext {
+  LoaderState& basis;
+  flow::graph& graph;
+  const std::vector<std::unique_ptr<Slab>> slabs;
+  const LoaderParts& parts = basis.parts;
+  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(basis);  ///< by the slab's slot
+  std::atomic<std::uint32_t> free_slabs{0};
+  std::atomic<bool> stopping{false};
+  // Stages, as the flight recorder calls them.
+  const std::string prefix = parts.name == "train" ? "" : parts.name + " ";
+  const char* const planning = flight_name(prefix + "plan");
+  const char* const reading = flight_name(prefix + "read");
+  const char* const sampling = flight_name(prefix + "sample");
+  const char* const ordering = flight_name(prefix + "order");
+  const char* const transferring = flight_name(prefix + "transfer");
+  const TraceNames names{parts.name};
+
+  Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
+  bool hashes_rows(const Ticket& ticket) const { return parts.hash_every.ends(ticket.iteration); }
+  std::span<RowWork> take_chunk(const Ticket& ticket) const {
+    taken_over(&slab(ticket));  // from plan, which says what rows the chunk has
+    const auto rows = slab(ticket).chunk(ticket.chunk);
+    taken_over(rows.data());  // from read, or from sample where a row is read again
+    return rows;
+  }
+  /// Of a batch; the last one sends it on.
+  template <class Port>
+  void finish_part(Ticket ticket, Port& out) const {
+    Slab& batch = slab(ticket);
+    if (!batch.chunk_done()) return;
+    if (batch.error()) ticket.kind = TicketKind::bad;
+    handed_over(&batch);
+    out.try_put(ticket);
+  }
+  /// After a thread handed on a piece of its work. May pause it.
+  void after_piece(ThreadTrial& trial, const StageClock& clock, unsigned threads) const {
+    if (parts.tries_threads) trial.after_piece(clock, threads, stopping);
+  }
+  // For the profile; a loader without a plan only numbers its batches.
+  BatchPlace place(const Ticket& ticket) const { return {names.line, ticket.seq}; }
+  Profile::Work work(const char* name, const Ticket& ticket) const {
+    return {name, place(ticket), parts.plan ? ticket.iteration : 0};
+  }
+  Profile::Work work_on_chunk(const char* name, const Ticket& ticket) const {
+    Profile::Work work = this->work(name, ticket);
+    work.batch.chunk = ticket.chunk;
+    return work;
+  }
+  void count(const char* name, const BoundedQueue<Ticket>& queue) const {
+    if (parts.profile) parts.profile->count(name, queue.size());
+  }
+  void count_slabs() const {
+    if (parts.profile) parts.profile->count(names.slabs, slabs.size() - free_slabs);
+  }
+  /// For the flight recorder; a loader without a plan only numbers its batches.
+  FlightPlace at(const char* stage, const Ticket& ticket) const {
+    return {.name = stage, .iteration = parts.plan ? ticket.iteration : 0, .kind = FlightKind::loads};
+  }
+  /// A node's body. What it wrote is handed over to whoever joins the graph.
+  template <class Work>
+  auto body(Work work) const {
+    return [this, work](const auto& message, auto&... out) {
+      work(message, out...);
+      handed_over(this);
+    };
+  }
+  /// No body throws: an error stays in the batch's slab, and the ticket goes on as `bad`, so the sequence never has a
+  /// gap. False: `work` threw.
+  template <class Work>
+  bool attempt(const Ticket& ticket, Work work) const try {
+    work();
+    return true;
+  } catch (...) {
+    slab(ticket).fail(std::current_exception());
+    return false;
+  }
+};
+
+/// A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
+/// but that join allocates whenever it finds no slab.)
+class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket, Ticket>> {
+ public:
+  static constexpr std::size_t chunks = 0, errors = 1, plans = 2;  ///< outputs
+
+  explicit PlanNode(LoaderContext& loader)
+      : multifunction_node(loader.graph, flow::serial, loader.body([this](auto slot, auto& out) { plan(slot, out); })),
+        loader_(loader) {}
+
+  std::uint64_t next_seq() const { return next_seq_; }
+
+ private:
+  // Gives the slab its plan, positions and records. An error takes its turn like any other: as a bad batch, which is
+  // the loader's last.
+  void plan(std::uint32_t slot, output_ports_type& out) {
+    if (loader_.stopping || failed_ || loader_.basis.next_ticket.over()) return;
+    Slab& slab = *loader_.slabs[slot];
+    taken_over(&slab);
+    Ticket ticket = loader_.basis.next_ticket();
+    ticket.seq = next_seq_++;
+    ticket.slot = slot;
+    loader_.free_slabs.fetch_sub(1);
+    loader_.count_slabs();
+    std::uint32_t count = 0;
+    failed_ = !loader_.attempt(ticket, [&] {
+      const StageClock::Scope busy(loader_.basis.order_clock, loader_.parts.batch,
+                                   loader_.at(loader_.planning, ticket));
+      slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
+      count = loader_.basis.issue(ticket, slab);
+      if (loader_.parts.schedule) slab.add_part();
+    });
+    handed_over(&slab);
+    if (failed_) {
+      ticket.kind = TicketKind::bad;
+      std::get<errors>(out).try_put(ticket);
+      return;
+    }
+    if (loader_.parts.schedule) std::get<plans>(out).try_put(ticket);
+    for (std::uint32_t chunk = 0; chunk < count; ++chunk) {
+      ticket.chunk = static_cast<std::uint8_t>(chunk);
+      std::get<chunks>(out).try_put(ticket);
+    }
+  }
+
+  LoaderContext& loader_;
+  std::uint64_t next_seq_ = loader_.basis.received;  // of the body, which is serial
+  bool failed_ = false;
+};
+
+/// Beside reading; for the sequence, one more part of the batch.
+class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>> {
+ public:
+  explicit ScheduleNode(const LoaderContext& loader)
+      : multifunction_node(loader.graph, flow::serial, loader.body([&loader](const Ticket& ticket, auto& out) {
+          taken_over(&loader.slab(ticket));
+          loader.attempt(ticket, [&] { loader.parts.schedule(loader.slab(ticket).plan()); });
+          loader.finish_part(ticket, std::get<0>(out));
+        })) {}
+};
+
+/// Hands chunks to its threads.
+class ReadNode : public flow::async_node<Ticket, Ticket> {
+ public:
+  explicit ReadNode(const LoaderContext& loader)
+      : async_node(loader.graph, flow::serial,
+                   [this](const Ticket& ticket, auto&) {
+                     queue.try_push(ticket);
+                     loader_.count(loader_.names.to_read, queue);
+                   }),
+        queue(loader.slabs.size() * chunks_of(loader.parts.workers)),  // never full: all chunks of all slabs
+        loader_(loader),
+        waiting_(loader.prefix + "chunks to read", queue.capacity()) {}
+
+  /// Of each thread, until the queue is closed.
+  void loop() {
+    const ReadsUntil until(loader_.basis.reads.get_token());
+    for (Ticket ticket; queue.pop(ticket);) {
+      read(ticket);
+      gateway().try_put(ticket);
+      loader_.after_piece(loader_.basis.read_trial, loader_.basis.read_clock, loader_.parts.readers);
+    }
+  }
+
+  BoundedQueue<Ticket> queue;
+
+ private:
+  void read(const Ticket& ticket) const {
+    waiting_.set(queue.size());
+    loader_.count(loader_.names.to_read, queue);
+    const auto rows = loader_.take_chunk(ticket);
+    const StageClock::Scope busy(loader_.basis.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
+    const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.read, ticket));
+    loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
+    handed_over(rows.data());
+  }
+
+  const LoaderContext& loader_;
+  const FlightQueue waiting_;
+};
+
+/// As many at once as the loader has workers.
+class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>> {
+ public:
+  static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
+
+  explicit SampleNode(const LoaderContext& loader)
+      : multifunction_node(loader.graph, loader.parts.workers,
+                           loader.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
+        loader_(loader) {}
+
+ private:
+  void sample(const Ticket& ticket, output_ports_type& out) const {
+    const auto rows = loader_.take_chunk(ticket);
+    if (sample_rows(rows, ticket)) {
+      loader_.finish_part(ticket, std::get<batches>(out));
+    } else {
+      handed_over(rows.data());
+      std::get<unread>(out).try_put(ticket);
+    }
+    loader_.after_piece(loader_.basis.sample_trial, loader_.basis.sample_clock, loader_.parts.workers);
+  }
+
+  // False: some rows must be read again.
+  bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
+    const StageClock::Scope busy(loader_.basis.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
+    const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.sample, ticket));
+    Slab& slab = loader_.slab(ticket);
+    if (slab.error()) return true;
+    bool sampled = false;
+    const bool good = loader_.attempt(ticket, [&] {
+      do {
+        if (resident_) read_rows(loader_.parts.dataset, rows);
+        sampled = stage_(slab, ticket.chunk);
+      } while (resident_ && !sampled);
+    });
+    if (sampled && loader_.hashes_rows(ticket)) loader_.hashes[ticket.slot]->hash(slab, rows);
+    return sampled || !good;
+  }
+
+  const LoaderContext& loader_;
+  const SampleStage stage_{loader_.parts.dataset, loader_.parts.sampler, loader_.parts.seed};
+  const bool resident_ = loader_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
+};
+
+/// Copies batches to a device that has memory of its own.
+class Transfer {
+ public:
+  explicit Transfer(const LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
+
+  /// Of its thread, until a queue is closed.
+  void loop() {
+    for (Ticket ticket; queue.pop(ticket);) {
+      loader_.count(loader_.names.to_copy, queue);
+      if (ticket.kind == TicketKind::batch && !start_copy(ticket)) ticket.kind = TicketKind::bad;
+      if (!copied.to->push(ticket)) return;
+      loader_.count(loader_.names.ready, *copied.to);
+    }
+  }
+
+  BoundedQueue<Ticket> queue;
+  Outlet<BoundedQueue<Ticket>> copied;
+
+ private:
+  bool start_copy(const Ticket& ticket) const {
+    const StageClock::Scope busy(loader_.basis.transfer_clock, loader_.slab(ticket).rows().size(),
+                                 loader_.at(loader_.transferring, ticket));
+    const auto work = loader_.work(loader_.names.transfer, ticket);
+    const Profile::Span span(loader_.parts.profile, work);
+    Slab& slab = loader_.slab(ticket);
+    Device& device = loader_.parts.device;
+    return loader_.attempt(ticket, [&] {
+      Profile::StreamSpan copy(loader_.parts.profile, device, DeviceStream::copies, loader_.names.copy_stream, work);
+      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
+      copy.end();
+    });
+  }
+
+  const LoaderContext& loader_;
+};
+
+/// Where the compute thread takes batches, and gives slabs back.
+class LoaderEnd {
+ public:
+  explicit LoaderEnd(LoaderContext& loader)
+      : queue(loader.slabs.size()), loader_(loader), ready_(loader.prefix + "batches ready", queue.capacity()) {}
+
+  /// Waits. False: the queue is closed. Throws where the graph itself has failed.
+  bool next(Ticket& ticket) {
+    loader_.basis.ready.count(queue.size(), loader_.parts.prefetch);
+    const bool one = queue.pop(ticket);
+    set_ready();
+    return popped(one);
+  }
+  /// The same; nothing: after `patience` there is none yet.
+  std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience) {
+    const auto one = queue.pop_within(ticket, patience);
+    loader_.count(loader_.names.ready, queue);
+    return one ? std::optional(popped(*one)) : std::nullopt;
+  }
+  void release(const Ticket& ticket) {
+    // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
+    if (loader_.parts.device.copies()) loader_.parts.device.wait_host_free(ticket.slot);
+    loader_.free_slabs.fetch_add(1);
+    loader_.count_slabs();
+    handed_over(&loader_.slab(ticket));
+    given_back.to->try_put(ticket.slot);
+  }
+  /// Where the next thread begins: the transfer, or compute.
+  void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
+    const FlightSpan flight(loader_.at(loader_.ordering, ticket));
+    taken_over(&loader_.slab(ticket));
+    if (next.try_push(ticket) || loader_.stopping) {
+      if (&next == &queue) return set_ready();
+      loader_.count(loader_.names.to_copy, next);
+      return ready_.set(queue.size());
+    }
+    overflowed_ = true;
+    queue.close();  // wakes compute, which throws and stops the loader
+  }
+
+  BoundedQueue<Ticket> queue;
+  Outlet<PlanNode> given_back;  ///< of free slabs
+
+ private:
+  void set_ready() const {
+    ready_.set(queue.size());
+    loader_.count(loader_.names.ready, queue);
+  }
+  bool popped(bool one) const {
+    if (!one && overflowed_) throw InternalError("a queue of the loader is full");
+    return one;
+  }
+
+  LoaderContext& loader_;
+  const FlightQueue ready_;
+  std::atomic<bool> overflowed_{false};
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,68 @@
+#pragma once
+// A process that runs one sampler, from the side of the worker that uses it.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "pipeline/engine/isolation/protocol.h"
+#include "pipeline/engine/isolation/shared_memory.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain::isolation {
+
+/// The process ended, or was ended for taking too long. The message says how.
+class ProcessLost : public std::runtime_error {
+ public:
+  ProcessLost(const std::string& how, bool began) : std::runtime_error(how), began_(began) {}
+  /// Whether it had begun with what was asked of it.
+  bool began() const { return began_; }
+
+ private:
+  bool began_;
+};
+
+/// One thread at a time. The process ends with the object, and with this program, however that ends.
+class SamplerProcess {
+ public:
+  /// Starts `program`, which makes a sampler of `setup`; `first` is the record that setup.first_id names, or null.
+  /// Throws what making the sampler throws, and UserError(usage) where there is no such process.
+  SamplerProcess(const std::string& program, const std::string& setup, const Record* first,
+                 std::chrono::duration<double> time_limit);
+  SamplerProcess(const SamplerProcess&) = delete;
+
+  const Made& made() const { return made_; }
+  /// As Sampler::sample and sample_rows; also throws ProcessLost.
+  void sample(const Record& record, Stream& random, Row row);
+  void sample_rows(std::span<const Record* const> records, Row first);
+
+ private:
+  Control& control() const { return *reinterpret_cast<Control*>(memory_.data()); }
+  void start(const std::string& program);
+  void reserve(std::size_t records_bytes, std::size_t rows_bytes);
+  void run(Request request, std::size_t records, std::chrono::duration<double> limit);
+  void copy_rows(std::size_t rows, Row first) const;
+  [[noreturn]] void lose(const std::string& how);
+  void rethrow_result() const;
+
+  /// The process, which ends with it, and the pipe whose end tells it that this one has ended.
+  struct Child {
+    Child() = default;
+    ~Child();
+    Child(const Child&) = delete;
+
+    pid_t pid = -1;
+    int lifeline = -1;
+  };
+
+  SharedMemory memory_;
+  std::chrono::duration<double> time_limit_;
+  std::size_t rows_offset_ = 0;  // as control() has it, which the sampler may write over
+  Child child_;
+  Made made_;
+};
+
+}  // namespace flowtrain::isolation

@@ -1,0 +1,202 @@
+#include "pipeline/engine/loader/data_loader.h"
+
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "pipeline/engine/loader/batch_memory.h"
+#include "pipeline/engine/loader/stream_rules.h"
+#include "pipeline/engine/session/assembly.h"
+#include "pipeline/engine/session/bad_sample_log.h"
+#include "sampling/core/error.h"
+#include "stages/loader/finished_sampler.h"
+
+namespace flowtrain {
+namespace {
+
+DataParts open_parts(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset) {
+  check_seed(config);
+  const DataSlice slice{options.slice, 1};
+  if (!dataset) dataset = open_dataset(config, options.training);
+  DataParts parts = with_dataset(std::move(dataset), config, options.training, "cpu", slice,
+                                 /*needs_targets=*/options.training);
+  check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
+  if (options.memory) parts.device = options.memory;
+  parts.sampler = with_finished_images(std::move(parts.sampler), options.floats);
+  return parts;
+}
+
+LastBatch last_batch_of(const DataLoaderOptions& options) {
+  return options.drop_last ? LastBatch::drop : LastBatch::pad;
+}
+
+// oneTBB takes the least of all limits that exist: loaders share one, which is beyond what they use. Each has an arena
+// with as many places as it has workers.
+std::shared_ptr<Scheduler> common_scheduler() {
+  constexpr unsigned most_workers = 1024;
+  static Mutex mutex;
+  static std::weak_ptr<Scheduler> shared;
+  const MutexLock lock(mutex);
+  auto scheduler = shared.lock();
+  if (!scheduler) shared = scheduler = std::make_shared<Scheduler>(most_workers);
+  return scheduler;
+}
+
+}  // namespace
+
+/// The data and the memory of batches, which all streams of them share.
+struct DataLoader::Opened {
+  Opened(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset)
+      : data(open_parts(config, options, std::move(dataset))),
+        classes(data.dataset->classes()),
+        layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
+        memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
+        scheduler(common_scheduler()) {}
+  Opened(const Opened&) = delete;
+
+  DataParts data;
+  const std::vector<std::string> classes;
+  const SlabLayout layout;
+  std::shared_ptr<BatchMemory> memory;
+  std::shared_ptr<Scheduler> scheduler;
+};
+
+/// Loads one stream.
+struct DataLoader::Impl {
+  Impl(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> from)
+      : opened(std::move(from)),
+        bad(make_bad_sample_log(config, options.training, *opened->data.dataset, nullptr, options.slice.rank == 0)) {}
+  Impl(const Impl&) = delete;
+
+  Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
+    return {data.order->size(), data.batch, last_batch_of(options), position.epoch, position.samples};
+  }
+  // `loader` is what other threads ask for its times meanwhile. The one before ends here, after the lock.
+  void replace(std::unique_ptr<Loader> next = nullptr) {
+    const MutexLock lock(mutex);
+    loader.swap(next);
+  }
+
+  const std::shared_ptr<const Opened> opened;
+  const DataParts& data = opened->data;
+  const SlabLayout& layout = opened->layout;
+  BatchMemory& memory = *opened->memory;
+  BadSamples bad;
+  mutable Mutex mutex = {};
+  std::unique_ptr<Loader> loader = {};  // changed by replace()
+  std::uint64_t left = 0;               // batches of the epoch that were not asked for yet
+  std::uint64_t given = 0;
+};
+
+DataLoader::DataLoader(Config config, DataLoaderOptions options, std::unique_ptr<Dataset> dataset)
+    : config_(std::move(config)),
+      options_(options),
+      impl_(std::make_unique<Impl>(config_, options_,
+                                   std::make_shared<const Opened>(config_, options_, std::move(dataset)))) {}
+
+DataLoader::DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened)
+    : config_(config), options_(options), impl_(std::make_unique<Impl>(config_, options_, std::move(opened))) {}
+
+std::unique_ptr<DataLoader> DataLoader::another() const {
+  return std::unique_ptr<DataLoader>(new DataLoader(config_, options_, impl_->opened));
+}
+
+DataLoader::~DataLoader() = default;
+
+std::uint64_t DataLoader::batches() const { return left_after(0); }
+std::uint64_t DataLoader::batches_left() const { return left_after(position_.samples); }
+std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
+std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
+const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
+const SlabLayout& DataLoader::layout() const { return impl_->layout; }
+const std::vector<std::string>& DataLoader::classes() const { return impl_->opened->classes; }
+std::string DataLoader::describe(std::uint64_t id) const {
+  const std::uint64_t records = impl_->data.dataset->size();
+  if (id >= records) throw std::out_of_range(concat("no sample ", id, ": there are ", records));
+  return impl_->data.dataset->describe(id);
+}
+std::int64_t DataLoader::label(std::uint64_t id) const { return impl_->data.dataset->label(id); }
+StoredForm DataLoader::stored_form() const { return flowtrain::stored_form(*impl_->data.dataset); }
+std::shared_ptr<const BoxAnnotations> DataLoader::annotations() const { return impl_->data.dataset->annotations(); }
+bool DataLoader::resident() const { return impl_->data.dataset->resident(); }
+std::size_t DataLoader::memory_blocks() const { return impl_->memory.made(); }
+LoaderTimes DataLoader::times() const {
+  const MutexLock lock(impl_->mutex);
+  return impl_->loader ? impl_->loader->times() : LoaderTimes{};
+}
+LoaderShape DataLoader::shape() const { return {impl_->data.workers, impl_->data.readers, impl_->data.prefetch}; }
+
+void DataLoader::begin_epoch() {
+  const bool moves_on = !std::exchange(fresh_, false);
+  const bool at_end = !moves_on && position_.samples > 0 && left_after(position_.samples) == 0;
+  if (moves_on || at_end) {
+    // What was prepared goes on without a gap where the epoch before was taken whole.
+    const bool whole = impl_->loader && impl_->left == 0;
+    position_ = {position_.epoch + 1, 0};
+    if (!whole) impl_->replace();
+  }
+  if (!impl_->loader) restart();
+  impl_->left = left_after(position_.samples);
+}
+
+std::uint64_t DataLoader::left_after(std::uint64_t samples) const {
+  const std::uint64_t left = impl_->data.order->size() - samples, batch = impl_->data.batch;
+  return options_.drop_last ? left / batch : (left + batch - 1) / batch;
+}
+
+void DataLoader::restart() {
+  LoaderParts parts = loader_parts("loader", impl_->data, config_);
+  parts.batches = impl_->batches_from(options_, position_);
+  auto loader = std::make_unique<Loader>(std::move(parts));
+  loader->start();
+  impl_->replace(std::move(loader));
+}
+
+std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono::microseconds patience) {
+  if (!impl_->loader || impl_->left == 0) return nullptr;
+  Loader& loader = *impl_->loader;
+  Ticket ticket;
+  const auto one = loader.next_within(ticket, patience);
+  if (!one) return {};
+  if (!*one) throw InternalError("the loader ended");
+  Slab& slab = loader.slab(ticket);
+  try {
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    impl_->bad.account(slab.bad(), ++impl_->given);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    impl_->replace();  // it ends with such a batch; the next epoch has a new one
+    std::rethrow_exception(error);
+  }
+  auto batch = std::make_unique<LoadedBatch>();
+  batch->epoch = slab.epoch();
+  batch->rows = static_cast<std::uint32_t>(slab.rows().size());
+  batch->ids.reserve(batch->rows);
+  for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
+  batch->layout = &impl_->layout;
+  batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
+  loader.release(ticket);
+  // What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+  position_.samples = --impl_->left == 0 ? samples() : position_.samples + impl_->data.batch;
+  return batch;
+}
+
+void DataLoader::seek(StreamPosition position) {
+  if (position.samples > samples())
+    throw UserError(ExitCode::usage, concat("a position of ", position.samples, " samples: an epoch has ", samples()),
+                    "the data set or data.epoch has changed since the position was stored");
+  close();
+  position_ = position;
+  fresh_ = true;
+}
+
+std::map<std::string, std::string> DataLoader::basis() const {
+  return stream_basis(config_, options_.training, *impl_->data.dataset, samples(), batch_size());
+}
+
+void DataLoader::close() {
+  impl_->replace();
+  impl_->left = 0;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,62 @@
+#pragma once
+// A stream of samples for those who make the rows themselves: which records a batch has, and what keys their draws.
+// Epochs, order, ranks and positions are DataLoader's.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/engine/loader/data_loader.h"
+#include "sampling/batches.h"
+#include "sampling/order.h"
+
+namespace flowtrain {
+
+/// The rows of a batch that one rank makes.
+struct StreamRows {
+  std::vector<std::uint64_t> ids;    ///< the record of each row
+  std::vector<std::uint64_t> seeds;  ///< of what is drawn for each row: of run.seed and the row's position alone
+};
+
+/// Every method is const and may be called from any thread.
+class SampleStream {
+ public:
+  /// Opens the data of `config`; or, with `records`, orders the numbers from 0 to records - 1 of samples that are
+  /// elsewhere. Of `options` all but `floats` matters. Throws UserError(usage or data).
+  SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records = {});
+  ~SampleStream();
+  SampleStream(const SampleStream&) = delete;
+
+  /// Of an epoch, of all ranks.
+  std::uint64_t samples() const { return order_->size(); }
+  /// Rows of a whole batch, of all ranks.
+  std::uint64_t batch_size() const { return batch_; }
+  /// Batches of an epoch after its first `samples`, on every rank.
+  std::uint64_t batches_left(std::uint64_t samples) const;
+  /// This rank's rows of the batch that begins at `position`, which must be one of an epoch with batches left. A rank
+  /// that has no row of an epoch's last batch gets the batch's first one.
+  StreamRows rows(StreamPosition position) const;
+  /// See DataLoader::basis().
+  std::map<std::string, std::string> basis() const;
+
+  const Dataset& dataset() const { return *dataset_; }
+  /// Threads that make rows, and batches that they prepare ahead.
+  unsigned workers() const { return workers_; }
+  std::uint32_t prefetch() const { return prefetch_; }
+
+ private:
+  Batches batches_from(StreamPosition position) const;
+
+  const Config config_;
+  const DataLoaderOptions options_;
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Order> order_;
+  std::uint64_t batch_ = 0;
+  unsigned workers_ = 1;
+  std::uint32_t prefetch_ = 1;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,55 @@
+#include "pipeline/engine/loader/stream_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pipeline/base/values/periods.h"
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+#include "sampling/fingerprint.h"
+
+namespace flowtrain {
+namespace {
+
+// Keys that decide which samples come, in what order, and what is drawn for them; the data may lie anywhere.
+bool decides(const std::string& key, bool training) {
+  for (const char* end : {".path", ".bad", ".max_bad"})
+    if (key.ends_with(end)) return false;
+  if (key.starts_with("order.") && !training) return false;
+  if (key.starts_with("data.")) return key.starts_with("data.val.") != training;
+  return std::ranges::any_of(std::array{"order.", "sampler.", "run.seed", "run.plugins"},
+                             [&key](auto* start) { return key.starts_with(start); });
+}
+
+}  // namespace
+
+void check_seed(const Config& config) {
+  if (!number(config.table("run"), "seed"))
+    throw config.table("run").error("seed", "expected a number: a stream needs a seed to be resumed");
+}
+
+void check_batch(std::uint64_t batch, std::uint64_t samples, std::uint64_t world, bool drop_last) {
+  if (batch < world)
+    throw UserError(ExitCode::usage, concat("a batch of ", batch, " rows for ", world, " ranks"),
+                    "each rank needs a row at least");
+  if (drop_last && samples < batch)
+    throw UserError(ExitCode::usage,
+                    concat("drop_last leaves no batch: the data set has ", samples, " samples, a batch has ", batch),
+                    "take smaller batches, or keep the last one");
+}
+
+std::map<std::string, std::string> stream_basis(const Config& config, bool training, const Dataset& dataset,
+                                                std::uint64_t samples, std::uint64_t batch) {
+  std::map<std::string, std::string> basis{{"records", hash_hex(dataset.fingerprint())},
+                                           {"samples", std::to_string(samples)}};
+  for (auto& [key, value] : common_values(config))
+    if (decides(key, training)) basis[key] = value;
+  // Sources that fill whole batches, or epochs of so many batches: the order itself is made for a size.
+  const Settings& data = config.data(true);
+  if (training && !config.list("data.source").empty() &&
+      (data.text("batches") == "one_source" || number(data, "epoch")))
+    basis["loader.batch"] = std::to_string(batch);
+  return basis;
+}
+
+}  // namespace flowtrain

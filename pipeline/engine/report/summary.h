@@ -1,0 +1,17 @@
+#pragma once
+// The last lines of a run: what is best, and where its files are.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/engine/validation/best.h"
+
+namespace flowtrain {
+
+/// A line for each rule that ranked a validation ("best accuracy: 0.9830 at iteration 700, in RUN/snapshots/best"), and
+/// one with the files of the run's folder that people look at.
+std::vector<std::string> summary_lines(const std::filesystem::path& run, const std::vector<BestRule>& rules,
+                                       const Rankings& rankings);
+
+}  // namespace flowtrain

@@ -1,0 +1,243 @@
+#include "pipeline/engine/session/assembly.h"
+
+#include <algorithm>
+#include <array>
+
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/base/values/periods.h"
+#include "pipeline/engine/session/workers.h"
+#include "sampling/core/cpus.h"
+#include "sampling/core/registry.h"
+#include "sampling/images/picture_cache.h"
+
+namespace flowtrain {
+
+namespace {
+
+// What is written in the configuration stays as it is.
+std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
+  constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  const auto prefetch = static_cast<std::uint32_t>(loader.integer("prefetch"));
+  if (loader.given("prefetch")) return prefetch;
+  return std::max(prefetch, static_cast<std::uint32_t>(std::min(most, most_bytes / batch_bytes)));
+}
+
+Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const std::string& device) {
+  constexpr unsigned most_readers = 64;
+  const Settings& loader = config.table("loader");
+  const Settings& run = config.table("run");
+  Tuner::Limits limits;
+  limits.most = {parts.workers, parts.readers, parts.prefetch};
+  if (!loader.given("readers") && !parts.dataset->resident())
+    limits.most.readers = std::max(parts.readers, most_readers);
+  const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
+  limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
+  limits.shares_cores = device == "cpu";
+  if (limits.shares_cores && !run.boolean("deterministic") && number(run, "threads").value_or(0) == 0)
+    limits.most_threads = usable_cores();
+  return limits;
+}
+
+LastBatch last_batch(const std::string& name) {
+  return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
+}
+
+/// Refuses what the sampler's rows are not fit for.
+void check_mixing(const Config& config, const std::vector<Field>& fields) {
+  const Mixing mixing = mixing_of(config);
+  if (!mixing.any()) return;
+  const auto has = [&](auto wanted) { return std::any_of(fields.begin(), fields.end(), wanted); };
+  const bool image = has([](const Field& field) { return is_image(field); });
+  const bool rgb = has([](const Field& field) { return is_image(field) && field.shape[2] == 3; });
+  const bool label = has([](const Field& f) { return f.name == "label" && f.dtype == DType::i64 && f.shape.empty(); });
+  const bool target = has([](const Field& field) { return field.name == "target"; });
+
+  const auto refuse = [&](const char* table, const char* key, const char* what) {
+    const Settings& sampler = config.table("sampler");
+    throw config.table(table).error(key,
+                                    concat("sampler.name = ", to_toml(sampler.value("name")), " (",
+                                           sampler.origin("name").text(), ") gives no ", what),
+                                    ExitCode::usage, "set it to 0, or choose another sampler");
+  };
+  const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
+  if (!image && mixing.mixes()) refuse("batch_augment", alpha, "`image` of bytes to work on");
+  if (!image && mixing.erase.prob > 0) refuse("batch_augment.erase", "prob", "`image` of bytes to work on");
+  if (!rgb && mixing.color.any()) refuse("batch_augment.color", "prob", "`image` of bytes in red, green and blue");
+  if (mixing.mixes() && (!label || target)) refuse("batch_augment", alpha, "class `label` alone to mix");
+}
+
+}  // namespace
+
+std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world) {
+  const Settings& loader = config.table("loader");
+  if (const auto own = config.table("val").integer("batch"); !training && own > 0)
+    return static_cast<std::uint32_t>(own);
+  if (const auto per_rank = static_cast<std::uint64_t>(loader.integer("batch_per_rank")); per_rank > 0)
+    return static_cast<std::uint32_t>(per_rank * world);
+  return static_cast<std::uint32_t>(loader.integer("batch"));
+}
+
+std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset) {
+  const auto& sequential = orders().at("sequential");
+  return sequential.make(Settings("order", sequential.keys), {dataset, seed_of(config)});
+}
+
+DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
+                       const DataSlice& data_slice, bool needs_targets) {
+  const Settings& loader = config.table("loader");
+  DataParts parts;
+  parts.dataset = std::move(dataset);
+  parts.batch = batch_rows(config, training, data_slice.slice.world);
+  if (training && parts.batch < data_slice.slice.world)
+    throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
+                                    std::to_string(data_slice.slice.world) + " processes: each needs one at least");
+
+  if (training) {
+    auto [order, shares] = make_training_order(config, *parts.dataset, parts.batch, seed_of(config));
+    parts.order = std::move(order);
+    parts.sources = std::move(shares);
+  } else {
+    parts.order = make_validation_order(config, *parts.dataset);
+  }
+  parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
+  if (training) check_mixing(config, parts.sampler->fields());
+  if (training && loader.integer("cache_mb") > 0)
+    parts.dataset =
+        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("cache_mb")) << 20);
+
+  parts.slice = data_slice.slice;
+  parts.batches =
+      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
+  parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
+  parts.workers = workers_of(training ? loader : config.table("val"), data_slice.processes_here);
+  parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
+  parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
+  if (training && !number(loader, "workers") && data_slice.slice.world == 1)
+    parts.tunes = tuning_limits(config, parts, device);
+  const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
+  parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
+  return parts;
+}
+
+// The batches do not depend on the number of workers; threads without end cost memory and time.
+unsigned workers_of(const Settings& settings, unsigned processes_here) {
+  constexpr unsigned per_core = 8, always = 64;
+  const unsigned cores = usable_cores(), most = std::max(always, per_core * cores);
+  const auto workers = number(settings, "workers");
+  if (!workers) return std::max(1u, cores / processes_here);
+  if (*workers <= most) return static_cast<unsigned>(*workers);
+  log_warn(concat(settings.table(), ".workers = ", *workers, " (", settings.origin("workers").text(), "): ", most,
+                  " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
+  return most;
+}
+
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
+  if (name == "cpu") return make_cpu_device();
+  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
+}
+
+Mixing mixing_of(const Config& config) {
+  const Settings& mix = config.table("batch_augment");
+  const Settings& erase = config.table("batch_augment.erase");
+  const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
+  Mixing mixing;
+  mixing.mixup = mix.real("mixup");
+  mixing.cutmix = mix.real("cutmix");
+  mixing.prob = mix.real("prob");
+  mixing.switch_prob = mix.real("switch_prob");
+  const Settings& color = config.table("batch_augment.color");
+  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
+                  color.real("hue")};
+  mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
+  return mixing;
+}
+
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice,
+                             bool keeps_split) {
+  return with_dataset(open_dataset(config, true, keeps_split), config, true, device, data_slice);
+}
+
+DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+                               const DataSlice& data_slice, bool is_leader, bool needs_targets) {
+  return with_dataset(open_validation_dataset(config, learnt, is_leader), config, false, device, data_slice,
+                      needs_targets);
+}
+
+std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
+  return Loader::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
+}
+
+LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first,
+                         std::uint64_t last) {
+  LoaderParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
+  parts.seed = seed_of(config);
+  parts.slice = data.slice;
+  parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
+  parts.accum = name == "train" ? static_cast<std::uint32_t>(config.table("train").integer("accum")) : 1;
+  parts.workers = data.workers;
+  parts.readers = data.readers;
+  parts.prefetch = data.prefetch;
+  parts.read_ahead = data.read_ahead;
+  parts.first = first;
+  parts.last = last;
+  return parts;
+}
+
+std::string choose_device(const Config& config, unsigned local_rank, unsigned processes_here) {
+  const Settings& run = config.table("run");
+  const std::string& wish = run.text("device");
+  if (wish.starts_with("cuda:") && processes_here > 1)
+    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes",
+                    ExitCode::usage, "\"cuda\" gives each of them its own");
+  if (wish != "auto" && wish != "cuda") return wish;
+  const int gpus = count_gpus();
+  const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
+  std::string name = "cuda:" + std::to_string(own);
+  if (wish == "cuda") return name;
+  if (gpus == 0) return "cpu";
+  try {
+    make_cuda_device(own, 1);
+    return name;
+  } catch (const UserError&) {
+    return "cpu";  // LibTorch's CUDA libraries are not all there
+  }
+}
+
+int gpus_to_share(const Config& config) {
+  const std::string& wish = config.table("run").text("device");
+  return wish == "auto" || wish == "cuda" ? count_gpus() : 0;
+}
+
+std::uint64_t seed_of(const Config& config) {
+  const auto seed = number(config.table("run"), "seed");
+  if (!seed) throw InternalError("run.seed was not drawn");
+  return static_cast<std::uint64_t>(*seed);
+}
+
+Every epoch_of(const Config& config, const Batches& batches) {
+  return {batches.per_epoch(), static_cast<std::uint64_t>(config.table("train").integer("accum"))};
+}
+
+RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
+  const Settings& run = config.table("run");
+  const Every epoch = epoch_of(config, batches);
+  RunPlan run_plan;
+  run_plan.first = first;
+  const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
+  const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
+  run_plan.last = iterations > 0 ? iterations : epoch.iterations(std::max<std::uint64_t>(epochs, 1));
+  run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(epoch) : Every();
+  run_plan.snapshot_every = period(config.table("snapshot"), "every", true).to_iterations(epoch);
+  run_plan.hash_every = period(config.table("verify"), "every").to_iterations(epoch);
+  run_plan.final_snapshot = config.table("snapshot").boolean("final");
+  run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, epoch, run_plan.last);
+  return run_plan;
+}
+
+bool validates_average(const Config& config) {
+  const Settings& ema = config.table("ema");
+  return ema.real("decay") > 0 && ema.boolean("validate");
+}
+
+}  // namespace flowtrain

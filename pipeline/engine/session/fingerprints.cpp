@@ -1,0 +1,112 @@
+#include "pipeline/engine/session/fingerprints.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pipeline/base/snapshot/hash.h"
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/log.h"
+#include "sampling/class_names.h"
+#include "sampling/core/text.h"
+#include "sampling/fingerprint.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr const char* training_data = "data.train";
+
+std::optional<std::string> xxh64_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  Xxh64 hash;
+  std::vector<char> piece(std::size_t{1} << 20);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
+    hash.update(std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(file.gcount()))));
+  return hash.hex();
+}
+
+// "the classes: 3 (cat, dog, emu), were 3 (cat, dog, fox)".
+std::string classes_text(const std::vector<std::string>& before, const std::vector<std::string>& now) {
+  return concat("the classes: ", now.size(), " (", listed_classes(now), "), were ", before.size(), " (",
+                listed_classes(before), ")");
+}
+
+std::string records_text(const Basis& before, const Basis& now) {
+  const bool same = before.samples == now.samples;
+  return concat("the training data: ",
+                same ? concat("other files or another order of ", format_count(now.samples), " samples")
+                     : concat(format_count(now.samples), " samples, were ", format_count(before.samples)));
+}
+
+constexpr std::string_view a_plugin = "run.plugins.";
+
+/// What has changed: what breaks exact resume, and what does not.
+struct Changes {
+  std::vector<std::string> breaking, harmless;
+};
+
+Changes changes_between(const Basis& before, const Basis& now, const Config& config) {
+  Changes changes;
+  if (!before.classes.empty() && before.classes != now.classes)
+    changes.breaking.push_back(classes_text(before.classes, now.classes));
+  const auto differs = [&](const std::string& key) {
+    const auto was = before.fingerprints.find(key), is = now.fingerprints.find(key);
+    return was != before.fingerprints.end() && is != now.fingerprints.end() && was->second != is->second;
+  };
+  if (differs(training_data)) changes.breaking.push_back(records_text(before, now));
+  for (auto& file : files_of(config))
+    if (differs(file.key))
+      (file.breaks ? changes.breaking : changes.harmless)
+          .push_back(concat("the contents of ", file.key, ": ", file.path));
+  // A plugin that only has another name is the same.
+  const auto plugins_beyond = [](const Basis& one, const Basis& other) {
+    std::vector<std::string> names;
+    for (auto& [key, hash] : one.fingerprints)
+      if (key.starts_with(a_plugin) && !other.fingerprints.contains(key) &&
+          std::ranges::none_of(other.fingerprints, [&, &own = hash](auto& each) {
+            return each.first.starts_with(a_plugin) && each.second == own;
+          }))
+        names.push_back(key.substr(a_plugin.size()));
+    return names;
+  };
+  const auto gone = plugins_beyond(before, now), come = plugins_beyond(now, before);
+  if (!gone.empty() && !come.empty())
+    changes.breaking.push_back(concat("the plugins: ", join(come), " in place of ", join(gone)));
+  for (auto& [key, hash] : now.fingerprints)
+    if ((key == "data.val" || key.starts_with("val.set.")) && differs(key))
+      changes.harmless.push_back("the data of [" + key + "]");
+  return changes;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> fingerprints_of(const Config& config, const Dataset& training,
+                                                   const ValidationSets& validation) {
+  std::map<std::string, std::string> all{{training_data, hash_hex(training.fingerprint())}};
+  for (auto& set : validation)
+    all[set->name.empty() ? "data.val" : "val.set." + set->name] = hash_hex(set->data.dataset->fingerprint());
+  for (auto& file : files_of(config))
+    if (auto hash = xxh64_of_file(file.path)) all[file.key] = *hash;
+  return all;
+}
+
+Basis basis_of(const RunState& state) { return {state.samples_per_epoch, state.classes, state.fingerprints}; }
+
+void check_basis(const Basis& before, const Basis& now, const Config& config, bool accepted) {
+  const Changes changes = changes_between(before, now, config);
+  const std::string breaking = join(changes.breaking, "; ");
+  for (auto& change : changes.harmless) log_info("changed since the snapshot was made: " + change);
+  if (breaking.empty()) return;
+  if (!accepted)
+    throw UserError(ExitCode::usage,
+                    "what this run's results depend on has changed since the snapshot was made: " + breaking,
+                    "put back what was there, start a new run (without --iter and --resume), or go on all the same "
+                    "with --accept-changes");
+  log_warn("going on although what the results depend on has changed since the snapshot was made: " + breaking);
+}
+
+}  // namespace flowtrain

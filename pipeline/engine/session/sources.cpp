@@ -1,0 +1,385 @@
+#include "pipeline/engine/session/sources.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "pipeline/base/config/keys.h"
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/base/values/periods.h"
+#include "sampling/class_names.h"
+#include "sampling/core/mistake.h"
+#include "sampling/core/random.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/text.h"
+#include "sampling/datasets/relabelled_dataset.h"
+#include "sampling/field_text.h"
+#include "sampling/plugin_host/plugin.h"
+#include "sampling/sources/hold_out.h"
+#include "sampling/sources/mixed_dataset.h"
+#include "sampling/sources/mixed_order.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::unique_ptr<Dataset> open_one(const Settings& data, bool training) {
+  auto dataset = make_named(datasets(), data, DatasetInput{training}, "dataset");
+  if (dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
+  return dataset;
+}
+
+const std::string& name_of_source(const Settings& source) {
+  return source.text(source.text("name").empty() ? "dataset" : "name");
+}
+
+/// Where a source stands, for messages of what two of them have to do with each other.
+std::string place_of(const Settings& source) {
+  return concat(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
+}
+
+/// The place of a data set's records: the data set says it, or its only file, or the configuration.
+std::string place_of(const Dataset& dataset, const Settings& data) {
+  const auto* named = dynamic_cast<const NamedDataset*>(&dataset);
+  if (named && !named->place().empty()) return named->place();
+  if (data.text("path").empty()) return data.text("dataset");
+  if (!named) return dataset.describe(0).substr(0, dataset.describe(0).find(" #"));
+  return concat(data.text("path"), data.text("split").empty() ? "" : ", split " + data.text("split"));
+}
+
+/// Tells which files the records of `what` are, and what lies beside them.
+void tell_place(const std::string& what, const Dataset& dataset, const Settings& data) {
+  const auto classes = dataset.classes().size();
+  log_info(concat(what, ": ", place_of(dataset, data), " (", format_count(dataset.size()), " samples",
+                  classes == 0 ? "" : concat(", ", format_count(classes), classes == 1 ? " class" : " classes"), ")"));
+  if (const auto* named = dynamic_cast<const NamedDataset*>(&dataset))
+    for (auto& note : named->notes()) log_info("note: " + note);
+}
+
+/// The name that messages give to data that are measured on.
+std::string name_of_measured(const Settings& data) {
+  return concat(data.table().starts_with("test.set") || data.table() == "data.test" ? "test data" : "validation data",
+                data.has("name") ? concat(" (", data.text("name"), ")") : "");
+}
+
+/// Says what [data.test] names, which a run does not open.
+void tell_test_data(const Config& config) {
+  if (!config.has_test_data()) return;
+  const Settings& data = config.test_data();
+  log_info(concat("test data: ", data.text("path"), data.text("split").empty() ? "" : ", split " + data.text("split"),
+                  "; `flowtrain test` opens it, the run does not"));
+}
+
+std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells) {
+  std::vector<MixedDataset::Source> sources;
+  std::vector<std::string> classes;
+  const Settings* named = nullptr;  // whose class names they are
+  for (auto& each : settings) {
+    std::unique_ptr<Dataset> dataset;
+    try {
+      dataset = open_one(each, true);
+    } catch (const EmptyDataset& empty) {
+      throw each.error("dataset", "the data set is empty", ExitCode::data, empty.hint());
+    }
+    if (tells) tell_place(concat("training data (", name_of_source(each), ")"), *dataset, each);
+    try {
+      auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
+      if (!named || both != classes) named = &each;
+      classes = std::move(both);
+    } catch (const std::invalid_argument& differs) {
+      throw each.error("dataset", concat("its classes are not those of ", place_of(*named), ": ", differs.what()),
+                       ExitCode::data, "sources that are trained on together have the same classes, in the same order");
+    }
+    sources.push_back({name_of_source(each), std::move(dataset)});
+  }
+  return std::make_unique<MixedDataset>(std::move(sources));
+}
+
+std::unique_ptr<Order> make_order(const Config& config, const Settings& source, const OrderInput& input) {
+  if (!source.text("order").empty()) return make_named(orders(), source, input, "order");
+  return make_named(orders(), config.table("order"), input);
+}
+
+std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::vector<std::uint64_t>& sizes) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double ratio = settings[i].real("ratio");
+    ratios.push_back(ratio > 0 ? ratio : static_cast<double>(sizes[i]));
+  }
+  return ratios;
+}
+
+/// `run` positions are a turn.
+std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uint64_t run,
+                             const std::vector<std::uint64_t>& sizes, const std::vector<double>& ratios) {
+  if (const auto batches = number(data, "epoch")) return static_cast<std::uint64_t>(*batches) * (batch / run);
+  return turns_of_epoch(data.text("epoch") == "longest" ? EpochEnd::longest : EpochEnd::shortest, sizes, ratios, run);
+}
+
+/// Positions of a turn.
+std::uint64_t run_of(const Settings& data, std::uint64_t batch) {
+  return data.text("batches") == "one_source" ? batch : 1;
+}
+
+/// Of each source in an epoch; `sizes` are those of their orders.
+std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std::uint64_t>& sizes,
+                                    std::uint64_t batch) {
+  const Settings& data = config.data(true);
+  const auto ratios = ratios_of(config.list("data.source"), sizes);
+  return shared_out(turns_of_epoch(data, batch, run_of(data, batch), sizes, ratios), ratios);
+}
+
+bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
+  return std::ranges::equal(first, second, [](const Field& a, const Field& b) {
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.mean == b.mean && a.stddev == b.stddev;
+  });
+}
+
+/// Whether validation is told to read what training reads.
+bool reads_same_data(const Config& config) {
+  if (!config.list("data.source").empty()) return false;
+  const Settings &train = config.data(true), &val = config.data(false);
+  return std::ranges::all_of(train.keys(), [&](auto& key) {
+    return is_of_loader(key.name) || (val.has(key.name) && val.value(key.name) == train.value(key.name));
+  });
+}
+
+constexpr double default_val_share = 0.1;
+
+/// What data.val_share holds out of the training data; 0: nothing. `has_split`: of that data set.
+double share_to_hold_out(const Config& config, bool has_split) {
+  const double share = config.data(true).real("val_share");
+  if (!reads_same_data(config)) return 0;
+  if (share >= 0) return share;
+  return has_split || period(config.table("val"), "every").off() ? 0 : default_val_share;
+}
+
+/// Beside the data: none for data on a server, or for a pattern of files.
+std::optional<SplitFile> split_file_of(const Settings& data, double share) {
+  namespace fs = std::filesystem;
+  const fs::path path = data.text("path");
+  std::string split = data.text("split");
+  std::ranges::replace(split, '/', '_');
+  const auto name = concat("val_share-", printed("%g", share), split.empty() ? "" : "-" + split, ".tsv");
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return SplitFile(path / name);
+  if (fs::is_regular_file(path, ignored)) return SplitFile(concat(path.string(), ".", name));
+  return {};
+}
+
+/// The part of `whole` that `training` or validation has.
+std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings& data, double share, bool training,
+                                 bool keeps_split) {
+  const auto* named = dynamic_cast<const NamedDataset*>(whole.get());
+  const auto file = named ? split_file_of(data, share) : std::nullopt;
+  auto known = file ? file->read() : KnownSplit();
+  HoldOut split = hold_out(*whole, share, known);
+  if (keeps_split) {
+    const bool kept = file && file->keep(*named, split, std::move(known));
+    log_info(concat("validation: ", printed("%g", 100 * share), " % of the samples of each class are held out of the ",
+                    "training data (data.val_share, ",
+                    data.given("val_share") ? data.origin("val_share").text()
+                                            : "as the data has no validation split; 0 turns that off",
+                    "): ", format_count(split.training.size()), " to train on, ", format_count(split.validation.size()),
+                    " to validate on",
+                    kept   ? concat("; ", file->path().string(), " keeps which")
+                    : file ? concat("; ", file->path().string(),
+                                    " cannot be written, so files that are added "
+                                    "later may move some of them")
+                           : ""));
+  }
+  auto& ids = training ? split.training : split.validation;
+  if (ids.empty())
+    throw EmptyDataset(concat(data.text("dataset"), ": data.val_share = ", printed("%g", share), " leaves none of the ",
+                              whole->size(), " samples for ", training ? "training" : "validation"));
+  return std::make_unique<SubsetDataset>(std::move(whole), std::move(ids));
+}
+
+MakeIsolatedSampler make_isolated = nullptr;
+
+std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& input) {
+  const Settings& settings = config.table("sampler");
+  if (!settings.boolean("process")) return make_named(samplers(), settings, input);
+  if (!make_isolated)
+    throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
+                         ExitCode::usage, "leave sampler.process out, or use `flowtrain`");
+  const Settings& loader = config.table("loader");
+  if (loader.integer("cache_mb") > 0)
+    throw settings.error("process",
+                         concat("loader.cache_mb is given, too (", loader.origin("cache_mb").text(),
+                                "): what another process decodes cannot be kept in this one"),
+                         ExitCode::usage, "leave out one of the two");
+  return make_isolated(settings, config.table("run").texts("plugins"), input);
+}
+
+/// Another sampler's rows, and at their end which source each is of.
+class SourcedSampler : public Sampler {
+ public:
+  /// `sources` must outlive it.
+  SourcedSampler(std::unique_ptr<Sampler> sampler, std::span<const Dataset::Source> sources)
+      : sampler_(std::move(sampler)), sources_(sources), own_(sampler_->fields().size()) {}
+
+  std::vector<Field> fields() const override {
+    auto fields = sampler_->fields();
+    fields.push_back({source_field, DType::i64, {}});
+    return fields;
+  }
+  void sample(const Record& record, Stream& random, Row row) const override {
+    sampler_->sample(record, random, row.first(own_));
+    tell(record, row[own_]);
+  }
+  bool takes_blocks() const override { return sampler_->takes_blocks(); }
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    sampler_->sample_rows(records, first.first(own_));
+    std::byte* to = first[own_];
+    for (auto* record : records) tell(*record, std::exchange(to, to + sizeof(std::int64_t)));
+  }
+
+ private:
+  void tell(const Record& record, std::byte* to) const {
+    const auto source = static_cast<std::int64_t>(source_index(sources_, record.id));
+    std::memcpy(to, &source, sizeof source);
+  }
+
+  std::unique_ptr<Sampler> sampler_;
+  std::span<const Dataset::Source> sources_;
+  std::size_t own_;  // fields of sampler_
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split) {
+  const auto& sources = config.list("data.source");
+  if (training && keeps_split) tell_test_data(config);
+  if (training && !sources.empty()) return open_sources(sources, keeps_split);
+  const Settings& data = config.data(training);
+  if (data.text("dataset").empty())
+    throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
+                    "name a data set in [data.val]");
+  const bool shares = config.data(true).real("val_share") > 0 && reads_same_data(config);
+  auto dataset = open_one(data, training || shares);
+  const auto* named = dynamic_cast<const NamedDataset*>(dataset.get());
+  const double share = share_to_hold_out(config, !named || named->has_split());
+  if (keeps_split && (training || share == 0))
+    tell_place(training ? "training data" : name_of_measured(data), *dataset, data);
+  return share > 0 ? part_of(std::move(dataset), data, share, training, training && keeps_split) : std::move(dataset);
+}
+
+std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
+                                                 bool is_leader) {
+  auto dataset = open_dataset(config, false, is_leader);
+  const auto classes = dataset->classes();
+  if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
+  const Settings& data = config.data(false);
+  try {
+    auto places = places_among(learnt, classes);
+    if (is_leader && !places.lacking.empty())
+      log_info(concat("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
+                      listed_classes(places.lacking), "; labels are those of the training data"));
+    return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
+  } catch (const std::invalid_argument& differs) {
+    throw data.error("dataset", concat("its classes are not those of the training data: ", differs.what()),
+                     ExitCode::data,
+                     "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
+                     "validation; data.class_names, where there is such a key, names them for both");
+  }
+}
+
+SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,
+                                 std::uint64_t seed) {
+  const auto whole = dataset.sources();
+  if (whole.empty()) return {make_named(orders(), config.table("order"), OrderInput{dataset, seed}), {}};
+
+  const auto& settings = config.list("data.source");
+  std::vector<OrderedSource> sources;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const auto& source = whole[i];
+    // Sources of one size are not to be shuffled alike.
+    sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
+    sizes.push_back(sources.back().order->size());
+  }
+  const std::uint64_t run = run_of(config.data(true), batch);
+  const auto ratios = ratios_of(settings, sizes);
+  const auto turns = turns_of(config, sizes, batch);
+
+  double sum = 0;
+  for (const double ratio : ratios) sum += ratio;
+  std::vector<SourceShare> shares;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    if (turns[i] == 0)
+      throw settings[i].error(
+          settings[i].given("ratio") ? "ratio" : "dataset",
+          concat("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
+          ExitCode::usage, concat("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
+    sources[i].turns = turns[i];
+    const std::uint64_t samples = turns[i] * run;
+    shares.push_back({whole[i].name, whole[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
+                      static_cast<double>(samples) / static_cast<double>(sizes[i])});
+  }
+  return {std::make_unique<MixedOrder>(std::move(sources), run), std::move(shares)};
+}
+
+bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch) {
+  if (shares.empty()) return true;
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(shares.size());
+  for (auto& share : shares) sizes.push_back(share.order_size);
+  return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
+}
+
+void set_isolation(MakeIsolatedSampler make) { make_isolated = make; }
+
+std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
+  const Settings& settings = config.table("sampler");
+  const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
+  if (whole.empty()) return sampler_of(config, input);
+  const auto& sources = config.list("data.source");
+  std::vector<Field> first;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::vector<Field> fields;
+    try {
+      fields = sampler_of(config, {*whole[i].dataset})->fields();
+    } catch (const UserError& error) {
+      throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
+    }
+    if (i == 0)
+      first = std::move(fields);
+    else if (!same_rows(first, fields))
+      throw sources[i].error("dataset",
+                             concat("the sampler makes other rows of it (", describe_fields(fields), ") than of ",
+                                    place_of(sources[0]), " (", describe_fields(first), ")"),
+                             ExitCode::usage,
+                             "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
+  }
+  if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
+    throw settings.error("name",
+                         concat("it gives a field '", source_field,
+                                "', which is what the index of each row's [[data.source]] is called"),
+                         ExitCode::usage, "give the sampler's field another name");
+  return std::make_unique<SourcedSampler>(sampler_of(config, input), whole);
+}
+
+std::string describe_shares(const std::vector<SourceShare>& shares) {
+  std::string text;
+  for (auto& share : shares) {
+    char ratio[32];
+    std::snprintf(ratio, sizeof ratio, "%.4g", share.ratio);
+    text += concat(text.empty() ? "" : ", ", share.name, " ", format_count(share.records),
+                   text.empty() ? " samples" : "", " (ratio ", ratio, ")");
+  }
+  return concat(shares.size(), shares.size() == 1 ? " source: " : " sources: ", text);
+}
+
+std::string epoch_end_of(const Config& config) {
+  const Settings& data = config.data(true);
+  const auto batches = number(data, "epoch");
+  return batches ? concat(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches")
+                 : data.text("epoch");
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,281 @@
+#include "pipeline/engine/tensorboard/tensorboard.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "pipeline/base/snapshot/file.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/tensorboard/pictures.h"
+#include "pipeline/engine/train/train_line.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/secrets.h"
+#include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
+#include "stages/system/named_thread.h"
+#include "stages/system/wall_time.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds pause(100);  // between writes
+
+const std::string file_prefix = "events.out.tfevents.";
+
+// Those of earlier starts, oldest first.
+std::vector<fs::path> event_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(file_prefix)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+// What readers will know of the earlier starts.
+struct Earlier {
+  bool empty = true;
+  std::set<std::uint64_t> pictures, validations;  // iterations
+};
+
+void erase_from(std::set<std::uint64_t>& iterations, std::uint64_t first) {
+  iterations.erase(iterations.lower_bound(first), iterations.end());
+}
+
+// A record that a power cut has torn is cut off: some readers look for nothing behind it.
+Earlier read_earlier(const std::vector<fs::path>& files) {
+  Earlier earlier;
+  for (auto& file : files) {
+    const auto whole = each_record(file, [&](std::string_view record) {
+      const EventContent content = content_of(record);
+      earlier.empty = false;
+      if (content.starts)
+        for (auto* iterations : {&earlier.pictures, &earlier.validations}) erase_from(*iterations, content.iteration);
+      if (content.pictures) earlier.pictures.insert(content.iteration);
+      if (content.validates) earlier.validations.insert(content.iteration);
+    });
+    if (whole < fs::file_size(file)) fs::resize_file(file, whole);
+  }
+  return earlier;
+}
+
+// Readers take files in the order of their names, so a clock that was set back must not show.
+fs::path next_file(const fs::path& folder, const std::vector<fs::path>& files) {
+  auto number = static_cast<std::uint64_t>(wall_time_s());
+  if (!files.empty()) {
+    const std::string name = files.back().filename().string().substr(file_prefix.size());
+    if (const auto newest = parse_number<std::uint64_t>(name.substr(0, name.find('.'))))
+      number = std::max(number, *newest + 1);
+  }
+  return folder / concat(file_prefix, number, ".flowtrain");
+}
+
+std::string cell_of(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '\n')
+      cell += ", ";
+    else if (c == '|')
+      cell += "\\|";
+    else
+      cell += c;
+  }
+  return cell;
+}
+
+std::string table_of(const Drawing& graph) {
+  std::string table = "| node | what it does | on |\n|---|---|---|\n";
+  for (auto& node : graph.nodes)
+    table += concat("| ", cell_of(node.name), " | ", cell_of(node.label), " | ",
+                    node.thread ? "threads of its own" : "workers", " |\n");
+  table += "\n| from | to | between them |\n|---|---|---|\n";
+  for (auto& edge : graph.edges)
+    table += concat("| ", cell_of(edge.from), " | ", cell_of(edge.to), " | ", cell_of(edge.label), " |\n");
+  return table;
+}
+
+JsonObject fields_of(const Scalars& scalars) {
+  JsonObject fields;
+  for (auto& [name, value] : scalars) fields.emplace(name, value);
+  return fields;
+}
+
+}  // namespace
+
+TensorBoard::TensorBoard(fs::path run, std::uint64_t first, std::string config)
+    : run_(std::move(run)), first_(first), config_(std::move(config)) {
+  if (!run_.empty()) thread_ = named_thread("ft-tensorboard", [this] { loop(); });
+}
+
+TensorBoard::~TensorBoard() { finish(); }
+
+void TensorBoard::write_later(Task task) {
+  if (run_.empty()) return;
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  if (reports.waiting.size() >= depth) {
+    ++reports.lost;
+    return;
+  }
+  reports.waiting.push_back(std::move(task));
+  ++reports.queued;
+}
+
+void TensorBoard::loop() {
+  Reports& reports = *reports_;
+  for (bool ends = false; !ends;) {
+    const auto tasks = next_tasks();
+    for (auto& task : tasks) guarded(task);
+    if (!tasks.empty()) guarded([this] { add_pictures(); });
+    guarded([this] { flush(); });
+    {
+      MutexLock lock(reports.mutex);
+      reports.written += tasks.size();
+      ends = reports.ending && reports.waiting.empty();
+    }
+    reports.changed.notify_all();
+  }
+}
+
+// Waits until it is time to write.
+std::vector<TensorBoard::Task> TensorBoard::next_tasks() {
+  const auto time = std::chrono::steady_clock::now() + pause;
+  std::vector<Task> tasks;
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  while (!reports.hurry && !reports.ending && reports.changed.wait_until(lock, time)) {
+  }
+  reports.hurry = false;
+  tasks.swap(reports.waiting);
+  return tasks;
+}
+
+std::function<void()> TensorBoard::wait_for_written() {
+  MutexLock lock(reports_->mutex);
+  return [shared = reports_, until = reports_->queued] {
+    Reports& reports = *shared;
+    MutexLock waiting(reports.mutex);
+    while (reports.written < until) {
+      reports.hurry = true;
+      reports.changed.notify_all();
+      reports.changed.wait(waiting);
+    }
+  };
+}
+
+void TensorBoard::guarded(const Task& task) {
+  try {
+    task();
+  } catch (const FolderLost&) {  // the trainer ends the run
+  } catch (const std::exception& error) {
+    warn(concat("cannot be written: ", error.what()));
+  }
+}
+
+void TensorBoard::warn(const std::string& what) {
+  if (std::exchange(warned_, true)) return;
+  log_warn(concat((run_ / "tensorboard").string(), ": ", what,
+                  "; training goes on, TensorBoard sees a gap (display.tensorboard = false writes none)"));
+}
+
+void TensorBoard::begin(const Drawing& graph) {
+  write_later([this, graph] { open(graph); });
+}
+
+void TensorBoard::open(const Drawing& graph) {
+  const fs::path folder = run_ / "tensorboard";
+  make_folders(folder);
+  const auto files = event_files(folder);
+  Earlier earlier = read_earlier(files);
+  std::string head = frame(version_event());
+  if (earlier.empty) {
+    SummaryEvent texts(0);
+    texts.text("config", "```toml\n" + without_secrets(config_) + "\n```\n");
+    texts.text("graph", without_secrets(table_of(graph)));
+    head += frame(texts.bytes());
+  } else {
+    head += frame(start_event(first_));
+    pictures_ = std::move(earlier.pictures);
+    validations_ = std::move(earlier.validations);
+    for (auto* iterations : {&pictures_, &validations_}) erase_from(*iterations, first_);
+  }
+  file_.emplace(next_file(folder, files));
+  records_ = std::move(head);
+}
+
+void TensorBoard::add(const SummaryEvent& event) {
+  if (file_ && !event.empty()) records_ += frame(event.bytes());
+}
+
+// Those that cannot be written are lost.
+void TensorBoard::flush() {
+  if (records_.empty()) return;
+  const std::string records = std::exchange(records_, {});
+  file_->append(records);
+}
+
+void TensorBoard::add_scalars(std::uint64_t iteration, const std::string& group, const JsonObject& fields) {
+  SummaryEvent event(iteration);
+  for (auto& [name, value] : fields)
+    if (name != "iter" && value.is_number()) event.scalar(concat(group, "/", name), value.get<double>());
+  add(event);
+  last_ = std::max(last_, iteration);
+}
+
+// Whoever makes pictures may be slower than the report of their validation, so they are looked for again and again.
+void TensorBoard::add_pictures() {
+  if (!file_) return;
+  for (auto& set : new_pictures(run_, last_, pictures_)) {
+    SummaryEvent event(set.iteration);
+    for (auto& [tag, png] : set.pictures) event.picture(tag, png);
+    add(event);
+    pictures_.insert(set.iteration);
+  }
+}
+
+void TensorBoard::step(const StepEvent& event, const Scalars& scalars) {
+  if (event.report)
+    write_later([this, event, scalars] { add_scalars(event.iteration, "train", train_line(event, scalars)); });
+}
+
+void TensorBoard::epoch(std::uint64_t iteration, std::uint64_t, const Scalars& means) {
+  write_later([this, iteration, means] { add_scalars(iteration, "epoch", fields_of(means)); });
+}
+
+void TensorBoard::validation(const ValidationEvent& validation) {
+  write_later([this, iteration = validation.iteration, scalars = validation.scalars] {
+    // A resume repeats one whose metrics its snapshot does not hold yet.
+    if (!validations_.contains(iteration)) add_scalars(iteration, "val", fields_of(scalars));
+  });
+}
+
+void TensorBoard::histograms(std::uint64_t iteration, const Histograms& all) {
+  write_later([this, iteration, all] {
+    SummaryEvent event(iteration);
+    for (auto& histogram : all) event.histogram(histogram);
+    add(event);
+  });
+}
+
+void TensorBoard::finish() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(reports_->mutex);
+    reports_->ending = true;
+  }
+  reports_->changed.notify_all();
+  thread_.join();
+  // Of the last validation.
+  guarded([this] {
+    add_pictures();
+    flush();
+  });
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  if (reports.lost > 0) warn(concat(reports.lost, " reports came faster than they could be written"));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,82 @@
+#pragma once
+// Event files for TensorBoard, in a run's folder.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/engine/tensorboard/event_file.h"
+#include "pipeline/engine/tensorboard/events.h"
+#include "pipeline/engine/train/logger.h"
+#include "sampling/core/mutex.h"
+
+namespace flowtrain {
+
+/// Writes tensorboard/events.out.tfevents.*: a file for each start of the run. Scalars of train, epoch and validation
+/// lines, histograms, pictures of validations, and as text the configuration and the graph. What cannot be written is
+/// one warning; so are reports that come faster than they are written, which are left out: training never waits.
+/// Reports are written together, ten times a second: to wake a thread for each would cost more than to write them.
+class TensorBoard : public Logger {
+ public:
+  /// Reports that may wait to be written.
+  static constexpr std::size_t depth = 4096;
+
+  /// `run`: its folder; empty: nothing is written. `first`: iteration of this start. `config`: as TOML.
+  TensorBoard(std::filesystem::path run, std::uint64_t first, std::string config);
+  ~TensorBoard() override;
+  TensorBoard(const TensorBoard&) = delete;
+
+  void begin(const Drawing& graph) override;
+  void step(const StepEvent& event, const Scalars& scalars) override;
+  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) override;
+  void validation(const ValidationEvent& event) override;
+  void histograms(std::uint64_t iteration, const Histograms& all) override;
+  std::function<void()> wait_for_written() override;
+  void finish() override;
+
+ private:
+  using Task = std::function<void()>;
+
+  void write_later(Task task);
+  void loop();
+  std::vector<Task> next_tasks();
+  void guarded(const Task& task);
+  void warn(const std::string& what);
+  void open(const Drawing& graph);
+  void add(const SummaryEvent& event);
+  void add_scalars(std::uint64_t iteration, const std::string& group, const JsonObject& fields);
+  void add_pictures();
+  void flush();
+
+  const std::filesystem::path run_;
+  const std::uint64_t first_;
+  const std::string config_;
+  // What threads share. A snapshot that waits for reports may outlive the logger.
+  struct Reports {
+    Mutex mutex;  // held only while reports are handed over
+    CondVar changed;
+    std::vector<Task> waiting FT_GUARDED_BY(mutex);
+    std::uint64_t queued FT_GUARDED_BY(mutex) = 0, written FT_GUARDED_BY(mutex) = 0, lost FT_GUARDED_BY(mutex) = 0;
+    bool hurry FT_GUARDED_BY(mutex) = false, ending FT_GUARDED_BY(mutex) = false;
+  };
+
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
+  // Of the thread:
+  std::optional<EventFile> file_;
+  std::string records_;                  // that are not written yet
+  std::uint64_t last_ = 0;               // iteration of the newest report
+  std::set<std::uint64_t> pictures_;     // iterations whose pictures are written
+  std::set<std::uint64_t> validations_;  // iterations whose validations earlier starts have written
+  bool warned_ = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flowtrain

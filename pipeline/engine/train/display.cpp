@@ -1,0 +1,196 @@
+#include "pipeline/engine/train/display.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "pipeline/base/snapshot/atomic_folder.h"
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/train/train_line.h"
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+#include "sampling/io/held_folder.h"
+#include "stages/evaluation/metric_names.h"
+#include "stages/flight/flight.h"
+#include "stages/system/named_thread.h"
+
+namespace flowtrain {
+
+namespace {
+
+// Metrics of classes and groups that the line of a validation has room for.
+constexpr std::size_t most_groups = 10;
+
+bool is_of_class(const std::string& name) {
+  return name.starts_with(class_accuracy) || name.find(concat(".", class_accuracy)) != name.npos;
+}
+
+// "accuracy.cat", "f1.3" and "night.f1.3": there is also a metric named by what comes before the last of these dots.
+std::set<std::string> metrics_of_groups(const Scalars& scalars) {
+  std::set<std::string> names, parts;
+  for (auto& [name, value] : scalars) names.insert(name);
+  for (auto& [name, value] : scalars) {
+    bool part = false;
+    for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1))
+      part = names.contains(name.substr(0, dot));
+    if (part) parts.insert(name);
+  }
+  return parts;
+}
+
+// The run goes on without a file that cannot be written, as it does without lines of metrics.
+void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
+  try {
+    write_file_atomically(path, to_csv(table));
+  } catch (const FolderLost&) {  // the trainer ends the run
+  } catch (const UserError& error) {
+    log_warn(concat(error.what(), "; the run goes on"));
+  }
+}
+
+std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
+
+}  // namespace
+
+Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics, bool groups)
+    : max_iter_(max_iterations),
+      metrics_(metrics),
+      groups_(groups),
+      progress_(mode),
+      thread_(named_thread("ft-display", [this] { loop(); })) {}
+
+Display::~Display() { end(); }
+
+// Queues carry plain bytes: a task travels by pointer, and whoever holds the pointer owns the task.
+void Display::show_later(Task task) {
+  auto owned = std::make_unique<Task>(std::move(task));
+  if (!queue_.push(owned.get())) return;
+  static_cast<void>(owned.release());
+  ++queued_;
+}
+
+void Display::loop() {
+  const FlightQueue waiting("reports for the display", queue_.capacity());
+  for (Task* next = nullptr; queue_.pop(next);) {
+    waiting.set(queue_.size());
+    const FlightSpan flight({.name = "display"});
+    guarded(*std::unique_ptr<Task>(next));
+    ++*shown_;
+    shown_->notify_all();
+  }
+  guarded([&] { progress_.finish(); });
+}
+
+// Keeps the first error for the calling thread; nothing is shown after it.
+void Display::guarded(const Task& body) {
+  if (failed_) return;
+  try {
+    body();
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_ = true;
+  }
+}
+
+void Display::check() const {
+  if (failed_) std::rethrow_exception(error_);
+}
+
+void Display::end() {
+  queue_.drain();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Display::show(const StepEvent& event, const Scalars& parts) {
+  Progress now;
+  now.iter = event.iteration;
+  now.max_iter = max_iter_;
+  now.epoch = event.epoch + 1;
+  now.loss = if_finite(event.loss_avg);
+  now.lr = if_finite(event.lr);
+  if (event.samples_per_s > 0)
+    now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
+  now.data_wait = event.data_wait;
+  if (event.limit != Limit::none) {
+    now.limit = to_text(event.limit);
+    now.limit_share = event.limit_share;
+    now.queue_fill = event.queue_fill;
+  }
+  if (event.slowest_rank >= 0) slowest_rank_ = event.slowest_rank;
+  now.slowest_rank = slowest_rank_;
+  if (event.report) cpu_share_ = event.machine.cpu_share;
+  if (cpu_share_ < 1) now.cpu_share = cpu_share_;
+  now.eta_s = event.eta_s;
+  progress_.update(now);
+  if (event.recovery && metrics_)
+    metrics_->write("nonfinite", {{"iter", event.iteration},
+                                  {"loss", event.loss},
+                                  {"grad_norm", event.grad_norm},
+                                  {"recovery", event.recovery}});
+  if (event.left_out && metrics_) metrics_->write("skipped", {{"iter", event.iteration}});
+  if (event.iteration == 1 && event.flops > 0 && metrics_)
+    metrics_->write("model", {{"iter", event.iteration}, {"flops_per_step", event.flops}});
+  if (!event.report) return;
+  now.loss = if_finite(event.loss);
+  progress_.report(now);
+  if (!metrics_) return;
+  metrics_->write("train", train_line(event, parts, [this](const std::string& name) {
+                    if (clashes_.insert(name).second)
+                      log_warn(concat("metrics.jsonl: a train line has a `", name,
+                                      "` of its own; that of a net, a step or a hook is left out"));
+                  }));
+}
+
+void Display::show(const ValidationEvent& validation) {
+  std::string line = concat("validation at iteration ", validation.iteration, ": ");
+  JsonObject fields{{"iter", validation.iteration}};
+  const auto& scalars = validation.scalars;
+  const auto groups = metrics_of_groups(scalars);
+  // Metrics of classes, of many groups and of groups without samples are in metrics.jsonl alone.
+  const auto is_shown = [&](const std::string& name, double value) {
+    if (!groups_ && is_of_class(name)) return false;
+    return !groups.contains(name) || (groups.size() <= most_groups && !std::isnan(value));
+  };
+  for (auto& [name, value] : scalars) {
+    if (is_shown(name, value)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
+    fields[name] = value;
+  }
+  if (validation.replaced > 0)
+    line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
+  log_info(line + (validation.improved ? "  (best so far)" : ""));
+  if (!metrics_) return;
+  metrics_->write("val", fields);
+  if (validation.confusion) write_confusion(metrics_->path().parent_path() / "confusion.csv", *validation.confusion);
+}
+
+void Display::step(const StepEvent& event, const Scalars& scalars) {
+  check();
+  show_later([this, event, shown = event.report ? scalars : Scalars()] { show(event, shown); });
+}
+
+void Display::validation(const ValidationEvent& event) {
+  show_later([this, event] { show(event); });
+}
+
+void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) {
+  if (!metrics_) return;
+  JsonObject fields{{"iter", iteration}, {"epoch", epoch + 1}};
+  for (auto& [name, value] : means) fields[name] = value;
+  show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
+}
+
+std::function<void()> Display::wait_for_written() {
+  return [shown = shown_, until = queued_] {
+    for (std::uint64_t now = *shown; now < until; now = *shown) shown->wait(now);
+  };
+}
+
+void Display::finish() {
+  end();
+  check();
+}
+
+}  // namespace flowtrain

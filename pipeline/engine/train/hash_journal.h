@@ -1,0 +1,79 @@
+#pragma once
+// verify.jsonl: what an iteration worked with and what came of it, as hashes. `flowtrain verify` compares two of them.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/base/telemetry/json_lines.h"
+#include "stages/core/bounded_queue.h"
+#include "stages/core/group.h"
+#include "stages/loader/slab.h"
+#include "stages/model/compute.h"
+
+namespace flowtrain {
+
+inline constexpr const char* hash_journal_name = "verify.jsonl";
+
+/// Rows of an iteration, in the order of its micro-batches.
+struct HashedRows {
+  std::vector<std::uint64_t> ids;     ///< of records
+  std::vector<std::uint64_t> hashes;  ///< row by row, one for each field
+};
+
+/// Appends a line for an iteration; rank 0 writes those of all processes together:
+///
+///     {"iter":100, "ranks":1, "loss":…, "grad_norm":…, "ids":[…], "rows":{FIELD: 16 hex digits a row},
+///      "model":{TENSOR: "F32 (120, 400) 16 hex digits"}, "optimizer":{…}}
+///
+/// Fields are hashed by XXH3 as the sample stage wrote them, tensors by XXH64, as in a snapshot's manifest, after the
+/// update. Loss and norm are null where they are not finite, or where the update was left out. The compute thread
+/// copies the state; a thread of its own hashes and writes. What cannot be written is a warning, and the run goes on.
+class HashJournal {
+ public:
+  /// `run`: the run's folder, in rank 0.
+  HashJournal(const std::filesystem::path& run, Group& group);
+  ~HashJournal();
+  HashJournal(const HashJournal&) = delete;
+  HashJournal& operator=(const HashJournal&) = delete;
+
+  /// A micro-batch of the iteration under way; `hashes`: see Loader::row_hashes().
+  void add(const Slab& batch, std::span<const std::uint64_t> hashes);
+  /// The iteration is over; `stats` are nothing where it was left out. Waits where two lines are still being made. A
+  /// collective.
+  void put(std::uint64_t iteration, const std::optional<StepStats>& stats, Learner& learner);
+  /// See Logger::wait_for_written().
+  std::function<void()> wait_for_written() const;
+
+ private:
+  struct Line {
+    std::uint64_t iteration = 0;
+    std::optional<StepStats> stats = {};
+    std::vector<std::string> fields = {};
+    HashedRows rows = {};
+    LearnerState state = {};
+  };
+
+  void loop();
+  void write(Line& line);
+  HashedRows rows_of_all();
+
+  Group& group_;
+  std::optional<JsonLinesFile> file_;  // nothing: another rank, or it cannot be written
+  std::vector<std::string> fields_;    // names, of the iteration under way
+  std::vector<HashedRows> own_;        // by micro-batch, of the iteration under way
+  std::array<Line, 2> lines_;          // one is filled while the other is written
+  BoundedQueue<Line*> free_{2}, filled_{2};
+  std::uint64_t put_ = 0;                   // lines, by the compute thread
+  std::atomic<std::uint64_t> written_ = 0;  // and those of them that are in the file
+  std::jthread thread_;                     // last: it uses all of the above
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,224 @@
+#include "pipeline/engine/validation/samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "pipeline/engine/validation/packing.h"
+#include "sampling/core/random.h"
+
+namespace flowtrain {
+
+namespace {
+
+struct FieldOfRow {
+  const Field& field;
+  const std::byte* bytes;
+};
+
+std::optional<FieldOfRow> field_of(const Slab& slab, const char* name, std::size_t row) {
+  const SlabLayout& layout = slab.layout();
+  for (std::size_t i = 0; i < layout.fields().size(); ++i)
+    if (layout.fields()[i].name == name)
+      return FieldOfRow{layout.fields()[i], slab.host() + layout.offset(i) + row * layout.row_bytes(i)};
+  return std::nullopt;
+}
+
+template <class Number>
+Number number_at(const std::byte* bytes) {
+  Number number;
+  std::memcpy(&number, bytes, sizeof number);
+  return number;
+}
+
+// A sampler that has finished its pictures itself does not say how: they are spread over all levels.
+void spread_levels(const std::byte* bytes, std::vector<std::uint8_t>& levels) {
+  std::vector<float> values(levels.size());
+  std::memcpy(values.data(), bytes, values.size() * sizeof(float));
+  for (auto& value : values)
+    if (!std::isfinite(value)) value = 0;
+  const auto [least, greatest] = std::ranges::minmax(values);
+  const float range = greatest > least ? greatest - least : 1;
+  std::ranges::transform(values, levels.begin(), [&](float value) {
+    return static_cast<std::uint8_t>(std::lround(255 * (value - least) / range));
+  });
+}
+
+Image picture_of(const Slab& slab, std::size_t row) {
+  Image picture;
+  const auto image = field_of(slab, "image", row);
+  if (!image || image->field.shape.size() != 3) return picture;
+  const auto& shape = image->field.shape;
+  if (shape[2] != 1 && shape[2] != 3) return picture;
+  picture.reshape(static_cast<int>(shape[0]), static_cast<int>(shape[1]), static_cast<int>(shape[2]));
+  if (image->field.dtype == DType::u8)
+    std::memcpy(picture.pixels.data(), image->bytes, picture.pixels.size());
+  else if (image->field.dtype == DType::f32)
+    spread_levels(image->bytes, picture.pixels);
+  else
+    picture = {};
+  return picture;
+}
+
+SampleResult sample_of(const Slab& slab, std::size_t row, const RowResult& result) {
+  return {.id = slab.rows()[row].id, .label = label_of(slab, row), .result = result, .picture = picture_of(slab, row)};
+}
+
+void put_image(std::string& bytes, const Image& image) {
+  for (const int side : {image.height, image.width, image.channels}) put(bytes, side);
+  put_all(bytes, image.pixels);
+}
+
+Image take_image(std::string_view& bytes) {
+  Image image;
+  for (int* side : {&image.height, &image.width, &image.channels}) *side = take<int>(bytes);
+  image.pixels = take_all<std::uint8_t>(bytes);
+  return image;
+}
+
+void put_sample(std::string& bytes, const SampleResult& sample) {
+  put(bytes, sample.id), put(bytes, sample.label);
+  put(bytes, sample.result.loss), put(bytes, sample.result.prediction), put(bytes, sample.result.confidence);
+  for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) put_image(bytes, *image);
+  put_all(bytes, sample.boxes), put_all(bytes, sample.found);
+}
+
+SampleResult take_sample(std::string_view& bytes) {
+  SampleResult sample;
+  sample.id = take<std::uint64_t>(bytes), sample.label = take<std::int64_t>(bytes);
+  sample.result.loss = take<double>(bytes), sample.result.prediction = take<std::int64_t>(bytes);
+  sample.result.confidence = take<double>(bytes);
+  for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) *image = take_image(bytes);
+  sample.boxes = take_all<Box>(bytes), sample.found = take_all<Detection>(bytes);
+  return sample;
+}
+
+}  // namespace
+
+std::int64_t label_of(const Slab& slab, std::size_t row) {
+  const auto label = field_of(slab, "label", row);
+  if (!label || !label->field.shape.empty()) return -1;
+  switch (label->field.dtype) {
+    case DType::u8: return number_at<std::uint8_t>(label->bytes);
+    case DType::i32: return number_at<std::int32_t>(label->bytes);
+    case DType::i64: return number_at<std::int64_t>(label->bytes);
+    case DType::f32: return -1;
+  }
+  return -1;
+}
+
+std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint64_t count, std::uint64_t seed) {
+  count = std::min(count, size);
+  return [=](std::uint64_t record) {
+    if (count == 0 || record >= size) return false;
+    const std::uint64_t part = ((record + 1) * count - 1) / size;  // begins at part * size / count, rounded down
+    const std::uint64_t begin = part * size / count, end = (part + 1) * size / count;
+    return record == begin + mix64(seed ^ mix64(part)) % (end - begin);
+  };
+}
+
+// A record that stands for a bad one is left out: it has a row of its own.
+void SampleCollector::validate(Validator& validator, Slab& slab) {
+  const auto rows = std::as_const(slab).rows();
+  std::vector<std::size_t> shown;
+  if (slab.share() > 0)
+    for (std::size_t row = 0; row < rows.size(); ++row)
+      if (rows[row].replaced == 0 && choice_.chooses(rows[row].id) && !chosen_.contains(rows[row].id))
+        shown.push_back(row);
+  RowResults results;
+  if (auto* const tells = dynamic_cast<RowValidator*>(&validator))
+    results = tells->validate_rows(slab, shown);
+  else
+    validator.validate(slab);
+  if (!results.rows.empty()) kind_ = results.kind;
+  for (const std::size_t row : shown)
+    chosen_.emplace(rows[row].id, sample_of(slab, row, results.rows.empty() ? RowResult() : results.rows[row]));
+  for (std::size_t row = 0; row < results.rows.size(); ++row)
+    if (rows[row].replaced == 0) add_worst(slab, row, results.rows[row]);
+}
+
+void SampleCollector::add_worst(const Slab& slab, std::size_t row, const RowResult& result) {
+  if (std::isnan(result.loss)) return;
+  const Rank rank{-result.loss, slab.rows()[row].id};
+  if (worst_.size() == choice_.most && rank >= worst_.rbegin()->first) return;
+  const auto is_it = [&](auto& each) { return each.second.id == rank.second; };
+  if (std::ranges::any_of(worst_, is_it)) return;  // a validation may go through its set several times
+  worst_.emplace(rank, sample_of(slab, row, result));
+  if (worst_.size() > choice_.most) worst_.erase(std::prev(worst_.end()));
+}
+
+std::set<std::uint64_t> SampleCollector::chosen_of(const std::set<std::uint64_t>& records) const {
+  std::set<std::uint64_t> chosen;
+  std::ranges::copy_if(records, std::inserter(chosen, chosen.end()), choice_.chooses);
+  return chosen;
+}
+
+void SampleCollector::add(const DetectedImage& detected) {
+  kind_ = "detect";
+  const std::uint64_t id = detected.image_result.record;
+  if (!detected.damage.empty() || !choice_.chooses(id)) return;
+  SampleResult sample{.id = id, .boxes = detected.image_result.boxes, .found = detected.image_result.found};
+  sample.picture = detected.bgr;
+  auto& pixels = sample.picture.pixels;
+  for (std::size_t i = 0; i < pixels.size(); i += 3) std::swap(pixels[i], pixels[i + 2]);
+  chosen_.insert_or_assign(id, std::move(sample));
+}
+
+// So that only pictures that are shown travel.
+void SampleCollector::agree_on_worst(Group& group) {
+  std::string mine;
+  for (auto& [rank, sample] : worst_) put(mine, rank.first), put(mine, rank.second);
+  std::vector<Rank> all;
+  for (auto& theirs : group.gather("the losses of validation samples", mine))
+    for (std::string_view left = theirs; !left.empty();) {
+      const double loss = take<double>(left);
+      all.emplace_back(loss, take<std::uint64_t>(left));
+    }
+  std::ranges::sort(all);
+  if (all.size() > choice_.most) all.resize(choice_.most);
+  std::erase_if(worst_, [&](auto& each) { return !std::ranges::binary_search(all, each.first); });
+}
+
+std::string SampleCollector::packed() const {
+  std::string bytes;
+  put_all(bytes, std::vector<char>(kind_.begin(), kind_.end()));
+  put(bytes, std::uint64_t{chosen_.size()});
+  for (auto& [id, sample] : chosen_) put_sample(bytes, sample);
+  for (auto& [rank, sample] : worst_) put_sample(bytes, sample);
+  return bytes;
+}
+
+void SampleCollector::unpack(std::string_view bytes) {
+  const auto kind = take_all<char>(bytes);
+  if (const std::string text(kind.begin(), kind.end()); text != "samples") kind_ = text;
+  for (auto left = take<std::uint64_t>(bytes); left > 0; --left) {
+    SampleResult sample = take_sample(bytes);
+    chosen_.emplace(sample.id, std::move(sample));
+  }
+  while (!bytes.empty()) {
+    SampleResult sample = take_sample(bytes);
+    worst_.emplace(Rank{-sample.result.loss, sample.id}, std::move(sample));
+  }
+}
+
+ShownSamples SampleCollector::gather(Group& group) {
+  if (group.size() > 1) {
+    agree_on_worst(group);
+    const std::string mine = packed();
+    const auto all = group.gather("the samples that a validation shows", group.leads() ? std::string() : mine);
+    if (!group.leads()) return {};
+    for (auto& theirs : all)
+      if (!theirs.empty()) unpack(theirs);
+  }
+  ShownSamples shown{.kind = kind_, .classes = choice_.dataset.classes()};
+  for (auto& [id, sample] : chosen_)
+    if (shown.samples.size() < choice_.most) shown.samples.push_back(std::move(sample));
+  for (auto& [rank, sample] : worst_)
+    if (shown.worst.size() < choice_.most) shown.worst.push_back(std::move(sample));
+  return shown;
+}
+
+}  // namespace flowtrain

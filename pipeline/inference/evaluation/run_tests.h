@@ -1,0 +1,68 @@
+#pragma once
+// `flowtrain test`: snapshots × sets × settings.
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/engine/session/start_options.h"
+#include "pipeline/inference/evaluation/compare.h"
+#include "pipeline/inference/evaluation/measurement.h"
+#include "pipeline/inference/evaluation/test_part.h"
+#include "pipeline/inference/evaluation/test_snapshots.h"
+#include "stages/core/group.h"
+#include "stages/model/learner_spec.h"
+
+namespace flowtrain {
+
+class Interrupt;
+
+/// What is tested.
+struct TestSubject {
+  StartOptions start;  ///< its configuration, or a run's folder
+  SnapshotWishes snapshots = {};
+  std::optional<std::filesystem::path> snapshot = {};  ///< this one alone, whose configuration `start` has
+};
+
+/// How.
+struct TestOptions {
+  std::vector<std::string> sets = {};  ///< --sets; empty: see test_sets()
+  std::string name = {};               ///< --name: a folder in RUN/test; empty: RUN/test itself
+  std::size_t pictures = 0;            ///< --pictures: the first ones of each set are shown
+  std::size_t resamples = 1000;        ///< --resamples, of the bootstrap where two are compared
+  Group* group = &solo_group();        ///< who shares the samples out
+  unsigned processes_here = 1, local_rank = 0;
+  Interrupt* interrupt = nullptr;  ///< may be null
+  /// Told in rank 0 of each part that was measured now, while its results are at hand. May be null.
+  std::function<void(const TestPart&, const Measurement&)> on_measured = {};
+};
+
+/// All parts of a test.
+struct TestResults {
+  std::vector<PartOutcome> outcomes;  ///< settings one after the other, in each the snapshots, of each the sets
+  std::filesystem::path folder;       ///< RUN/test or RUN/test/NAME of the first snapshot's run
+};
+
+/// What became of a pair of parts.
+struct ComparedParts {
+  TestPart a;
+  Comparison comparison;
+};
+
+/// Compares each part of `a` with the one of `b` that has its set and setting, in rank 0 while the others wait
+/// (compare_parts). Each of the two is of a single snapshot. `subject`: what `a` is of. Rank 0's result. A collective.
+/// Throws UserError: usage where there are several snapshots, or a part has no other.
+std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults& b, const TestSubject& subject,
+                                         const TestOptions& options);
+
+/// Measures each part that is not done already with the same inputs, in all processes of the group together; rank 0
+/// writes files: a part's folder when it is measured (write_part), and at the end summary.json and summary.csv. The net
+/// has the classes that the snapshot's was trained on. A set without samples is left out with a warning. With
+/// test.on_error = "skip" an error costs its parts alone. A collective. Throws UserError; EmptyDataset where no set has
+/// samples.
+TestResults run_tests(const TestSubject& subject, const TestOptions& options, const MakeLearner& make_learner);
+
+}  // namespace flowtrain

@@ -1,0 +1,19 @@
+#pragma once
+// All results of a test in one place: files and a table.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/inference/evaluation/test_part.h"
+
+namespace flowtrain {
+
+/// Writes to `folder` summary.json, {"parts": [{"snapshot", "iter", "set", "setting", "folder", "samples", "metrics"}
+/// or …, "error"}]}, and summary.csv, a line for each part and a column for each metric. Throws UserError(snapshot).
+void write_summary(const std::filesystem::path& folder, const std::vector<PartOutcome>& outcomes);
+
+/// Lines for people: a row for each part, a column for each of at most eight metrics that are single numbers.
+std::vector<std::string> summary_table(const std::vector<PartOutcome>& outcomes);
+
+}  // namespace flowtrain

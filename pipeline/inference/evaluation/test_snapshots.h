@@ -1,0 +1,23 @@
+#pragma once
+// Which snapshots `flowtrain test` measures.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/snapshot/snapshot_files.h"
+
+namespace flowtrain {
+
+/// What a command line says of them.
+struct SnapshotWishes {
+  std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all that are there
+  std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
+};
+
+/// The snapshots in the order of the wishes, those of a range and of "all" by iteration, each once; without wishes the
+/// one that choose_snapshot() takes. Throws UserError: usage for a wish that cannot be read, snapshot where there is
+/// none.
+std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir, const SnapshotWishes& wishes);
+
+}  // namespace flowtrain

@@ -1,0 +1,129 @@
+#include "pipeline/inference/evaluation/worst_samples.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/base/config/keys.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/inference/evaluation/sample_pictures.h"
+
+namespace flowtrain {
+
+namespace {
+
+// Where a sample stands in Measurement::samples, or a picture in DetectionOutcome::image_results.
+using Index = std::size_t;
+
+struct Ranked {
+  double value;
+  Index index;
+};
+
+Image in_three_channels(Image picture) {
+  if (picture.channels == 3 || picture.pixels.empty()) return picture;
+  Image coloured;
+  in_colour(picture.view(), coloured);
+  return coloured;
+}
+
+class Shown {
+ public:
+  Shown(const Measurement& measured, const Dataset& dataset) : measured_(measured), dataset_(dataset) {}
+
+  std::size_t size() const { return objects() ? objects()->image_results.size() : measured_.samples.size(); }
+
+  SampleResult sample(Index index) const {
+    if (objects()) {
+      const ImageResult& result = objects()->image_results[index];
+      return {.id = result.record,
+              .picture = in_three_channels(stored_picture(dataset_, measured_.decoding, result.record)),
+              .boxes = result.boxes,
+              .found = result.found};
+    }
+    const SampleOutcome& outcome = measured_.samples[index];
+    RowResult result;
+    result.loss = outcome.loss, result.prediction = outcome.prediction, result.confidence = outcome.score;
+    return {.id = outcome.id,
+            .label = outcome.label,
+            .result = result,
+            .picture = stored_picture(dataset_, measured_.decoding, outcome.id)};
+  }
+
+  std::vector<Index> worst(const Settings& rule) const {
+    const auto most = static_cast<std::size_t>(rule.integer("n"));
+    if (most == 0) return {};
+    auto ranked = values(rule.text("metric"));
+    if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
+      log_warn(rule.error("metric", "this net and set give no such value of single samples: none is shown",
+                          ExitCode::usage, "errors are those of detectors, scores and losses of nets that classify")
+                   .what());
+    const bool greatest = rule.text("mode") == "max";
+    std::ranges::stable_sort(ranked,
+                             [&](auto& a, auto& b) { return greatest ? a.value > b.value : a.value < b.value; });
+    std::vector<Index> worst;
+    for (auto& each : ranked)
+      if (worst.size() < most) worst.push_back(each.index);
+    return worst;
+  }
+
+ private:
+  const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
+
+  std::vector<Ranked> values(const std::string& by) const {
+    const bool of_boxes = by == "errors" || by == "missed" || by == "wrong";
+    if (by != "auto" && of_boxes != (objects() != nullptr)) return {};
+    return objects() ? errors(by != "wrong", by != "missed") : values_of_rows(by == "score");
+  }
+
+  std::vector<Ranked> values_of_rows(bool by_score) const {
+    std::vector<Ranked> all;
+    for (Index i = 0; i < measured_.samples.size(); ++i) {
+      const SampleOutcome& sample = measured_.samples[i];
+      const double value = by_score ? sample.score : sample.loss;
+      if (!sample.substitute && !std::isnan(value)) all.push_back({value, i});
+    }
+    return all;
+  }
+
+  std::vector<Ranked> errors(bool missed, bool wrong) const {
+    const auto pictures = by_picture(objects()->truth, objects()->found);
+    std::vector<Ranked> all;
+    for (Index i = 0; i < objects()->image_results.size(); ++i) {
+      const auto picture = pictures.find(objects()->truth.images[i]);
+      const DetectionErrors errors = picture == pictures.end() ? DetectionErrors() : errors_in(picture->second);
+      all.push_back({static_cast<double>((missed ? errors.missed : 0) + (wrong ? errors.wrong : 0)), i});
+    }
+    return all;
+  }
+
+  const Measurement& measured_;
+  const Dataset& dataset_;
+};
+
+}  // namespace
+
+std::vector<Settings> worst_rules(const Config& config) {
+  const auto& rules = config.list("test.worst");
+  return rules.empty() ? std::vector{Settings("test.worst", core_keys("test.worst"))} : rules;
+}
+
+// The first rule's list is `worst`, as that of [[best]] is `best`; the others have names of their own.
+ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
+                             std::size_t pictures, const std::string& set) {
+  const Shown shown(measured, dataset);
+  ShownSamples samples{.set = set, .kind = measured.kind, .classes = dataset.classes()};
+  for (Index i = 0; i < std::min(pictures, shown.size()); ++i)
+    if (SampleResult sample = shown.sample(i); !sample.picture.pixels.empty())
+      samples.samples.push_back(std::move(sample));
+  for (auto& rule : rules) {
+    std::vector<SampleResult> worst;
+    for (const Index i : shown.worst(rule)) worst.push_back(shown.sample(i));
+    if (&rule == &rules.front())
+      samples.worst = std::move(worst);
+    else
+      samples.worst_by.emplace_back(rule.text("metric") + (rule.text("mode") == "min" ? "-min" : ""), std::move(worst));
+  }
+  return samples;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,25 @@
+#pragma once
+// Pictures with the boxes that a detector found.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "pipeline/inference/predict/prediction.h"
+
+namespace flowtrain {
+
+class BoxesFolder {
+ public:
+  /// Makes the folder. Throws UserError(snapshot) where it cannot.
+  explicit BoxesFolder(std::filesystem::path folder);
+  /// Draws the boxes into a PNG and returns its path: "000001-NAME.png", numbered in the order of calls, since inputs
+  /// of different folders may share a name. Throws UserError(snapshot) where it cannot be written.
+  std::string write(const Prediction& prediction);
+
+ private:
+  const std::filesystem::path folder_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace flowtrain

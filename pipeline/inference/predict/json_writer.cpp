@@ -1,0 +1,55 @@
+#include "pipeline/inference/predict/prediction_writer.h"
+
+namespace flowtrain {
+
+namespace {
+
+class JsonWriter final : public PredictionWriter {
+ public:
+  JsonWriter(const PredictionFormat& format, const std::string& path) : format_(format), out_(path) {}
+  void write(const Prediction& prediction) override { out_.write(json_line(to_json(prediction, format_)) + "\n"); }
+
+ private:
+  const PredictionFormat format_;
+  OutputFile out_;
+};
+
+ordered_json class_entry(const PredictionFormat& format, std::int64_t label) {
+  return {{"class", class_name(format.classes, label)}, {"label", label}};
+}
+
+}  // namespace
+
+JsonObject to_json(const Prediction& prediction, const PredictionFormat& format) {
+  JsonObject object{{"file", prediction.name}};
+  if (!prediction.damage.empty()) {
+    object["error"] = prediction.damage;
+    return object;
+  }
+  if (format.detects) {
+    ordered_json boxes = ordered_json::array();
+    for (auto& box : prediction.found) {
+      ordered_json entry = class_entry(format, box.category);
+      entry.update({{"score", box.score}, {"x1", box.x0}, {"y1", box.y0}, {"x2", box.x1}, {"y2", box.y1}});
+      boxes.push_back(std::move(entry));
+    }
+    object["boxes"] = std::move(boxes);
+    if (!prediction.picture.empty()) object["picture"] = prediction.picture;
+    return object;
+  }
+  ordered_json top = ordered_json::array();
+  for (auto& [label, probability] : prediction.top) {
+    ordered_json entry = class_entry(format, label);
+    entry["probability"] = probability;
+    top.push_back(std::move(entry));
+  }
+  object["top"] = std::move(top);
+  if (format.logits) object["logits"] = std::vector<float>(prediction.logits.begin(), prediction.logits.end());
+  return object;
+}
+
+std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& format, const std::string& path) {
+  return std::make_unique<JsonWriter>(format, path);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,151 @@
+#include "pipeline/inference/predict/predict.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/interrupt.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/inference/predict/boxes_folder.h"
+#include "pipeline/inference/predict/folder_watch.h"
+#include "pipeline/inference/predict/prediction_writer.h"
+#include "pipeline/inference/predict/requests.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+
+namespace {
+
+// Between two looks at a watched folder.
+constexpr std::chrono::milliseconds watch_period{200};
+
+std::vector<Input> inputs_of(const std::vector<std::string>& words) {
+  InputFinder finder;
+  std::vector<Input> inputs;
+  const auto add = [&](const std::string& word) {
+    for (auto& input : finder.find(word)) inputs.push_back(std::move(input));
+  };
+  for (auto& word : words) {
+    if (word != "-") {
+      add(word);
+      continue;
+    }
+    LineReader lines(STDIN_FILENO);
+    constexpr std::size_t at_once = 1000;
+    for (auto some = lines.next(at_once); !some.empty(); some = lines.next(at_once))
+      for (auto& line : some)
+        if (!line.empty()) add(line);
+  }
+  return inputs;
+}
+
+std::string milliseconds(double seconds, std::uint64_t pictures) {
+  return printed("%.3g ms", 1000 * seconds / static_cast<double>(pictures));
+}
+
+std::string speed(const PredictionTimes& times) {
+  return concat(milliseconds(times.seconds, times.pictures), " a picture (",
+                printed("%.4g", static_cast<double>(times.pictures) / times.seconds), " pictures/s), of which ",
+                milliseconds(times.net_seconds, times.pictures), " in the net");
+}
+
+// "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms in the net".
+std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm) {
+  const std::uint64_t pictures = warm_up.pictures + warm.pictures;
+  const std::string all = concat(format_count(pictures), pictures == 1 ? " picture" : " pictures", " in ",
+                                 printed("%.3g s", warm_up.seconds + warm.seconds));
+  if (warm.pictures == 0) return concat(all, ", warm-up included: ", speed(warm_up));
+  return concat(all, "; after the first ", format_count(warm_up.pictures), ": ", speed(warm));
+}
+
+class PredictRun {
+ public:
+  PredictRun(const PredictRequest& request, const MakeLearner& make)
+      : request_(request), predictor_(request.config, request.snapshot, request.limits, make) {
+    if (request.pictures.empty()) return;
+    if (!predictor_.detects())
+      throw UserError(ExitCode::usage, "--pictures: the net finds no objects, so there are no boxes to draw",
+                      "leave it out; --csv and --jsonl have the classes");
+    boxes_.emplace(request.pictures);
+  }
+
+  ExitCode run() {
+    if (request_.inputs.empty() && request_.watch.empty())
+      answer();
+    else
+      predict_inputs();
+    if (seen_ > 0) log_info(describe_times(predictor_.warm_up(), predictor_.warm()));
+    if (damaged_ == 0) return ExitCode::ok;
+    log_warn(concat(format_count(damaged_), " of ", format_count(seen_), " inputs could not be used"));
+    return ExitCode::data;
+  }
+
+ private:
+  void answer() {
+    OutputFile out(request_.jsonl);
+    answer_requests(STDIN_FILENO, predictor_, format_, out, [this](Prediction& prediction) { note(prediction); });
+  }
+
+  void predict_inputs() {
+    std::optional<FolderWatch> watch;  // before the inputs are listed, so that nothing is missed in between
+    if (!request_.watch.empty()) watch.emplace(request_.watch);
+    const auto inputs = inputs_of(request_.inputs);
+    if (inputs.empty() && !watch) throw UserError(ExitCode::data, "there are no inputs: the list is empty");
+    open_writers(inputs);
+    predict_all(inputs);
+    if (!watch) return;
+    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends this"));
+    request_.interrupt->defer();  // what is told at the end is told then, too
+    for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
+  }
+
+  void open_writers(const std::vector<Input>& inputs) {
+    if (!request_.csv.empty()) writers_.push_back(make_csv_writer(format_, request_.csv));
+    if (!request_.jsonl.empty()) writers_.push_back(make_json_writer(format_, request_.jsonl));
+    if (!writers_.empty()) return;
+    std::size_t width = 0;
+    for (auto& input : inputs) width = std::max(width, input.name.size());
+    writers_.push_back(make_table_writer(format_, width));
+  }
+
+  void predict_all(const std::vector<Input>& inputs) {
+    predictor_.run(inputs, [this](Prediction& prediction) {
+      note(prediction);
+      for (auto& writer : writers_) writer->write(prediction);
+    });
+  }
+
+  void note(Prediction& prediction) {
+    ++seen_;
+    if (!prediction.damage.empty()) {
+      ++damaged_;
+      log_warn(printable(concat(prediction.name, ": ", prediction.damage)));
+    } else if (boxes_) {
+      prediction.picture = boxes_->write(prediction);
+    }
+  }
+
+  const PredictRequest& request_;
+  Predictor predictor_;
+  const PredictionFormat format_{predictor_.classes(), predictor_.detects(), request_.logits};
+  std::optional<BoxesFolder> boxes_;
+  std::vector<std::unique_ptr<PredictionWriter>> writers_;
+  std::uint64_t seen_ = 0, damaged_ = 0;
+};
+
+}  // namespace
+
+ExitCode predict(const PredictRequest& request, const MakeLearner& make) {
+  if (request.csv == "-" && request.jsonl == "-")
+    throw UserError(ExitCode::usage, "--csv and --jsonl: both would go to standard output",
+                    "name a file for one of them");
+  return PredictRun(request, make).run();
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,53 @@
+#pragma once
+// Predictions as people and programs read them.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/inference/predict/output_file.h"
+#include "pipeline/inference/predict/prediction.h"
+
+namespace flowtrain {
+
+class PredictionWriter {
+ public:
+  virtual ~PredictionWriter() = default;
+  /// Each input once, in their order; damaged ones, too.
+  virtual void write(const Prediction& prediction) = 0;
+};
+
+/// What all of them know. `classes` outlive them.
+struct PredictionFormat {
+  const std::vector<std::string>& classes;  ///< names, in label order
+  bool detects = false;                     ///< boxes in place of classes
+  bool logits = false;                      ///< JSON alone: all logits, too
+};
+
+/// A line for each picture on standard output: the classes with their probabilities, or how many objects of each class
+/// were found. Names are padded to `name_width`. Damaged inputs have no line.
+std::unique_ptr<PredictionWriter> make_table_writer(const PredictionFormat& format, std::size_t name_width);
+
+/// CSV with a header line (RFC 4180). Of a classifier "file,rank,class,label,probability,error", a line for each class
+/// that is told; of a detector "file,class,label,score,x1,y1,x2,y2,error", a line for each box, in pixels of the
+/// picture, and for a picture without boxes one with `file` alone. A damaged input has one line with `file` and
+/// `error`.
+std::unique_ptr<PredictionWriter> make_csv_writer(const PredictionFormat& format, const std::string& path);
+
+/// A line of to_json() for each input.
+std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& format, const std::string& path);
+
+/// {"file": …} and, of a classifier, "top": [{"class", "label", "probability"} …] and "logits": [numbers that read back
+/// to the same f32]; of a detector "boxes": [{"class", "label", "score", "x1", "y1", "x2", "y2"} …] in pixels of the
+/// picture, and "picture": the file that shows them; of a damaged input "error": why.
+JsonObject to_json(const Prediction& prediction, const PredictionFormat& format);
+
+/// The name of a class, or its number where there are fewer names.
+std::string class_name(const std::vector<std::string>& classes, std::int64_t label);
+
+/// A text for a terminal: control characters, which could command it, become '?'.
+std::string printable(std::string text);
+
+}  // namespace flowtrain

@@ -1,0 +1,155 @@
+#include "pipeline/inference/predict/predictor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/engine/session/workers.h"
+#include "pipeline/engine/train/snapshot_branch.h"
+#include "pipeline/engine/validation/detection.h"
+#include "pipeline/engine/validation/patient_detector.h"
+#include "sampling/core/error.h"
+#include "sampling/core/utf8.h"
+#include "sampling/samplers/keys.h"
+#include "stages/trace/clock.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Addresses are waited for, not read: many at once.
+constexpr unsigned remote_readers = 16;
+
+// Nothing is measured, so no metric has to fit the net.
+Config without_metrics(const Config& config) {
+  return config.with("val", "metrics", std::vector<std::string>())
+      .with("val", "group_by", std::string())
+      .with("val", "pictures", std::int64_t{0});
+}
+
+unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
+  const auto own = static_cast<unsigned>(config.table("loader").integer("readers"));
+  const bool is_remote = std::ranges::any_of(inputs, [](auto& input) { return input.remote != nullptr; });
+  return is_remote ? std::max(own, remote_readers) : own;
+}
+
+/// Why the record of a row was not used.
+const std::string& damage_of(const Slab& slab, const RowWork& row) {
+  return std::ranges::find(slab.bad(), row.position, &BadSample::position)->reason;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
+                     const MakeLearner& make)
+    : config_(without_metrics(config)),
+      limits_(limits),
+      batch_(batch_rows(config_, false, 1)),
+      workers_(workers_of(config_.table("loader"))) {
+  const OpenSnapshot opened = open_snapshot(snapshot);
+  RunState state = RunState::from_json(opened.state_json);
+  classes_ = std::move(state.classes);
+  pixels_ = state.pixels;
+  if (classes_.empty())
+    throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
+                    "use the snapshot of a classifier, or of a net that finds objects");
+  form_.emplace(none_, classes_, pixels_);
+  sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
+  layout_.emplace(sampler_->fields(), batch_);
+  device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), config_.table("loader").boolean("pin"));
+  scheduler_.emplace(workers_);
+  LearnerSpec spec = session_.learner_spec(*layout_, config_);
+  spec.val_layout = &*layout_;
+  spec.class_names = classes_;
+  spec.classes = static_cast<std::int64_t>(classes_.size());
+  learner_ = make(spec);
+  learner_->load_state({.model = read_model(opened, validates_average(config_))});
+  learner_->begin_validation();
+  detector_ = learner_->detector();
+  class_predictor_ = dynamic_cast<ClassPredictor*>(learner_.get());
+  if (!detector_ && !class_predictor_) throw InternalError("a learner that predicts nothing");
+}
+
+void Predictor::count(std::uint64_t pictures, double seconds, double net_seconds) {
+  PredictionTimes& times = warm_up_.pictures == 0 ? warm_up_ : warm_;
+  times.pictures += pictures;
+  times.seconds += seconds;
+  times.net_seconds += net_seconds;
+}
+
+void Predictor::run(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
+  if (inputs.empty()) return;
+  if (detects())
+    detect(inputs, take);
+  else
+    classify(inputs, take);
+}
+
+Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const {
+  const RowWork& work = slab.rows()[row];
+  if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
+  const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
+  return {.name = as_utf8(input.name), .top = most_probable(own, limits_.top), .logits = own};
+}
+
+void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
+  const InputDataset dataset(inputs, classes_, pixels_);
+  const InputOrder order(inputs.size());
+  LoaderParts parts{"predict", dataset, order, *sampler_, *device_, Batches(inputs.size(), batch_, LastBatch::pad)};
+  parts.seed = seed_of(config_);
+  parts.batch = batch_;
+  parts.workers = workers_;
+  parts.readers = readers_of(config_, inputs);
+  parts.prefetch = validation_prefetch;
+  parts.last = parts.batches.per_epoch();
+  auto since = Clock::now();
+  Loader loader(std::move(parts));
+  loader.start();
+  std::size_t done = 0;
+  for (Ticket ticket; loader.next(ticket);) {
+    Slab& slab = loader.slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    const auto begin = Clock::now();
+    const Logits logits = class_predictor_->predict(slab);
+    const double net_seconds = seconds_since(begin);
+    std::vector<Prediction> predictions;
+    for (std::size_t row = 0; row < slab.rows().size(); ++row)
+      predictions.push_back(of_row(slab, row, inputs[done++], logits));
+    loader.release(ticket);
+    for (auto& prediction : predictions) take(prediction);
+    const auto now = Clock::now();
+    count(predictions.size(), std::chrono::duration<double>(now - since).count(), net_seconds);
+    since = now;
+  }
+}
+
+void Predictor::detect(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
+  const InputDataset dataset(inputs, classes_, pixels_);
+  std::vector<std::uint64_t> ids(inputs.size());
+  std::iota(ids.begin(), ids.end(), 1);
+  PatientDetector detector(*detector_);
+  auto since = Clock::now();
+  detect_in(dataset, decoding_of(config_.table("sampler")), ids, workers_, detector,
+            [&](const DetectedImage& detected) {
+              Prediction prediction{.name = as_utf8(inputs[detected.image_result.record - 1].name),
+                                    .damage = detected.damage};
+              if (prediction.damage.empty()) {
+                prediction.found = detected.image_result.found;
+                std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
+                std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
+                prediction.bgr = &detected.bgr;
+              }
+              take(prediction);
+              const auto now = Clock::now();
+              count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
+              since = now;
+              return true;
+            });
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,78 @@
+#pragma once
+// A snapshot's net, and the loader that brings pictures to it as validation's did.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/session/session.h"
+#include "pipeline/inference/predict/input_dataset.h"
+#include "pipeline/inference/predict/prediction.h"
+#include "stages/model/class_predictor.h"
+
+namespace flowtrain {
+
+/// Which part of what a net says is told.
+struct PredictionLimits {
+  std::size_t top = 5;       ///< classes
+  double least_score = 0.3;  ///< of boxes
+};
+
+/// What predictions took, without the time in which nothing was asked.
+struct PredictionTimes {
+  std::uint64_t pictures = 0;
+  double seconds = 0;      ///< from the first byte read to the last prediction
+  double net_seconds = 0;  ///< of these in the net
+};
+
+class Predictor {
+ public:
+  /// `config`: the snapshot's. Of it, data sets are not opened. Throws UserError: snapshot for a snapshot that cannot
+  /// be used; usage for a net that knows no classes, or settings that do not fit.
+  Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
+            const MakeLearner& make);
+
+  const std::vector<std::string>& classes() const { return classes_; }
+  /// Whether the net finds objects; otherwise it tells classes.
+  bool detects() const { return detector_ != nullptr; }
+  /// Predicts on all inputs and calls `take` with each, in their order, as soon as its batch is done. Damaged ones,
+  /// too. Batches are as long as validation's: with the same pictures in the same order, logits are bit-identical to
+  /// those of a validation on the same device.
+  void run(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take);
+
+  /// The first batch, in which memory and kernels are prepared.
+  const PredictionTimes& warm_up() const { return warm_up_; }
+  /// All others.
+  const PredictionTimes& warm() const { return warm_; }
+
+ private:
+  void classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take);
+  void detect(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take);
+  Prediction of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const;
+  void count(std::uint64_t pictures, double seconds, double net_seconds);
+
+  const Config config_;
+  const PredictionLimits limits_;
+  Session session_{config_};
+  std::vector<std::string> classes_;
+  std::optional<PixelForm> pixels_;
+  const std::vector<Input> none_;
+  std::optional<InputDataset> form_;  // whose rows the sampler makes
+  std::unique_ptr<Sampler> sampler_;
+  std::uint32_t batch_;
+  std::optional<SlabLayout> layout_;
+  std::unique_ptr<Device> device_;
+  unsigned workers_;
+  std::optional<Scheduler> scheduler_;
+  std::unique_ptr<Learner> learner_;
+  ClassPredictor* class_predictor_ = nullptr;
+  Detector* detector_ = nullptr;
+  PredictionTimes warm_up_, warm_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,46 @@
+#pragma once
+// `flowtrain predict --jsonl` without inputs: a service for scripts, on standard input and output.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/inference/predict/input.h"
+#include "pipeline/inference/predict/prediction_writer.h"
+#include "pipeline/inference/predict/predictor.h"
+
+namespace flowtrain {
+
+/// Lines of a descriptor, as they arrive.
+class LineReader {
+ public:
+  explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+  /// Waits for a line, and returns it with those that have arrived behind it, `most` at most; none at the end. The last
+  /// one may lack its newline. Lines are clean (see clean_line). Throws UserError(data) where reading fails.
+  std::vector<std::string> next(std::size_t most);
+
+ private:
+  bool read(bool waits);
+
+  const int descriptor_;
+  std::string text_;          // read, and not yet returned
+  std::uint64_t number_ = 0;  // of the last line returned
+  bool over_ = false;
+};
+
+/// One request: a line {"file": "a.jpg"}, or with an "id" of any kind, which the answer repeats.
+struct PredictRequestLine {
+  Input input;
+  ordered_json id = {};  ///< null: none was given
+};
+
+/// Never fails: a line that is no request becomes an input with a `problem`.
+PredictRequestLine parse_request(const std::string& line, InputFinder& finder);
+
+/// Answers each request line of the descriptor with one line of to_json(), after its "id", in their order, until the
+/// input ends. Requests that wait are predicted on together. `seen` is called with each prediction before it is told.
+void answer_requests(int descriptor, Predictor& predictor, const PredictionFormat& format, OutputFile& out,
+                     const std::function<void(Prediction&)>& seen);
+
+}  // namespace flowtrain

@@ -1,0 +1,87 @@
+// What flowtrain export does of a net itself, once its command line is read.
+
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/base/snapshot/atomic_folder.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/json_text.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/session.h"
+#include "pipeline/engine/train/snapshot_branch.h"
+#include "pipeline/library/computing/commands.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/export/torch_script.h"
+
+namespace flowtrain::commands::computing {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// The first set with samples.
+const ValidationData& open_samples(Session& session, const std::vector<std::string>& classes) {
+  std::exception_ptr empty;
+  const auto on_empty = [&](const EmptyDataset&, const std::string&) { empty = std::current_exception(); };
+  ValidationSets& sets = session.open_sets(validation_set_configs(session.config()), classes, on_empty, false);
+  if (sets.empty()) std::rethrow_exception(empty);
+  session.prepare();
+  session.make_validation_loaders();
+  return *sets.front();
+}
+
+/// What whoever uses the net has to know of it.
+json facts_of(const SlabLayout& layout, const std::vector<std::string>& classes) {
+  json facts{{"classes", classes}};
+  for (auto& field : layout.fields())
+    if (is_image(field))
+      facts["image"] = {{"channels", field.shape[2]},
+                        {"height", field.shape[0]},
+                        {"width", field.shape[1]},
+                        {"mean", field.mean},
+                        {"stddev", field.stddev}};
+  return facts;
+}
+
+/// The files that convert() takes.
+void write_samples(const fs::path& path, const TorchScript& script) {
+  json shapes{{"shape", script.image.shape}};
+  std::string outputs;
+  for (auto& output : script.outputs) {
+    shapes["outputs"].push_back(output.name);
+    shapes["shapes"].push_back(output.shape);
+    outputs += output.bytes;
+  }
+  write_file_atomically(path, script.image.bytes);
+  write_file_atomically(path.string() + ".outputs", outputs);
+  write_file_atomically(path.string() + ".json", json_text(shapes));
+}
+
+}  // namespace
+
+int export_net(const ExportRequest& request) {
+  SessionOptions options;
+  options.device = "cpu";
+  Session session(request.config, options);
+  const OpenSnapshot snapshot = open_snapshot(request.snapshot);
+  if (request.averaged) require_average(snapshot);
+  const auto classes = RunState::from_json(snapshot.state_json).classes;
+  const ValidationData& samples = open_samples(session, classes);
+  const LearnerSpec spec = session.learner_spec(samples.loader->layout(), request.config);
+  samples.loader->start();
+  const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),
+                                       json_text(facts_of(samples.loader->layout(), session.classes()), 2));
+  samples.loader->stop();
+  log_info(concat("TorchScript of ", spec.net.text("name"), ": greatest difference to the net on ",
+                  script.image.shape.front(), " samples: ", printed("%g", script.greatest_difference)));
+  if (script.greatest_difference != 0)
+    throw UserError(ExitCode::bug, "the trace does not compute what the net does; nothing was written",
+                    "--format safetensors writes the weights alone");
+  write_file_atomically(request.script, script.bytes);
+  if (!request.samples.empty()) write_samples(request.samples, script);
+  return 0;
+}
+
+}  // namespace flowtrain::commands::computing

@@ -1,0 +1,26 @@
+#pragma once
+// What commands share that several processes run together: the start of a node's ranks, and a rank's own part.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "pipeline/base/config/config.h"
+#include "pipeline/base/distributed/rendezvous.h"
+#include "pipeline/base/launch/rank_info.h"
+#include "pipeline/commands/commands.h"
+#include "sampling/io/held_folder.h"
+
+namespace flowtrain::commands::computing {
+
+/// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
+int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
+
+/// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
+/// collectives are written to that folder where it fails.
+using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<HeldFolder>& records)>;
+
+/// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
+int run_rank(const RankInfo& place, const Config& config, const RankBody& body);
+
+}  // namespace flowtrain::commands::computing

@@ -1,0 +1,43 @@
+#pragma once
+// The warnings and errors of train.log, for a page.
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pipeline/runs/run_reader/appended_lines.h"
+
+namespace flowtrain {
+
+/// Reads the log once, and from then on what was appended. Its memory is bounded: it keeps the 100 texts that came
+/// last. One thread.
+class LogWarnings {
+ public:
+  explicit LogWarnings(std::filesystem::path log) : log_(std::move(log)) {}
+
+  /// Reads what is new.
+  void update();
+  /// {"count":…,"lines":[{"time":"…","level":"warning","text":"…","times":1},…]}: `count` of all that were read; each
+  /// text once, with the time when it came first and how often, in the order of these times.
+  nlohmann::ordered_json json() const;
+
+ private:
+  struct Text {
+    std::string time, level, text;
+    std::uint64_t times = 0;
+    std::uint64_t last = 0;  // which one of all warnings had it last
+  };
+
+  void add(std::string_view line);
+
+  const std::filesystem::path log_;
+  ReadMark mark_;
+  std::vector<Text> texts_;  // in the order in which they came first
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,46 @@
+#pragma once
+// The side branch that keeps a run's report.html up to date.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "pipeline/runs/report_page/report_page.h"
+#include "sampling/core/mutex.h"
+
+namespace flowtrain {
+
+/// Writes report.html beside metrics.jsonl, on a thread of its own: soon after the start, from then on at most each
+/// 30 s and no more often than takes 1 % of the time, and when it is destroyed. It reads what the run has written, so
+/// training does nothing for it. A page that cannot be written is one warning.
+class ReportBranch {
+ public:
+  /// `folder`: the run's.
+  explicit ReportBranch(std::filesystem::path folder);
+  /// Writes the last page.
+  ~ReportBranch();
+  ReportBranch(const ReportBranch&) = delete;
+
+  /// What ends the run, for the last page. Called by the thread that destroys this object.
+  void failed(std::string error) { error_ = std::move(error); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void loop();
+  bool wait_until(Clock::time_point time) FT_EXCLUDES(mutex_);
+  void write() noexcept;
+
+  LogWarnings warnings_;
+  ReportedRun run_;
+  std::string error_;  // not run_.error, which the branch's thread reads
+  bool warned_ = false;
+  Mutex mutex_;
+  CondVar ended_;
+  bool ends_ FT_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,56 @@
+#pragma once
+// metrics.jsonl as a page shows it, read line by line in bounded memory.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/runs/report_page/bucket_table.h"
+#include "pipeline/runs/run_reader/best_values.h"
+
+namespace flowtrain {
+
+/// A bounded choice from a list that may be long: evenly spread, the first one always in it.
+struct Thinned {
+  static constexpr std::size_t most = 200;
+
+  std::vector<nlohmann::ordered_json> kept;
+  std::uint64_t seen = 0, every = 1;
+
+  void add(nlohmann::ordered_json item);
+};
+
+class RunMetrics {
+ public:
+  BucketTable train, val, epochs;
+  MetricExtremes extremes;  ///< of the values of validations
+  /// The newest texts of train lines, by member: {"limit":"sample"}.
+  std::map<std::string, std::string> texts;
+  /// By kind: resume, snapshot, nonfinite, skipped, and falls of the learning rate by a fifth and more as `lr`.
+  std::map<std::string, Thinned> events;
+  nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null where there is none
+  std::uint64_t last_iteration = 0;     ///< the greatest of any line
+  double per_epoch = 0;                 ///< iterations of an epoch; 0 before the first one is over
+
+  /// Takes the next line. One that is no JSON object (the end of a file that is being written) is left out.
+  void add(std::string_view line);
+
+ private:
+  void drop_means();
+  void add_train(double iteration);
+  void add_val(double iteration);
+  double number(std::string_view name) const;
+
+  std::vector<LineField> fields_;  // of the line; their memory is used again
+  std::size_t field_count_ = 0;
+  double lr_ = -1;  // of the line before
+};
+
+/// All lines of the file; none where it cannot be read.
+RunMetrics run_metrics_of(const std::filesystem::path& file);
+
+}  // namespace flowtrain

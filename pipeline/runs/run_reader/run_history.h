@@ -1,0 +1,48 @@
+#pragma once
+// What metrics.jsonl of a run says so far, for those who look at a run while it trains.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "pipeline/runs/run_reader/appended_lines.h"
+#include "pipeline/runs/run_reader/metric_series.h"
+
+namespace flowtrain {
+
+/// By name of a field: "loss", "samples_per_s". Values that are not finite are left out.
+using SeriesByName = std::map<std::string, MetricSeries>;
+
+/// Reads the file once, and from then on what was appended. One thread.
+class RunHistory {
+ public:
+  explicit RunHistory(const std::filesystem::path& run_folder) : file_(run_folder / "metrics.jsonl") {}
+
+  using OnLine = std::function<void(const nlohmann::ordered_json&)>;
+
+  /// Reads what is new, and calls `on_line` with each new line. True where there was something. Lines that are no JSON
+  /// objects are passed over. Where the file was cut back, all that is known is forgotten and read again.
+  bool update(const OnLine& on_line = {});
+
+  /// How often the file was cut back, and its lines came again.
+  std::uint64_t restarts() const { return restarts_; }
+  /// Fields of the lines of kind train, and of kind val.
+  const SeriesByName& train() const { return train_; }
+  const SeriesByName& val() const { return val_; }
+  /// The newest line of a kind ("train", "end", "verdict", "resume" …); null where there is none.
+  const nlohmann::ordered_json& newest(const std::string& kind) const;
+
+ private:
+  void add(const nlohmann::ordered_json& line);
+
+  const std::filesystem::path file_;
+  ReadMark mark_;
+  std::uint64_t restarts_ = 0;
+  SeriesByName train_, val_;
+  std::map<std::string, nlohmann::ordered_json> newest_;
+};
+
+}  // namespace flowtrain

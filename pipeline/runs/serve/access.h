@@ -1,0 +1,19 @@
+#pragma once
+// Who may look: the token.
+
+#include <string>
+#include <string_view>
+
+#include "pipeline/base/http/request_head.h"
+
+namespace flowtrain::serve {
+
+/// 32 random letters and digits.
+std::string random_token();
+/// Takes as long for any text of the same length.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+/// Whether the request has the token, in the cookie of this name or as "Authorization: Bearer TOKEN".
+bool has_token(const http::RequestHead& head, std::string_view cookie, std::string_view token);
+
+}  // namespace flowtrain::serve

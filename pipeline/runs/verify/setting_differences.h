@@ -1,0 +1,33 @@
+#pragma once
+// What two runs differ in beside their results: configuration, machine, versions.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pipeline/runs/verify/compare_runs.h"
+
+namespace flowtrain {
+
+/// A key of config.toml or env.json whose values differ.
+struct SettingDifference {
+  std::string key;      ///< dotted: "loader.batch", "libraries.jpeg"
+  std::string a, b;     ///< "(none)" where one has no such key
+  bool likely = false;  ///< it may be why the results differ as they do
+};
+
+/// The likely ones first.
+struct SettingDifferences {
+  std::vector<SettingDifference> config, environment;
+  std::vector<std::string> notes;  ///< what could not be compared, and why
+};
+
+/// Compares config.toml and env.json of two runs, but for command line and start time. `comparison` says which keys are
+/// likely: what decides the order where ids differ, what makes rows of records where fields do, and so on.
+SettingDifferences compare_settings(const std::filesystem::path& a, const std::filesystem::path& b,
+                                    const RunComparison& comparison);
+
+/// Why the runs differ, in a sentence for people; `comparison` has a difference.
+std::string likely_cause(const RunComparison& comparison, const SettingDifferences& settings);
+
+}  // namespace flowtrain

@@ -1,0 +1,37 @@
+#pragma once
+// The newest messages of a run, from train.log.
+
+#include <deque>
+#include <filesystem>
+#include <string>
+
+#include "pipeline/runs/run_reader/appended_lines.h"
+
+namespace flowtrain::watch {
+
+/// A message of train.log. Those that repeat metrics ("iter 20/700 …", and level debug) are left out.
+struct LogLine {
+  std::string time;  ///< "01:07:10"
+  std::string text;
+  bool is_warning = false;  ///< or an error
+};
+
+/// Reads the end of the file, and from then on what was appended.
+class LogTail {
+ public:
+  explicit LogTail(const std::filesystem::path& run_folder);
+
+  /// Reads what is new. True where there was something.
+  bool update();
+  /// The newest ones, at most 200, oldest first.
+  const std::deque<LogLine>& lines() const { return lines_; }
+
+ private:
+  void add(std::string_view line);
+
+  const std::filesystem::path file_;
+  ReadMark mark_;
+  std::deque<LogLine> lines_;
+};
+
+}  // namespace flowtrain::watch

@@ -1,0 +1,271 @@
+#include "pipeline/tools/bench/bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/json_text.h"
+#include "pipeline/engine/session/session.h"
+#include "pipeline/engine/verdict/load_meter.h"
+#include "pipeline/engine/verdict/sentence.h"
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+#include "stages/loader/issue.h"
+#include "stages/loader/sample.h"
+#include "stages/trace/clock.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+}
+
+struct Work {
+  std::uint64_t items = 0, bytes = 0;
+};
+
+// Runs `body(thread)`, which returns the work that it did, over and over on each of `threads` threads until the time is
+// over. The first round of each thread is not counted: buffers grow there. Rethrows an error of a thread.
+StageStats measure(const std::string& name, unsigned threads, double seconds,
+                   const std::function<Work(unsigned)>& body) {
+  std::atomic<std::uint64_t> items{0}, bytes{0};
+  const auto run = [&](unsigned thread) {
+    body(thread);
+    for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+      const Work work = body(thread);
+      items += work.items;
+      bytes += work.bytes;
+    }
+  };
+  std::vector<std::future<void>> pool;
+  for (unsigned thread = 0; thread < threads; ++thread) pool.push_back(std::async(std::launch::async, run, thread));
+  for (auto& each : pool) each.get();
+  return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
+}
+
+// Each thread has a slab of its own, which the bench fills itself, so that a stage runs without the graph.
+class Bench {
+ public:
+  Bench(const Config& config, const BenchOptions& options)
+      : config_(config),
+        options_(options),
+        session_(config, {.dry_run = true, .device = options.device ? "cpu" : ""}),
+        data_(session_.open_training()),
+        layout_(data_.sampler->fields(), data_.batch),
+        issue_(*data_.order, data_.batches, {}, 1, 1),
+        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
+    if (options.device) data_.device = options.device();
+    session_.prepare();
+  }
+
+  BenchReport run() {
+    report_.config = config_.name();
+    report_.workers = data_.workers;
+    if (wanted("order")) report_.stages.push_back(order());
+    // A data set in memory has nothing to read: the sample stage looks its bytes up.
+    if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
+    if (wanted("sample")) report_.stages.push_back(sample());
+    if (wanted("transfer") && data_.device->copies()) report_.stages.push_back(transfer());
+    if (wanted("pipeline")) pipeline();
+    judge();
+    return std::move(report_);
+  }
+
+ private:
+  bool wanted(const std::string& stage) const {
+    return options_.stages.empty() || std::ranges::count(options_.stages, stage) > 0;
+  }
+
+  void issue(Slab& slab, std::uint64_t iteration) { issue_({.iteration = iteration}, slab); }
+  std::vector<std::unique_ptr<Slab>> slabs(unsigned count, Device& device) const {
+    std::vector<std::unique_ptr<Slab>> made;
+    for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, device));
+    return made;
+  }
+
+  StageStats order() {
+    auto slab = slabs(1, *host_);
+    return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
+      issue(*slab[0], ++iteration);
+      return Work{slab[0]->rows().size(), 0};
+    });
+  }
+
+  StageStats read() {
+    const unsigned threads = data_.readers;
+    auto own = slabs(threads, *host_);
+    std::atomic<std::uint64_t> iteration{0};
+    return measure("read", threads, options_.seconds, [&](unsigned thread) {
+      Slab& slab = *own[thread];
+      issue(slab, ++iteration);
+      read_rows(*data_.dataset, slab.rows());
+      Work work{slab.rows().size(), 0};
+      for (auto& row : slab.rows()) work.bytes += row.record.bytes.size();
+      return work;
+    });
+  }
+
+  StageStats sample() {
+    auto own = slabs(data_.workers, *host_);
+    for (unsigned thread = 0; thread < own.size(); ++thread) {
+      issue(*own[thread], thread + 1);
+      read_rows(*data_.dataset, own[thread]->rows());
+    }
+    std::size_t row_bytes = 0;
+    for (auto& field : layout_.fields()) row_bytes += field.row_bytes();
+    return measure("sample", data_.workers, options_.seconds, [&](unsigned thread) {
+      Slab& slab = *own[thread];
+      std::uint64_t done = 0;
+      sample_(slab, 0);
+      for (auto& row : slab.rows()) {
+        if (row.state != RowWork::State::done) continue;  // a damaged record stays out
+        row.state = RowWork::State::read;
+        ++done;
+      }
+      if (done == 0) {
+        const BadSample& bad = slab.bad().front();
+        throw UserError(ExitCode::data,
+                        concat("none of a batch's samples could be used: ", bad.stage, ": ", bad.reason));
+      }
+      return Work{done, done * row_bytes};
+    });
+  }
+
+  // Two slabs: one is copied while the other's copy is waited for.
+  StageStats transfer() {
+    Device& device = *data_.device;
+    auto own = slabs(2, device);
+    auto scalars = measure("transfer", 1, options_.seconds, [&, slot = std::uint32_t{0}](unsigned) mutable {
+      device.wait_host_free(slot);
+      device.start_copy(slot, own[slot]->device(), own[slot]->host(), layout_.bytes());
+      slot = 1 - slot;
+      return Work{data_.batch, layout_.bytes()};
+    });
+    for (const std::uint32_t slot : {0, 1}) device.wait_host_free(slot);
+    return scalars;
+  }
+
+  void pipeline() {
+    const auto begin = Clock::now();
+    LoaderParts parts = loader_parts("bench", data_, config_);
+    parts.tries_threads = true;
+    const auto loader = session_.make_loader(std::move(parts));
+    loader->start();
+    ConsumerTimes times{.computes = false};
+    consume(*loader, times);
+    report_.first_batch_s = seconds_since(begin);
+    times = {.computes = false};
+    const LoadMeter meter(*loader, times);
+    const double cpu_before = process_cpu_s();
+    const auto start = Clock::now();
+    while (seconds_since(start) < options_.seconds) consume(*loader, times);
+    times.wall_s = seconds_since(start);
+    report_.load = meter.load(times);
+    const auto samples = static_cast<double>(times.samples);
+    report_.has_pipeline = true;
+    report_.samples_per_s = samples / times.wall_s;
+    report_.cpu_s_per_1000 = (process_cpu_s() - cpu_before) / samples * 1000;
+    report_.peak_rss_mb = peak_rss_mb();
+    loader->stop();
+    for (auto& stage : report_.stages)
+      for (auto& load : report_.load.stages)
+        if (stage.name == to_text(load.stage)) stage.busy = load.busy_s / (load.threads * times.wall_s);
+  }
+
+  void consume(Loader& loader, ConsumerTimes& times) {
+    const auto begin = Clock::now();
+    const Slab& slab = first_batch(loader);
+    times.wait_s += seconds_since(begin);
+    times.samples += slab.rows().size();
+    const Ticket ticket = slab.ticket();
+    data_.device->wait_copy(ticket.slot);
+    data_.device->consumed(ticket.slot);
+    loader.release(ticket);
+  }
+
+  // The whole loader says what limits it; stages that were measured alone are only compared.
+  void judge() {
+    if (report_.has_pipeline) {
+      const Verdict verdict = flowtrain::judge(report_.load);
+      report_.limit = to_text(verdict.limit);
+      report_.advice.push_back(sentence(verdict, report_.load));
+      report_.verdict = verdict;
+      return;
+    }
+    const auto slowest = std::ranges::min_element(report_.stages, {}, &StageStats::items_per_s);
+    if (slowest != report_.stages.end()) report_.limit = slowest->name;
+  }
+
+  const Config& config_;
+  BenchOptions options_;
+  const std::unique_ptr<Device> host_ = make_cpu_device();
+  Session session_;
+  DataParts& data_;
+  SlabLayout layout_;
+  IssueStage issue_;
+  SampleStage sample_;
+  BenchReport report_;
+};
+
+}  // namespace
+
+BenchReport run_bench(const Config& config, const BenchOptions& options) {
+  for (auto& stage : options.stages)
+    if (std::ranges::count(known_stages, stage) == 0)
+      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'", "known: " + join(known_stages));
+  return Bench(config, options).run();
+}
+
+std::string to_json(const BenchReport& report) {
+  nlohmann::ordered_json json{{"config", report.config}, {"workers", report.workers}};
+  json["stages"] = nlohmann::ordered_json::array();
+  for (auto& stage : report.stages)
+    json["stages"].push_back({{"name", stage.name},
+                              {"items_per_s", stage.items_per_s},
+                              {"mb_per_s", stage.mb_per_s},
+                              {"busy", stage.busy},
+                              {"threads", stage.threads}});
+  if (report.has_pipeline)
+    json["pipeline"] = {{"samples_per_s", report.samples_per_s},
+                        {"first_batch_s", report.first_batch_s},
+                        {"cpu_s_per_1000", report.cpu_s_per_1000},
+                        {"peak_rss_mb", report.peak_rss_mb}};
+  json["limit"] = report.limit;
+  json["advice"] = report.advice;
+  if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
+  return json_text(json, 2) + "\n";
+}
+
+std::string to_table(const BenchReport& report) {
+  std::string text;
+  const auto line = [&](const char* format, auto... values) { text += printed(format, values...); };
+  line("%-10s %8s %14s %12s %8s\n", "stage", "threads", "samples/s", "MB/s", "busy");
+  for (auto& stage : report.stages)
+    line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s,
+         100 * stage.busy);
+  if (report.has_pipeline)
+    line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
+         "whole loader", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
+         report.peak_rss_mb);
+  if (report.limit.empty()) return text;
+  if (!report.has_pipeline) return concat(text, "the slowest: ", report.limit, "\n");
+  return concat(text, "verdict: ", join(report.advice, "; "), "\n");
+}
+
+}  // namespace flowtrain

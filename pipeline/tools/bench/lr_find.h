@@ -1,0 +1,48 @@
+#pragma once
+// The learning-rate range test: training while the rate grows shows from where to where it is of use. L. N. Smith,
+// "Cyclical Learning Rates for Training Neural Networks", WACV 2017.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stages/hooks/hook.h"
+
+namespace flowtrain {
+
+struct LrRange {
+  double from = 1e-6, to = 1;      ///< 0 < from < to
+  std::uint64_t iterations = 100;  ///< on the way, by equal factors; at least 10
+};
+
+/// Sets the rate of each iteration; other optimizers keep their ratio to the first. Asks for the end once the loss,
+/// smoothed, is four times its least, or not finite.
+class LrFinder : public Hook {
+ public:
+  explicit LrFinder(const LrRange& range) : range_(range) {}
+  std::vector<HookEvent> events() const override { return {HookEvent::iteration_begin, HookEvent::iteration_end}; }
+  void on_event(HookEvent event, HookContext& context) override;
+
+  /// One iteration.
+  struct Tried {
+    double lr, loss, smooth;  ///< smooth: exponential mean of the losses, 0.9 of it the past, without the start's bias
+  };
+  const std::vector<Tried>& tried() const { return tried_; }
+  /// Where the loss falls fastest over the rate's logarithm, before the smoothed one's least; 0 where it does not fall.
+  /// Slopes are those of straight lines through a tenth of all steps, as single ones are noise.
+  double suggestion() const;
+  /// Curve and suggestion, for a terminal.
+  std::string report() const;
+  /// The curve as a picture (SVG): the losses and the smoothed loss over the rate's logarithm, and the suggestion.
+  std::string picture() const;
+
+ private:
+  double lr(std::uint64_t iteration) const;
+  std::vector<Tried>::const_iterator least() const;
+
+  LrRange range_;
+  double mean_ = 0, least_ = 0;
+  std::vector<Tried> tried_;
+};
+
+}  // namespace flowtrain

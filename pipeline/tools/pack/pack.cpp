@@ -1,0 +1,277 @@
+#include "pipeline/tools/pack/pack.h"
+
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/telemetry/console.h"
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/base/telemetry/log.h"
+#include "pipeline/base/telemetry/progress.h"
+#include "pipeline/base/values/periods.h"
+#include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/session/sources.h"
+#include "pipeline/engine/session/workers.h"
+#include "sampling/core/reads_until.h"
+#include "sampling/core/settings.h"
+#include "sampling/dataset.h"
+#include "sampling/order.h"
+#include "sampling/samplers/keys.h"
+#include "stages/core/error_context.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace tbb = oneapi::tbb;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto report_interval = 10s;
+
+struct Split {
+  bool training;
+  std::unique_ptr<Dataset> dataset;
+
+  std::string name() const { return training ? "train" : "val"; }
+};
+
+// One record on its way. Jobs are used again and again, so that their memory is.
+struct Job {
+  std::uint64_t id = 0;
+  std::int64_t label = -1;
+  ReadBuffer buffer;
+  PictureFile picture;
+  const char* failed = nullptr;  // the stage in which the record turned out bad
+  std::string reason;
+};
+
+void check_out(const PackOptions& options) {
+  for (const auto& name : names_in(options.out)) {
+    if ((name == "train" && !options.train) || (name == "val" && !options.val)) continue;
+    throw UserError(ExitCode::usage,
+                    concat("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
+                    is_leftover(name) ? "an interrupted pack left it: remove it" : "name a new folder");
+  }
+}
+
+Split open_split(const Config& config, bool training) {
+  const Settings& data = config.data(training);
+  Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
+  if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
+    throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
+                     ExitCode::usage,
+                     "such data sets are read in place from one .tar, too; of voc, data.mode = \"crops\" or "
+                     "data.target makes labels");
+  return split;
+}
+
+std::vector<Split> open_splits(const Config& config, const PackOptions& options) {
+  std::vector<Split> splits;
+  if (options.train) splits.push_back(open_split(config, true));
+  if (!options.val) return splits;
+  try {
+    splits.push_back(open_split(config, false));
+  } catch (const EmptyDataset& error) {
+    if (splits.empty()) throw;
+    log_warn(concat("no validation data: ", error.what()));  // as a run has it
+  }
+  return splits;
+}
+
+// The id of the record that stands at each place.
+std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options) {
+  if (options.shuffle) return Permutation(dataset.size(), *options.shuffle);
+  if (!options.sort) return [](std::uint64_t place) { return place; };
+  std::vector<std::uint64_t> ids(dataset.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::ranges::stable_sort(ids, {}, [&](std::uint64_t id) { return dataset.label(id); });
+  return [ids = std::move(ids)](std::uint64_t place) { return ids[place]; };
+}
+
+void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
+  const char* stage = "read";
+  try {
+    const Record record = dataset.read(job.id, job.buffer);
+    job.label = record.label;
+    stage = "decode";
+    job.picture = repack(record, how);
+    job.failed = nullptr;
+  } catch (const SampleError& error) {
+    job.failed = stage;
+    job.reason = error.what();
+  } catch (...) {
+    add_error_context(stage, dataset.describe(job.id));
+  }
+}
+
+// The names, one a line, as the data set `webdataset` reads them.
+std::string class_list(const Dataset& dataset) {
+  std::string list;
+  for (const auto& name : dataset.classes()) {
+    if (name.find_first_of("\r\n") != name.npos)
+      throw UserError(ExitCode::data, concat("a class's name has more than one line: ", to_toml(Value(name))),
+                      "rename it");
+    list += name + '\n';
+  }
+  return list;
+}
+
+class SplitPacker {
+ public:
+  SplitPacker(const Config& config, const PackOptions& options, const Split& split)
+      : dataset_(*split.dataset),
+        options_(options),
+        name_(split.name()),
+        target_(options.out / name_),
+        budget_(bad_sample_budget(config.data(split.training), dataset_.size())),
+        folder_(target_),
+        writer_(folder_, name_, options.limits),
+        mode_(mode_of(config)),
+        display_(mode_) {}
+
+  /// False where it was interrupted.
+  bool run(unsigned workers, const Interrupt& interrupt) {
+    if (!write_shards(workers, interrupt)) return false;
+    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": none of the samples can be packed");
+    if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
+    if (bad_ > 0) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
+    folder_.commit();
+    display_.finish();
+    summarise();
+    return true;
+  }
+
+ private:
+  // Records are issued and written in order, and prepared by all workers in between. No more are on their way than
+  // there are jobs, so the oldest one is always done when its job is needed again.
+  bool write_shards(unsigned workers, const Interrupt& interrupt) {
+    const auto order = order_of(dataset_, options_);
+    std::vector<Job> jobs(4 * std::size_t{workers});
+    std::uint64_t issued = 0;
+    const auto issue = [&](tbb::flow_control& control) -> Job* {
+      if (issued == dataset_.size() || interrupt.requested()) {
+        control.stop();
+        return nullptr;
+      }
+      Job& job = jobs[issued % jobs.size()];
+      job.id = order(issued++);
+      return &job;
+    };
+    const auto work = [&](Job* job) {
+      const ReadsUntil until(interrupt.token());  // a server that is away keeps nobody waiting
+      prepare(*job, dataset_, options_.pictures);
+      return job;
+    };
+    tbb::task_arena arena(static_cast<int>(workers));
+    arena.execute([&] {
+      tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
+                                              tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
+                                              tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
+                                                                           [&](Job* job) { take(*job, interrupt); }));
+    });
+    if (interrupt.requested()) return false;
+    writer_.finish();
+    return true;
+  }
+
+  void take(const Job& job, const Interrupt& interrupt) {
+    if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
+    job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
+    show();
+  }
+
+  void leave_out(const Job& job) {
+    const auto name = dataset_.describe(job.id);
+    const auto text = concat("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
+    if (++bad_ > budget_) {
+      if (budget_ == 0)
+        throw UserError(ExitCode::data, text,
+                        concat("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
+      throw UserError(ExitCode::data, concat(text, "; that is more than ", key_, " = ", budget_, " allows"),
+                      concat("mend the data set, or raise ", key_));
+    }
+    log_warn(text + "; left out");
+    bad_sample_log_ +=
+        json_line({{"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}}) +
+        '\n';
+  }
+
+  static ProgressMode mode_of(const Config& config) {
+    const auto mode = progress_mode(config.table("display").text("progress"));
+    if (mode != ProgressMode::automatic) return mode;
+    return console::is_terminal() ? ProgressMode::bar : ProgressMode::plain;
+  }
+
+  double rate() const {
+    return static_cast<double>(writer_.samples()) / std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+
+  void show() {
+    Progress progress{.iter = writer_.samples() + bad_, .max_iter = dataset_.size()};
+    progress.samples_per_s = rate();
+    progress.eta_s = static_cast<double>(progress.max_iter - progress.iter) / *progress.samples_per_s;
+    display_.update(progress);
+    if (mode_ != ProgressMode::plain || Clock::now() < next_report_) return;
+    log_info(concat(name_, ": ", format_count(progress.iter), " of ", format_count(progress.max_iter), " samples, ",
+                    format_count(static_cast<std::uint64_t>(rate())), " img/s, eta ",
+                    format_duration(*progress.eta_s)));
+    next_report_ += report_interval;
+  }
+
+  void summarise() const {
+    std::printf("%s: %s samples in %s shard%s, %.1f MiB, %s img/s, in %s\n", name_.c_str(),
+                format_count(writer_.samples()).c_str(), format_count(writer_.shards()).c_str(),
+                writer_.shards() == 1 ? "" : "s", static_cast<double>(writer_.bytes()) / (1 << 20),
+                format_count(static_cast<std::uint64_t>(rate())).c_str(), target_.c_str());
+    if (bad_ > 0)
+      std::printf("%s: %s bad sample%s left out, listed in %s\n", name_.c_str(), format_count(bad_).c_str(),
+                  bad_ == 1 ? "" : "s", (target_ / "bad_samples.jsonl").c_str());
+  }
+
+  const Dataset& dataset_;
+  const PackOptions& options_;
+  std::string name_;
+  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // as a run names it
+  std::filesystem::path target_;
+  std::uint64_t budget_, bad_ = 0;
+  std::string bad_sample_log_;
+  AtomicFolder folder_;
+  ShardWriter writer_;
+  ProgressMode mode_;
+  ProgressDisplay display_;
+  Clock::time_point begin_ = Clock::now(), next_report_ = begin_ + report_interval;
+};
+
+}  // namespace
+
+int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
+  check_out(options);
+  options.pictures.decoding = decoding_of(config.table("sampler"));
+  const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
+  interrupt.defer();  // from here on there is something to take away
+  const bool is_new = !std::filesystem::exists(options.out);
+  make_folders(options.out);
+  const auto workers = workers_of(config.table("loader"));
+  const Scheduler scheduler(workers);
+  for (const auto& split : splits) {
+    if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
+    std::error_code not_empty;
+    if (is_new) std::filesystem::remove(options.out, not_empty);
+    log_info(concat("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
+    return Interrupt::exit_code(*interrupt.requested());
+  }
+  return 0;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,32 @@
+#pragma once
+// Packs data sets: from any data set with labels to tar shards.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "pipeline/base/config/config.h"
+#include "pipeline/base/telemetry/interrupt.h"
+#include "pipeline/tools/pack/shard_writer.h"
+#include "sampling/images/repack.h"
+
+namespace flowtrain {
+
+struct PackOptions {
+  std::filesystem::path out;      ///< new or empty, but for a split that was packed there before
+  bool train = true, val = true;  ///< which splits
+  ShardLimits limits = {};
+  std::optional<std::uint64_t> shuffle;  ///< a seed: in random order; otherwise as the data set has it
+  bool sort = false;                     ///< by label instead
+  Repacking pictures = {};               ///< format, quality and edge; the rest is as the sampler's settings say
+};
+
+/// Writes `out`/train and `out`/val: the shards, classes.txt with the names of the classes if there are any, and
+/// bad_samples.jsonl with the samples that were left out if there were any. Each of these folders appears when all of
+/// it is written, durably. Prints a line for each on standard output. Returns the exit code: 0, or that of an
+/// interruption, which leaves nothing of the folder under way. Throws UserError: usage for `out` and for data sets that
+/// have boxes in place of labels, data for data sets that cannot be opened and as data.bad and data.max_bad say,
+/// snapshot for disks.
+int pack(const Config& config, PackOptions options, Interrupt& interrupt);
+
+}  // namespace flowtrain

@@ -1,0 +1,48 @@
+#pragma once
+// Writes samples as tar shards that follow the WebDataset convention.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pipeline/base/snapshot/atomic_folder.h"
+#include "sampling/images/repack.h"
+
+namespace flowtrain {
+
+/// Where a shard ends and the next one begins; 0: no such limit. A sample larger than `bytes` has a shard of its own.
+struct ShardLimits {
+  std::uint64_t bytes = 0, samples = 0;
+};
+
+/// The shards `<prefix>-000000.tar`, … in a folder. Equal samples make equal bytes. One thread.
+class ShardWriter {
+ public:
+  /// `folder` must outlive it.
+  ShardWriter(AtomicFolder& folder, std::string prefix, ShardLimits limits)
+      : folder_(folder), prefix_(std::move(prefix)), limits_(limits) {}
+
+  /// Adds `<id>.cls`, unless the label is -1, and `<id>.<ending>`; the id has nine digits, or more. Throws
+  /// system_error(), and UserError(usage) beyond a million shards.
+  void add(std::uint64_t id, std::int64_t label, const PictureFile& picture);
+  /// Ends the last shard; to be called once.
+  void finish();
+
+  std::uint64_t shards() const { return shards_; }
+  std::uint64_t samples() const { return samples_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void begin_shard();
+  void end_shard();
+
+  AtomicFolder& folder_;
+  std::string prefix_;
+  ShardLimits limits_;
+  std::optional<File> shard_;
+  std::string entries_;  ///< of the sample that is being added
+  std::uint64_t shard_bytes_ = 0, shard_samples_ = 0;
+  std::uint64_t shards_ = 0, samples_ = 0, bytes_ = 0;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,234 @@
+#include "pipeline/tools/plan/plan.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/values/periods.h"
+#include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/memory/auto_batch.h"
+#include "pipeline/engine/report/describe_net.h"
+#include "pipeline/engine/session/session.h"
+#include "pipeline/engine/validation/best.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "stages/hooks/hooks.h"
+
+namespace flowtrain {
+
+namespace {
+
+/// The parts of a run that the plan describes.
+struct PlanParts {
+  const Config& config;
+  const DataParts& train;
+  const DataParts* val;  ///< null without validation
+  bool overlaps;         ///< validation runs beside training
+  const RunPlan& run_plan;
+  std::size_t slab_bytes;  ///< of one training batch
+  NetSummary net;
+  std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
+};
+
+constexpr std::size_t plot_columns = 64;
+constexpr unsigned plot_rows = 6, indent = 12;
+
+std::string line(const std::string& name, const std::string& text) {
+  // Labels are the user's and may be long; "×" is one letter of two bytes.
+  const auto letters = static_cast<std::size_t>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) != 0x80; }));
+  return name + std::string(letters < indent ? indent - letters : 1, ' ') + text + "\n";
+}
+
+std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
+
+/// How often something happens that is due every `every` iterations, and after the last.
+std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, const Every& every) {
+  if (run_plan.last < run_plan.first) return 0;
+  const std::uint64_t regular =
+      std::min(every.ended(run_plan.last) - every.ended(run_plan.first - 1), run_plan.last - run_plan.first + 1);
+  return regular + ((run_plan.*happens)(run_plan.last) && !every.ends(run_plan.last) ? 1 : 0);
+}
+
+std::string iterations_of(const Every& every) {
+  return every.length % every.parts == 0 ? format_count(every.length / every.parts)
+                                         : printed("%.4g", every.mean_length());
+}
+
+std::string steps(const PlanParts& parts) {
+  const RunPlan& run_plan = parts.run_plan;
+  const std::uint64_t per_step = parts.train.batch * run_plan.accum;
+  const double epochs = epoch_of(parts.config, parts.train.batches).periods(run_plan.last);
+  return printed("%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(), epochs,
+                 format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str()) +
+         (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
+}
+
+std::string describe_source(const SourceShare& source) {
+  return printed("%s: %s of an epoch's samples (ratio %.4g), %.4g passes through its %s", source.name.c_str(),
+                 format_count(source.samples).c_str(), source.ratio, source.passes,
+                 format_count(source.records).c_str());
+}
+
+std::string graph(const PlanParts& parts) {
+  const std::uint64_t slabs = Loader::slabs(parts.train.prefetch);
+  return concat(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
+                " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
+                parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
+}
+
+std::string validations(const PlanParts& parts) {
+  const Every every = parts.run_plan.validate_every;
+  if (every.off()) return "none";
+  return concat(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", iterations_of(every),
+                " iterations, on ", format_count(parts.val->dataset->size()), " samples");
+}
+
+std::string snapshots(const PlanParts& parts) {
+  const Every every = parts.run_plan.snapshot_every;
+  const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
+  const Settings& snapshot = parts.config.table("snapshot");
+  const bool by_clock = period(snapshot, "every", true).seconds() > 0;
+  if (count == 0) return by_clock ? concat("every ", snapshot.text("every")) : "none";
+  const Every keep_every = period(snapshot, "keep_every").to_iterations(epoch_of(parts.config, parts.train.batches));
+  std::uint64_t best = 0;
+  for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
+  const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
+                             (parts.val ? best : 0) + keep_every.ended(parts.run_plan.last);
+  const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
+  const char* more =
+      parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
+  return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"), ", ",
+                format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
+                by_clock ? concat(", more every ", snapshot.text("every")) : "", "; at most ", kept, " are kept, ",
+                format_bytes(kept * bytes));
+}
+
+std::string memory(const PlanParts& parts) {
+  std::uint64_t gradients = 0;
+  for (auto& parameter : parts.net.parameters)
+    if (parameter.optimizer >= 0) gradients += parameter.bytes;
+  const std::uint64_t batch = parts.row_bytes * parts.train.batch;
+  const std::uint64_t state = weight_bytes(parts.net);
+  const std::uint64_t copy = parts.overlaps ? state : 0;
+  return concat("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
+                " where the net computes: weights ", format_bytes(state),
+                copy > 0 ? concat(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
+                format_bytes(gradients), ", optimizer ", format_bytes(parts.net.optimizer_bytes),
+                ", what a batch leaves for backward ", format_bytes(batch));
+}
+
+/// One value of an optimizer: where it stands on the way, and its plot where it moves.
+std::string moving(const RunPlan& run_plan, const std::string& name, const std::function<double(std::uint64_t)>& at) {
+  const std::uint64_t count = std::max<std::uint64_t>(1, run_plan.last);
+  std::vector<double> values;
+  for (std::size_t column = 0; column < plot_columns; ++column)
+    values.push_back(at(1 + column * (count - 1) / (plot_columns - 1)));
+  if (std::ranges::count(values, values.front()) == std::ssize(values))
+    return line(name, format_rate(values.front()) + " all the time");
+  std::string text =
+      line(name, concat(format_rate(values.front()), " at first, ", format_rate(at(1 + count / 4)), " at ",
+                        format_count(1 + count / 4), ", ", format_rate(at(1 + count / 2)), " at ",
+                        format_count(1 + count / 2), ", ", format_rate(values.back()), " at last"));
+  return text + plot(values, plot_rows, 1);
+}
+
+std::string rates(const RunPlan& run_plan) {
+  std::string text;
+  for (std::size_t i = 0; i < run_plan.optimizers.size(); ++i) {
+    const HyperParameterPlan& plan = run_plan.optimizers[i];
+    const auto named = [&](const char* what) {
+      return run_plan.optimizers.size() > 1 ? concat(what, ".", plan.label) : std::string(what);
+    };
+    text += moving(run_plan, named("lr"), [&](std::uint64_t iteration) { return plan.at(iteration).lr; });
+    if (!plan.momentum.empty())
+      text += moving(run_plan, named("momentum"), [&](std::uint64_t iteration) { return plan.at(iteration).momentum; });
+    if (!plan.weight_decay.empty())
+      text +=
+          moving(run_plan, named("decay ×"), [&](std::uint64_t iteration) { return plan.at(iteration).weight_decay; });
+  }
+  return text;
+}
+
+std::string list_parameters(const NetSummary& net, const std::vector<HyperParameterPlan>& optimizers) {
+  std::string text;
+  for (auto& parameter : net.parameters) {
+    const std::string owner =
+        parameter.optimizer < 0 ? "frozen" : optimizers[static_cast<std::size_t>(parameter.optimizer)].label;
+    text += printed("%-56s %12s %9s  %-18s %s\n", parameter.name.c_str(), format_count(parameter.elements).c_str(),
+                    format_bytes(parameter.bytes).c_str(), join(parameter.shape, "x").c_str(), owner.c_str());
+  }
+  return text;
+}
+
+std::string describe_plan(const PlanParts& parts) {
+  std::string text = line("run", steps(parts));
+  text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ",
+                              format_count(parts.train.batches.per_epoch()), " batches of ", parts.train.batch,
+                              " an epoch; ", format_bytes(parts.slab_bytes), " a batch"));
+  for (auto& source : parts.train.sources) text += line("", describe_source(source));
+  text += line("graph", graph(parts));
+  text += line("validation", validations(parts));
+  text += line("snapshots", snapshots(parts));
+  text += line("net", describe_net(parts.config.table("net"), parts.net));
+  text += line("memory", memory(parts));
+  text += rates(parts.run_plan);
+  if (batch_is_left_open(parts.config))
+    text += line("note", concat(batch_left_open, ", on its device: what stands here is for batches of ",
+                                parts.train.batch, "; --set loader.batch=N shows others"));
+  for (auto& note : schedule_notes(parts.config, epoch_of(parts.config, parts.train.batches), parts.run_plan.last))
+    text += line("note", note);
+  return text;
+}
+
+}  // namespace
+
+std::string plan_run(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.checks_memory = false});
+  const DataParts& train = session.open_training();
+  const ValidationSets& sets = session.open_validation();
+  session.prepare();
+  session.make_validation_loaders();
+  const RunPlan run_plan = session.run_plan();
+  // Two rows: batch normalisation takes no statistics of one.
+  const std::uint32_t rows = std::min(2u, train.batch);
+  LoaderParts few = loader_parts("train", train, config);
+  few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
+  few.batch = rows;
+  few.prefetch = 1;
+  const auto loader = session.make_loader(std::move(few));
+  loader->start();
+  Slab& batch = first_batch(*loader);
+  const auto learner = session.make_learner(make_learner, loader->layout());
+  const PlanParts parts{config,
+                        train,
+                        sets.empty() ? nullptr : &sets.front()->data,
+                        session.overlaps(),
+                        run_plan,
+                        SlabLayout(train.sampler->fields(), train.batch).bytes(),
+                        learner->net_summary(),
+                        learner->memory_probe()->kept_bytes(batch) / rows};
+  loader->stop();
+  return describe_plan(parts);
+}
+
+std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.checks_memory = false});
+  const DataParts& train = session.open_training();
+  const SlabLayout layout(train.sampler->fields(), train.batch);
+  const auto learner = session.make_learner(make_learner, layout);
+  const NetSummary net = learner->net_summary();
+  auto* const lister = dynamic_cast<LayerLister*>(learner.get());
+  const std::string layers = lister ? describe_layers(lister->list_layers()) + "\n" : "";
+  return describe_net(config.table("net"), net) + "\n\n" + layers + list_parameters(net, session.run_plan().optimizers);
+}
+
+std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.checks_memory = false});
+  const DataParts& train = session.open_training();
+  const SlabLayout layout(train.sampler->fields(), train.batch);
+  Hooks hooks;
+  const auto learner = session.make_learner(make_learner, layout, &hooks);
+  return hooks.describe();
+}
+
+}  // namespace flowtrain

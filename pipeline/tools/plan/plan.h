@@ -1,0 +1,23 @@
+#pragma once
+// What a run will do and what it is made of, said before it begins. No more is computed than a forward pass over two
+// samples.
+
+#include <string>
+
+#include "pipeline/base/config/config.h"
+#include "stages/model/learner_spec.h"
+
+namespace flowtrain {
+
+/// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and
+/// how the optimizers' rates move.
+std::string plan_run(const Config& config, const MakeLearner& make_learner);
+
+/// The net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes, shape,
+/// optimizer or frozen.
+std::string summarise_net(const Config& config, const MakeLearner& make_learner);
+
+/// At which points the hooks are called, and in which order: a line each.
+std::string list_hooks(const Config& config, const MakeLearner& make_learner);
+
+}  // namespace flowtrain

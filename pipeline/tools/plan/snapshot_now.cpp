@@ -1,0 +1,92 @@
+#include "pipeline/tools/plan/snapshot_now.h"
+
+#include <signal.h>
+#include <sys/utsname.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "pipeline/base/config/run_folder.h"
+#include "pipeline/base/snapshot/snapshot_files.h"
+#include "sampling/core/error.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/text.h"
+#include "stages/trace/clock.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The newest complete one.
+std::optional<SnapshotInfo> newest_of(const fs::path& run) {
+  for (auto& info : list_snapshots(run / "snapshots"))
+    if (info.complete) return info;
+  return {};
+}
+
+/// Whether a process has a handler for a signal: any other is ended by most of them.
+bool handles(int pid, int signal) {
+  std::ifstream status(concat("/proc/", pid, "/status"));
+  constexpr std::string_view caught = "SigCgt:";
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(caught)) {
+      const auto mask = parse_number<std::uint64_t>(trimmed(std::string_view(line).substr(caught.size())), 16);
+      return mask && (*mask >> (signal - 1) & 1);
+    }
+  return false;
+}
+
+void check_host(const fs::path& run) {
+  std::ifstream file(run / "env.json");
+  const auto facts = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  utsname system{};
+  ::uname(&system);
+  if (!facts.is_object() || !facts.contains("host") || facts.at("host") == system.nodename) return;
+  throw UserError(ExitCode::snapshot,
+                  concat(run.string(), ": the run trains on another machine: ", facts.at("host").dump()), "ask there");
+}
+
+}  // namespace
+
+void snapshot_now(const fs::path& run, double timeout_s, std::ostream& out) {
+  if (!as_run_folder(run))
+    throw UserError(ExitCode::usage, run.string() + " is no run's folder", "name one: runs/NAME");
+  const auto before = newest_of(run);
+  const auto is_newer = [&](const SnapshotInfo& info) { return !before || info.iteration > before->iteration; };
+  const auto pid = writer_of(run);
+  if (!pid)
+    throw UserError(ExitCode::snapshot, run.string() + ": no process trains there",
+                    before ? "its newest snapshot is " + before->path.string() : "it has no snapshot either");
+  check_host(run);
+  if (!handles(*pid, SIGUSR2))
+    throw UserError(ExitCode::snapshot, concat(run.string(), ": process ", *pid, " takes no request for a snapshot"),
+                    "it is starting, ending, or an earlier version; try again in a moment");
+  if (::kill(*pid, SIGUSR2) != 0)
+    throw UserError(ExitCode::snapshot, concat(run.string(), ": process ", *pid,
+                                               " cannot be asked: ", std::generic_category().message(errno)));
+
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    const bool trains = writer_of(run) == pid;  // before the look, so that what came last is seen
+    if (const auto newest = newest_of(run); newest && is_newer(*newest)) {
+      out << newest->path.string() << "\n";
+      return;
+    }
+    if (!trains) throw UserError(ExitCode::snapshot, run.string() + ": the run ended without another snapshot");
+    if (seconds_since(begin) > timeout_s)
+      throw UserError(
+          ExitCode::snapshot, concat(run.string(), ": no snapshot in ", timeout_s, " s"),
+          "it comes after the step under way, if the disk takes it: train.log tells; --timeout waits longer");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,41 @@
+#pragma once
+// The checks: tables of a name, what is checked, and the function that does it.
+
+#include <string>
+#include <vector>
+
+#include "pipeline/tools/plugin_kit/report.h"
+#include "pipeline/tools/plugin_kit/subject.h"
+
+namespace flowtrain::plugin_kit {
+
+/// In how many processes a check runs. Where it runs twice, both must report the same results.
+enum class Runs {
+  once,
+  twice,
+  twice_apart,  ///< the second process begins in another second, for parts that look at the clock
+};
+
+struct Check {
+  const char* name;
+  const char* what;  ///< that holds if it passes
+  /// Throws CheckFailure. Runs in a process of its own.
+  void (*run)(const Subject& subject, Report& report);
+  Runs runs = Runs::once;
+  bool gate = false;  ///< the checks after it make no sense where it fails
+};
+
+/// The hint of a failure that concerns records which cannot be used.
+inline constexpr const char* how_to_refuse =
+    "refuse a record by returning 1 with a message (C), by throwing plugin::Error (plugin.hpp), or SampleError "
+    "(pipeline/plugin.h)";
+
+/// In the order in which they run. `kind`: that of a CheckedPart.
+const std::vector<Check>& checks_of(const std::string& kind);
+
+/// The tables that checks_of() chooses from.
+const std::vector<Check>& sampler_checks();
+const std::vector<Check>& dataset_checks();
+const std::vector<Check>& order_checks();
+
+}  // namespace flowtrain::plugin_kit

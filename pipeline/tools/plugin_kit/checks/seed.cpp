@@ -1,0 +1,21 @@
+// The check `seed`.
+
+#include "pipeline/tools/plugin_kit/checks/checks.h"
+#include "pipeline/tools/plugin_kit/rows.h"
+
+namespace flowtrain::plugin_kit {
+
+void check_seed(const Subject& subject, Report& report) {
+  const auto sampler = subject.make_sampler();
+  const Rows rows(sampler->fields()), again(sampler->fields());
+  for (auto& item : items_of(subject)) {
+    report.at(item.name());
+    const auto first = hash_of_row(*sampler, item, rows), second = hash_of_row(*sampler, item, again);
+    if (first != second)
+      throw CheckFailure{item.name() + ": made twice in a row, it differs: " + again.difference(rows).value_or(""),
+                         "draw only from the random numbers that sample() gets, and keep nothing between calls"};
+    report.result(item.name(), first);
+  }
+}
+
+}  // namespace flowtrain::plugin_kit

@@ -1,0 +1,59 @@
+#pragma once
+// Rows in guarded memory, and the calls that fill them.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/tools/plugin_kit/subject.h"
+#include "sampling/guarded_bytes.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain::plugin_kit {
+
+/// Memory for `count` rows: each field has its own, with guard bytes around all rows of it.
+class Rows {
+ public:
+  explicit Rows(std::vector<Field> fields, std::size_t count = 1);
+
+  /// Where the fields of the first row go.
+  Row first() const { return starts_; }
+  void fill(std::byte value);
+  /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
+  void check_guards(const std::string& place) const;
+  /// "field 'image', byte 17: 3, not 5": the first difference of row `index` from the only row of `other`; nothing
+  /// where they are equal.
+  std::optional<std::string> difference(const Rows& other, std::size_t index = 0) const;
+  /// Of all bytes.
+  std::uint64_t hash() const;
+
+  const std::vector<Field>& fields() const { return fields_; }
+  std::span<const std::byte> bytes(std::size_t field) const { return memory_[field].bytes(); }
+
+ private:
+  std::vector<Field> fields_;
+  std::vector<GuardedBytes> memory_;
+  std::vector<std::byte*> starts_;
+};
+
+/// A record at a position of the stream: position and seed decide the random numbers.
+struct Item {
+  const TrialRecord* trial;
+  std::uint64_t position;
+
+  /// "shapes train #3 (position 7)".
+  std::string name() const;
+};
+
+/// Each record at two positions.
+std::vector<Item> items_of(const Subject& subject);
+
+/// Makes one row. Returns the message of the SampleError where the record is refused.
+std::optional<std::string> make_row(const Sampler& sampler, const Record& record, std::uint64_t position,
+                                    const Rows& rows);
+
+/// The hash of the row that make_row() gives, or of the message.
+std::uint64_t hash_of_row(const Sampler& sampler, const Item& item, const Rows& rows);
+
+}  // namespace flowtrain::plugin_kit

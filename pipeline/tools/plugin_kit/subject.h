@@ -1,0 +1,60 @@
+#pragma once
+// What is checked: a sampler, a data set or an order, with the data to check it on.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/config/config.h"
+#include "pipeline/tools/plugin_kit/report.h"
+#include "sampling/dataset.h"
+#include "sampling/order.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain::plugin_kit {
+
+/// Says which part is checked and on what; known to both processes.
+struct SubjectSpec {
+  std::string plugin;            ///< its file; empty: a built-in part
+  std::string config;            ///< a configuration with the data; empty: trial data
+  std::vector<std::string> set;  ///< KEY=VALUE
+  CheckedPart part;
+  std::string trial_data;  ///< one of trial_kinds(); where there is no `config`
+};
+
+/// A record of the data, with its memory.
+struct TrialRecord {
+  std::string name;
+  Record record;
+  ReadBuffer buffer;
+};
+
+/// The part of a SubjectSpec, once its plugin is open.
+class Subject {
+ public:
+  /// Opens the plugin, the configuration and, for samplers and orders, the data. Throws UserError.
+  explicit Subject(const SubjectSpec& spec);
+
+  /// Another object of the part. Throws UserError where its settings or the data do not suit it. Where a sampler has a
+  /// key `size` and refuses its default for the trial data, it is made with 24.
+  std::unique_ptr<Sampler> make_sampler(bool training = true) const;
+  std::unique_ptr<Dataset> make_dataset() const;
+  std::unique_ptr<Order> make_order() const;
+
+  /// Of samplers and orders: what they are made for.
+  const Dataset& dataset() const { return *dataset_; }
+  /// Some records of it that can be read: at most 6.
+  const std::vector<TrialRecord>& records() const { return records_; }
+
+ private:
+  std::optional<Config> config_;
+  std::unique_ptr<Dataset> dataset_;
+  std::vector<TrialRecord> records_;
+  bool is_trial_data_;
+};
+
+/// Opens a plugin and names the parts of it that can be checked. Throws UserError.
+std::vector<CheckedPart> parts_of(const std::string& plugin);
+
+}  // namespace flowtrain::plugin_kit

@@ -1,0 +1,28 @@
+#pragma once
+// What is drawn for the batch in a slab, on its way into the net.
+
+#include "sampling/images/mix.h"
+#include "stages/loader/slab.h"
+
+namespace flowtrain {
+
+/// Draws for batches of one layout. One thread.
+class BatchMixer {
+ public:
+  /// `accum` micro-batches make an iteration. Throws InternalError where the layout has no `image` of bytes.
+  BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint64_t seed, std::uint32_t accum);
+
+  /// Pure in the slab's ticket and positions. Good until the next call.
+  const BatchMix& operator()(const Slab& slab);
+
+  const PictureShape& shape() const { return shape_; }
+
+ private:
+  Mixing mixing_;
+  PictureShape shape_;
+  std::uint64_t seed_;
+  std::uint32_t accum_;
+  BatchMix drawn_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,101 @@
+#include "stages/loader/finished_sampler.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sampling/images/finish.h"
+#include "stages/loader/slab.h"
+
+namespace flowtrain {
+namespace {
+
+/// A field that becomes (channels, height, width) f32.
+struct FinishedField {
+  std::size_t field, bytes, channels;
+  std::optional<PictureFinisher> finish;  ///< null where the values are finished
+
+  FinishedField(std::size_t index, const Field& from)
+      : field(index), bytes(from.row_bytes()), channels(static_cast<std::size_t>(from.shape[2])) {
+    if (is_finished_image(from)) return;
+    const PictureShape shape = shape_of(from);
+    const PixelRule rule =
+        normalising(per_channel(from.mean, shape.channels, 0), per_channel(from.stddev, shape.channels, 1));
+    finish.emplace(shape, rule, /*planar=*/true);
+  }
+
+  void operator()(const std::byte* from, std::byte* to) const {
+    auto* out = reinterpret_cast<float*>(to);
+    if (finish) return (*finish)(reinterpret_cast<const std::uint8_t*>(from), 0, 1, nullptr, out);
+    const auto* values = reinterpret_cast<const float*>(from);
+    const std::size_t count = bytes / sizeof(float);
+    for (std::size_t channel = 0; channel < channels; ++channel)
+      for (std::size_t i = channel; i < count; i += channels) *out++ = values[i];
+  }
+};
+
+class FinishedSampler final : public Sampler {
+ public:
+  FinishedSampler(std::unique_ptr<Sampler> sampler, std::vector<FinishedField> finished)
+      : sampler_(std::move(sampler)), fields_(sampler_->fields()), finished_(std::move(finished)) {
+    for (const FinishedField& each : finished_) {
+      Field& field = fields_[each.field];
+      field = {field.name, DType::f32, {field.shape[2], field.shape[0], field.shape[1]}};
+    }
+  }
+
+  std::vector<Field> fields() const override { return fields_; }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    finish(1, row, [&](Row own) { sampler_->sample(record, random, own); });
+  }
+
+  bool takes_blocks() const override { return sampler_->takes_blocks(); }
+
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    finish(records.size(), first, [&](Row own) { sampler_->sample_rows(records, own); });
+  }
+
+ private:
+  /// `make` writes as many rows, pictures beside the others.
+  template <typename Make>
+  void finish(std::size_t rows, Row first, const Make& make) const {
+    thread_local std::vector<std::vector<std::byte>> pictures;
+    thread_local std::vector<std::byte*> own;
+    if (pictures.size() < finished_.size()) pictures.resize(finished_.size());
+    own.assign(first.begin(), first.end());
+    for (std::size_t i = 0; i < finished_.size(); ++i) {
+      pictures[i].resize(finished_[i].bytes * rows);
+      own[finished_[i].field] = pictures[i].data();
+    }
+    make(own);
+    for (std::size_t i = 0; i < finished_.size(); ++i) {
+      const std::size_t field = finished_[i].field, bytes = fields_[field].row_bytes();
+      for (std::size_t row = 0; row < rows; ++row)
+        finished_[i](pictures[i].data() + row * finished_[i].bytes, first[field] + row * bytes);
+    }
+  }
+
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<Field> fields_;
+  std::vector<FinishedField> finished_;
+};
+
+}  // namespace
+
+bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.shape.size() == 3; }
+
+bool is_finished_image(const Field& field) {
+  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
+}
+
+std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes) {
+  const auto fields = sampler->fields();
+  std::vector<FinishedField> finished;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (is_finished_image(fields[i]) || (finish_bytes && is_picture(fields[i]))) finished.emplace_back(i, fields[i]);
+  if (finished.empty()) return sampler;
+  return std::make_unique<FinishedSampler>(std::move(sampler), std::move(finished));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,114 @@
+#include "stages/loader/sample.h"
+
+#include <array>
+#include <vector>
+
+#include "sampling/core/error.h"
+#include "sampling/prefetch.h"
+#include "stages/core/error_context.h"
+#include "stages/flight/flight.h"
+
+namespace flowtrain {
+
+namespace {
+constexpr int max_fields = 32;
+constexpr int max_attempts = 16;
+
+// Where reading takes no time, nor does a sample have a file whose name would help.
+void tell(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
+  if (flight) flight.at(id, dataset.resident() ? "" : dataset.describe(id));
+}
+
+}  // namespace
+
+void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
+  FlightSample flight;
+  for (auto& row : rows) {
+    if (row.state != RowWork::State::pending) continue;
+    tell(flight, dataset, row.id);
+    try {
+      row.record = dataset.read(row.id, row.buffer);
+      row.state = RowWork::State::read;
+    } catch (const SampleError& error) {
+      row.stage = "read";
+      row.reason = error.what();
+      row.state = RowWork::State::failed;
+    } catch (...) {
+      add_error_context("read", dataset.describe(row.id));
+    }
+  }
+}
+
+bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
+  const std::size_t fields = slab.layout().fields().size();
+  if (fields > max_fields) throw InternalError("a row has more than 32 fields");
+  std::array<std::byte*, max_fields> pointers;
+  const Row row_pointers(pointers.data(), fields);
+
+  const auto rows = slab.chunk(chunk);
+  auto index = static_cast<std::uint32_t>(rows.data() - slab.rows().data());
+  if (sampler_.takes_blocks()) {
+    slab.row_pointers(index, {pointers.data(), fields});
+    if (sample_block(rows, row_pointers)) return true;
+  }
+
+  bool complete = true;
+  FlightSample flight;
+  for (auto& row : rows) {
+    if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
+    if (row.state == RowWork::State::read) {
+      tell(flight, dataset_, row.id);
+      slab.row_pointers(index, {pointers.data(), fields});
+      Stream random(seed_, purpose_, row.position);
+      try {
+        sampler_.sample(row.record, random, row_pointers);
+        row.state = RowWork::State::done;
+      } catch (const SampleError& error) {
+        row.stage = "sample";
+        row.reason = error.what();
+        row.state = RowWork::State::failed;
+      } catch (...) {
+        add_error_context("sample", dataset_.describe(row.id));
+      }
+    }
+    if (row.state == RowWork::State::failed) replace(slab, row);
+    complete &= row.state == RowWork::State::done;
+    ++index;
+  }
+  return complete;
+}
+
+// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one
+// tell.
+bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
+  thread_local std::vector<const Record*> records;
+  records.clear();
+  for (auto& row : rows) {
+    if (row.state != RowWork::State::read) return false;
+    records.push_back(&row.record);
+  }
+  try {
+    sampler_.sample_rows(records, first);
+  } catch (...) {
+    return false;
+  }
+  for (auto& row : rows) row.state = RowWork::State::done;
+  return true;
+}
+
+void SampleStage::replace(Slab& slab, RowWork& row) const {
+  if (++row.replaced > max_attempts)
+    throw UserError(ExitCode::data,
+                    "no usable sample for position " + std::to_string(row.position) + " after " +
+                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " +
+                        row.stage + ": " + row.reason,
+                    "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
+  Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
+  const auto from = dataset_.source_of(row.id);
+  const std::uint64_t substitute = from.first + random.below(from.size);
+  slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
+  row.id = substitute;
+  row.state = RowWork::State::pending;
+}
+
+}  // namespace flowtrain

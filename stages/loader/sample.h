@@ -1,0 +1,39 @@
+#pragma once
+// The read stage gets the bytes of rows. The sample stage runs the sampler on rows, straight into the slab, and
+// replaces bad samples.
+
+#include <cstdint>
+#include <span>
+
+#include "sampling/sampler.h"
+#include "stages/loader/slab.h"
+
+namespace flowtrain {
+
+/// Reads every pending row. A record that cannot be read leaves its row `failed` with the reason; other errors throw.
+/// It may block, so it runs on its own threads, never on TBB's.
+void read_rows(const Dataset& dataset, std::span<RowWork> rows);
+
+/// Called for different chunks from many threads at once.
+class SampleStage {
+ public:
+  SampleStage(const Dataset& dataset, const Sampler& sampler, std::uint64_t seed, Purpose purpose = Purpose::sample)
+      : dataset_(dataset), sampler_(sampler), seed_(seed), purpose_(purpose) {}
+
+  /// Works on the chunk's rows that were read. True: all rows are done; false: some got another record in place of a
+  /// bad one and must be read (again). The substitute is drawn from (seed, position, attempt), so it is the same on
+  /// every run and every number of workers; of several sources, it is of the same one. Throws UserError(data) where a
+  /// row found no good record in 16 attempts.
+  bool operator()(Slab& slab, std::uint32_t chunk) const;
+
+ private:
+  bool sample_block(std::span<RowWork> rows, Row first) const;
+  void replace(Slab& slab, RowWork& row) const;
+
+  const Dataset& dataset_;
+  const Sampler& sampler_;
+  std::uint64_t seed_;
+  Purpose purpose_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,66 @@
+#pragma once
+// What a learner is made of: settings, and the batches it will get. No torch here.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/images/mix.h"
+#include "stages/core/group.h"
+#include "stages/device/device_graph.h"
+#include "stages/model/compute.h"
+
+namespace flowtrain {
+
+class Settings;
+
+class Hooks;
+class Profile;
+
+/// What --no-optim leaves out.
+enum class TrainMode {
+  full,
+  no_step,      ///< --no-optim=backward: forward, loss and backward, no update
+  forward_only  ///< --no-optim: forward and loss
+};
+
+/// The references must outlive the learner.
+struct LearnerSpec {
+  const Settings& net;
+  const Settings& loss;
+  const std::vector<Settings>& optims;  ///< [optim], or all [[optim]]
+  const std::vector<Settings>& groups;  ///< all [[group]]
+  const Settings& train;
+  const Settings& run;
+  const Settings& val;
+  const SlabLayout& train_layout;
+  const SlabLayout* val_layout = nullptr;  ///< null without validation
+  bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer
+                                           ///< rows than the layouts
+  std::int64_t classes = 0;                ///< of the data set
+  std::vector<std::string> class_names = {};  ///< in label order
+  std::string device = "cpu";                 ///< Device::name()
+  std::uint64_t seed = 0;
+  TrainMode mode = TrainMode::full;
+  Mixing mixing = {};                                ///< of training batches
+  unsigned processes_here = 1;                       ///< on this machine, that share its cores
+  const Settings* sampler = nullptr;                 ///< with `detect`: [sampler], for a detector's validation
+  const Settings* detect = nullptr;                  ///< [detect]; null where no objects are looked for
+  const Settings* dist = nullptr;                    ///< [dist]; may be null where one process trains
+  const Settings* ema = nullptr;                     ///< [ema]; null where nothing is averaged
+  const Settings* step = nullptr;                    ///< [step]; null: supervised
+  const std::vector<Settings>* init = nullptr;       ///< all [[net.init]]; null: the net's own first values
+  const std::vector<Settings>* metrics = nullptr;    ///< all [[metric]]; null: none
+  const std::vector<Settings>* hook_list = nullptr;  ///< all [[hook]]: the learner adds them to `hooks`
+  Hooks* hooks = nullptr;                            ///< called by the learner where tensors are at hand
+  MakeWorkGraph graphs = {};                         ///< for train.cuda_graph; null: the device's own
+  Profile* profile = nullptr;                        ///< told of the phases of a step; null: nobody asks
+  Group* group = &solo_group();                      ///< of a distributed run: a TorchGroup
+};
+
+/// How a run gets its learner: make_torch_learner, or what a test brings.
+using MakeLearner = std::function<std::unique_ptr<Learner>(const LearnerSpec&)>;
+
+}  // namespace flowtrain

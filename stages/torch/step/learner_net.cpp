@@ -1,0 +1,150 @@
+#include "stages/torch/step/learner_net.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <ATen/record_function.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "nets/models/init.h"
+#include "nets/package/compiled_net.h"
+#include "nets/steps/make.h"
+#include "sampling/core/mistake.h"
+#include "sampling/core/random.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "stages/device/gpu_facts.h"
+#include "stages/torch/batch.h"
+#include "stages/torch/step/parameter_groups.h"
+
+namespace flowtrain {
+
+namespace {
+
+nets::InitRule init_rule_of(const Settings& settings) {
+  nets::InitRule rule;
+  rule.name = settings.text("rule");
+  rule.value = settings.real("value");
+  rule.mean = settings.real("mean");
+  rule.std = settings.real("std");
+  rule.range = settings.reals("range");
+  rule.gain = settings.real("gain");
+  rule.fan_out = settings.text("mode") == "fan_out";
+  rule.nonlinearity = settings.text("nonlinearity");
+  rule.negative_slope = settings.real("negative_slope");
+  return rule;
+}
+
+// While it lives, torch computes on one thread: how a decomposition (orthogonal) rounds depends on how it is shared
+// out.
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// Sets the parameters that a rule of [[net.init]] matches, each by the last of these, drawing from torch's default
+// generator; the same bits for any number of threads. Throws UserError(usage) for a rule that matches no parameter, or
+// one that cannot be used for a parameter.
+void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTensors& parameters) {
+  if (rules.empty()) return;
+  const OneThread alone;
+  NamePatterns patterns(rules);
+  for (const auto& [name, parameter] : parameters) {
+    const auto matching = patterns.matching(name);
+    if (matching.empty()) continue;
+    const Settings& rule = rules[matching.back()];
+    try {
+      nets::initialise(parameter, init_rule_of(rule));
+    } catch (const std::invalid_argument& error) {
+      throw rule.error("rule", concat("parameter ", name, ": ", error.what()), ExitCode::usage,
+                       "narrow params, or give another [[net.init]] after this one for what it cannot set");
+    }
+  }
+  patterns.check_used(parameters);
+}
+
+// Its mistakes are those of the key that names it.
+class NamedStep final : public nets::Step {
+ public:
+  NamedStep(const Settings& settings, std::unique_ptr<nets::Step> step) : settings_(settings), step_(std::move(step)) {}
+
+  std::vector<std::string> losses() const override { return step_->losses(); }
+  std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override {
+    return step_->scalars(wanted);
+  }
+  nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
+    RECORD_USER_SCOPE("net");
+    return rethrow_at_key(settings_, "name", [&] { return (*step_)(batch, wanted); });
+  }
+  Evaluated evaluate(const nets::NamedTensors& batch) override {
+    return rethrow_at_key(settings_, "name", [&] { return step_->evaluate(batch); });
+  }
+
+ private:
+  const Settings settings_;
+  std::unique_ptr<nets::Step> step_;
+};
+
+Settings supervised() {
+  return {"step", {{"name", Kind::text, std::string("supervised"), "name of the training step"}}};
+}
+
+std::string capability_of(at::Device device) {
+  if (device.is_cpu()) return at::get_cpu_capability();
+  const auto gpus = gpu_facts().gpus;
+  const auto index = static_cast<std::size_t>(std::max<int>(device.index(), 0));
+  return index < gpus.size() ? gpus[index].capability : "";
+}
+
+nets::NetUse use_of_net(const LearnerSpec& spec) {
+  nets::NetUse use{.fields = batch_fields(spec.train_layout),
+                   .val_fields = {},
+                   .short_batches = spec.short_batches,
+                   .classes = spec.classes,
+                   .capability = capability_of(at::Device(spec.device)),
+                   .amp = spec.train.text("amp"),
+                   .val_amp = spec.val.given("amp") ? spec.val.text("amp") : "",
+                   .mixes_labels = spec.mixing.mixes()};
+  if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
+  return use;
+}
+
+}  // namespace
+
+std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
+  nets::NetInput input{.classes = spec.classes};
+  for (auto& field : spec.train_layout.fields())
+    if (field.name == "image" && field.shape.size() == 3)
+      input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
+  torch::manual_seed(Stream(spec.seed, Purpose::init, 0).next64());
+  const char* const key = nets::key_of_net(spec.net);
+  std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, key, [&] { return nets::make_net(spec.net, input); });
+  if (const auto* compiled = nets::compiled_net(*net))
+    rethrow_at_key(spec.net, key, [&] { compiled->check_use(use_of_net(spec)); });
+  if (spec.init)
+    apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
+  rethrow_at_key(spec.net, key, [&] { net->to(at::Device(spec.device), spec.net.boolean("channels_last")); });
+  return net;
+}
+
+std::uint64_t rank_of_draws(const LearnerSpec& spec) {
+  return spec.dist && spec.dist->boolean("same_draws") ? 0 : static_cast<std::uint64_t>(spec.group->rank());
+}
+
+std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net) {
+  const Settings settings = spec.step ? *spec.step : supervised();
+  auto step = rethrow_at_key(settings, "name", [&] {
+    return nets::make_step(settings, {net, spec.net, spec.loss, spec.classes});
+  });
+  if (nets::steps().at(settings.text("name")).traits.tells_apart) return step;
+  return std::make_unique<NamedStep>(settings, std::move(step));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,139 @@
+#include "stages/torch/step/train_step.h"
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+
+#include "nets/diagnostics/flop_count.h"
+#include "sampling/core/random.h"
+#include "stages/torch/step/autocast.h"
+#include "stages/torch/step/learner_net.h"
+#include "stages/torch/step/parameter_groups.h"
+
+namespace flowtrain {
+
+TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
+    : spec_(spec),
+      amp_(amp_type(spec.train)),
+      takes_scale_(amp_ == at::kHalf ? nets::compiled_net(net) : nullptr),
+      step_(make_training_step(spec, net)),
+      observers_(spec) {
+  const nets::NamedTensors parameters = net.parameters();
+  const SharedOut shared = share_out(parameters, spec.optims, spec.groups);
+  net.freeze(shared.frozen);
+  optimizers_.emplace(spec, shared, parameters);
+  passes_ = make_passes(spec.optims, shared, *step_);
+  if (auto* const compiled = nets::compiled_net(net)) {
+    const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
+    compiled->take_unit_gradient(one);
+    for (auto& pass : passes_) pass.one = one;
+  }
+  forward_flops_.assign(passes_.size(), -1);
+  exchange_.emplace(spec, passes_, net);
+}
+
+void TrainStep::begin(std::uint64_t iteration, const nets::NamedTensors& parameters) {
+  iteration_ = iteration;
+  observers_.begin_iteration(parameters);
+  forget();
+}
+
+void TrainStep::forget() {
+  missing_ = false;
+  optimizers_->forget_gradients();
+  for (auto& pass : passes_) pass.sums = torch::Tensor();
+  norm_ = torch::Tensor();
+}
+
+void TrainStep::seed_draws(const Ticket& ticket) const {
+  const std::uint64_t step = Stream(spec_.seed, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
+  torch::manual_seed(step ^ mix64(rank_of_draws(spec_)));
+}
+
+void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags) {
+  const Ticket& ticket = slab.ticket();
+  const auto accum = static_cast<std::uint32_t>(spec_.train.integer("accum"));
+  exchange_->begin_batch(iteration_, slab, ticket.micro + 1u == accum, flags);
+  seed_draws(ticket);
+  nets::NamedTensors batch;
+  observers_.during(Phase::transfer, [&] { batch = batches(slab); });
+  observers_.show_batch(slab, batch);
+  for (std::size_t i = 0; i < passes_.size(); ++i)
+    if (passes_[i].due(iteration_)) run(i, batch);
+  if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
+}
+
+void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
+  Pass& pass = passes_[number];
+  exchange_->begin(number);
+  if (takes_scale_) takes_scale_->take_loss_scale(optimizers_->loss_scale());
+  nets::NamedTensors losses;
+  observers_.during(Phase::forward, [&] { losses = counted_forward(number, batch); });
+  observers_.show(HookEvent::loss, &HookContext::losses, losses);
+  const at::Tensor lowered = pass.lowered(losses);
+  const double parts = exchange_->divisor();
+  const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
+  const auto scalars = pass.scalars_of(lowered, losses) / parts;
+  observers_.during(Phase::backward, [&] { exchange_->backward(number, part, scalars); });
+  pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
+}
+
+// The first one of a pass is counted; all that follow are alike.
+nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::NamedTensors& batch) {
+  if (forward_flops_[pass] >= 0) return forward(passes_[pass], batch);
+  const nets::FlopCount count;
+  auto losses = forward(passes_[pass], batch);
+  forward_flops_[pass] = count.flops();
+  return losses;
+}
+
+// Backward takes twice as many: for the gradients of inputs, and of weights.
+double TrainStep::flops() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    if (forward_flops_[i] < 0) return 0;
+    const auto often = std::ranges::min(passes_[i].served, {}, &Pass::Served::every).every;
+    sum += forward_flops_[i] / static_cast<double>(often);
+  }
+  return sum * (spec_.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(spec_.train.integer("accum"));
+}
+
+nets::NamedTensors TrainStep::forward(const Pass& pass, const nets::NamedTensors& batch) const {
+  const Autocast cast(amp_, at::Device(spec_.device).type());
+  return (*step_)(batch, pass.losses);
+}
+
+bool TrainStep::contribute_zeros(Slab& slab, const StepFlags& flags) {
+  const auto zeros = exchange_->contribute_zeros(iteration_, slab, flags);
+  missing_ = zeros == StepExchange::Zeros::not_needed;
+  return zeros != StepExchange::Zeros::too_late;
+}
+
+void TrainStep::finish_gradients() {
+  if (norm_.defined() || missing_ || spec_.mode == TrainMode::forward_only) return;
+  for (auto& pass : passes_) pass.forget_idle(iteration_);
+  overflow_ = optimizers_->unscale();
+  observers_.show(HookEvent::backward, &HookContext::parameters, optimizers_->learned());
+  observers_.during(Phase::gradients, [&] { norm_ = optimizers_->clip(); });
+}
+
+StepGraphs::Outputs TrainStep::gradients_of(const Slab& slab, const nets::NamedTensors& batch) {
+  forget();
+  exchange_->begin_batch(iteration_, slab, true, {});
+  for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch);
+  finish_gradients();
+  StepGraphs::Outputs outputs{{}, norm_, overflow_, {}};
+  for (auto& pass : passes_) outputs.sums.push_back(pass.sums);
+  for (const auto& [name, parameter] : optimizers_->learned()) outputs.gradients.push_back(parameter.grad());
+  return outputs;
+}
+
+void TrainStep::take(std::uint64_t iteration, const StepGraphs::Outputs& outputs) {
+  iteration_ = iteration;
+  for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].sums = outputs.sums[i];
+  norm_ = outputs.norm;
+  overflow_ = outputs.overflow;
+}
+
+}  // namespace flowtrain

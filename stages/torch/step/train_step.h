@@ -1,0 +1,88 @@
+#pragma once
+// Gradients: forward and backward of an iteration's micro-batches, and what is done with the sum.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nets/net.h"
+#include "nets/package/compiled_net.h"
+#include "nets/steps/step.h"
+#include "stages/model/learner_spec.h"
+#include "stages/torch/batch.h"
+#include "stages/torch/step/optimizers.h"
+#include "stages/torch/step/passes.h"
+#include "stages/torch/step/step_exchange.h"
+#include "stages/torch/step/step_graphs.h"
+#include "stages/torch/step/step_observers.h"
+
+namespace flowtrain {
+
+/// One iteration: begin(), add_gradients() for each micro-batch, finish_gradients(), apply() or not.
+class TrainStep {
+ public:
+  /// Freezes what no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage) for what does not fit.
+  TrainStep(const LearnerSpec& spec, nets::Net& net);
+
+  /// No gradients yet. `parameters`: all of the net's, which tell a profile the layers.
+  void begin(std::uint64_t iteration, const nets::NamedTensors& parameters);
+  /// The net's draws (dropout) are keyed by step and rank_of_draws(), so that they need no state in snapshots.
+  void seed_draws(const Ticket& ticket) const;
+  /// Forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies: after
+  /// Device::consumed).
+  void add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags);
+  /// See Learner.
+  bool contribute_zeros(Slab& slab, const StepFlags& flags);
+  /// Once: takes half precision's scale off the gradients, shows them to hooks, and clips them; without train.clip it
+  /// only measures.
+  void finish_gradients();
+  /// Changes the parameters by them.
+  void apply() { optimizers_->apply(passes_, iteration_, overflow_); }
+
+  /// To be captured: an iteration of one micro-batch, up to finish_gradients().
+  StepGraphs::Outputs gradients_of(const Slab& slab, const nets::NamedTensors& batch);
+  /// An iteration that graphs repeat: it has these outputs.
+  void take(std::uint64_t iteration, const StepGraphs::Outputs& outputs);
+
+  /// The losses of a pass, and its values.
+  nets::NamedTensors forward(const Pass& pass, const nets::NamedTensors& batch) const;
+
+  /// See Learner.
+  double flops() const;
+
+  std::uint64_t iteration() const { return iteration_; }
+  /// Of the gradients, before clipping: f32 scalars on the device; undefined where there are none yet, or train.amp is
+  /// no half precision.
+  const at::Tensor& norm() const { return norm_; }
+  const at::Tensor& overflow() const { return overflow_; }
+  const std::vector<Pass>& passes() const { return passes_; }
+  nets::Step& step() { return *step_; }
+  Optimizers& optimizers() { return *optimizers_; }
+  const Optimizers& optimizers() const { return *optimizers_; }
+  const StepExchange& exchange() const { return *exchange_; }
+  StepObservers& observers() { return observers_; }
+
+ private:
+  void run(std::size_t pass, const nets::NamedTensors& batch);
+  nets::NamedTensors counted_forward(std::size_t pass, const nets::NamedTensors& batch);
+  void forget();
+
+  const LearnerSpec& spec_;
+  const std::optional<at::ScalarType> amp_;
+  nets::CompiledNet* takes_scale_;  // the net, where it computes gradients in fp16 itself; else null
+  std::unique_ptr<nets::Step> step_;
+  std::optional<Optimizers> optimizers_;
+  std::vector<Pass> passes_;
+  std::vector<double> forward_flops_;     // of the passes, for a micro-batch; negative: not counted yet
+  std::optional<StepExchange> exchange_;  // of the passes
+  StepObservers observers_;
+  // Of the iteration under way:
+  std::uint64_t iteration_ = 0;
+  at::Tensor norm_, overflow_;
+  bool missing_ = false;  // an error kept this process, which trains alone, from computing gradients
+};
+
+}  // namespace flowtrain

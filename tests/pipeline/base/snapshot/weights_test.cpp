@@ -1,0 +1,71 @@
+#include "pipeline/base/snapshot/weights.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/snapshot_fixture.h"
+
+using namespace flowtrain;
+using namespace flowtrain::test;
+
+TEST_CASE("weights: matched, missing, unexpected, misshapen") {
+  Tensor conv("module.conv.weight", "F32", {3, 2}), bias("module.conv.bias", "F16", {3}), fc("fc.weight", "F32", {4}),
+      steps("steps", "I64", {}), extra("extra", "U8", {1});
+  const std::vector<TensorView> file = {conv.view, bias.view, fc.view, steps.view, extra.view};
+  const std::vector<WantedTensor> wanted = {{"conv.bias", "F32", {3}},
+                                            {"conv.weight", "F32", {3, 2}},
+                                            {"fc.weight", "F32", {5}},
+                                            {"fc.bias", "F32", {5}},
+                                            {"steps", "I32", {}}};
+  const auto match = match_weights(file, wanted);
+  REQUIRE(match.matched.size() == 2);
+  CHECK(match.matched[0].wanted == 0);
+  CHECK(match.matched[0].source.dtype == "F16");
+  CHECK(match.matched[1].wanted == 1);
+  CHECK(match.matched[1].source.data == conv.view.data);
+  CHECK(match.missing == std::vector<std::string>{"fc.bias"});
+  CHECK(match.unexpected == std::vector<std::string>{"extra"});
+  CHECK(match.misshapen == std::vector<std::string>{"fc.weight: F32 (4,) in the file, F32 (5,) wanted",
+                                                    "steps: I64 () in the file, I32 () wanted"});
+}
+
+TEST_CASE("weights: a full name wins over one that only ends so") {
+  Tensor inner("module.a", "U8", {1}, 1), outer("a", "U8", {1}, 2);
+  const std::vector<TensorView> file = {inner.view, outer.view};
+  auto match = match_weights(file, std::vector<WantedTensor>{{"a", "U8", {1}}});
+  REQUIRE(match.matched.size() == 1);
+  CHECK(match.matched[0].source.data == outer.view.data);
+  CHECK(match.unexpected == std::vector<std::string>{"module.a"});
+
+  match = match_weights(file, std::vector<WantedTensor>{{"module.a", "U8", {1}}, {"a", "U8", {1}}});
+  CHECK(match.matched.size() == 2);
+  CHECK(match.unexpected.empty());
+}
+
+TEST_CASE("weights: what wraps a net leaves its names as they are in the net") {
+  CHECK(unwrapped_name("module.a.b") == "a.b");
+  CHECK(unwrapped_name("_orig_mod.a.b") == "a.b");
+  CHECK(unwrapped_name("module._orig_mod.a._orig_mod.b") == "a.b");
+  CHECK(unwrapped_name("_orig_mod.module.a._fsdp_wrapped_module.b") == "a.b");
+  CHECK(unwrapped_name("a._checkpoint_wrapped_module.module.b") == "a.module.b");
+  CHECK(unwrapped_name("my_orig_mod.a") == "my_orig_mod.a");
+  Tensor compiled("layer._orig_mod.a", "U8", {1}, 1), plain("b", "U8", {1}, 2);
+  const std::vector<TensorView> file = {compiled.view, plain.view};
+  const auto match = match_weights(file, std::vector<WantedTensor>{{"layer.a", "U8", {1}}, {"_orig_mod.b", "U8", {1}}});
+  CHECK(match.matched.size() == 2);
+  CHECK(match.unexpected.empty());
+}
+
+TEST_CASE("weights: a prefix of all names is found, in the file or in the net") {
+  Tensor one("model.net.a", "U8", {1}, 1), other("model.net.b", "U8", {1}, 2), third("loss.a", "U8", {1}, 3);
+  const std::vector<TensorView> file = {one.view, other.view, third.view};
+  const auto found = name_prefix(file, std::vector<WantedTensor>{{"a", "U8", {1}}, {"b", "U8", {1}}});
+  CHECK(found.text == "model.net.");
+  CHECK(found.of_file);
+  CHECK(found.fit == 2);
+  const auto longer = name_prefix(
+      file, std::vector<WantedTensor>{{"x.model.net.a", "U8", {1}}, {"x.model.net.b", "U8", {1}}, {"c", "U8", {1}}});
+  CHECK(longer.text == "x.");
+  CHECK_FALSE(longer.of_file);
+  CHECK(longer.fit == 2);
+  CHECK(name_prefix(file, std::vector<WantedTensor>{{"other", "U8", {1}}}).fit == 0);
+}

@@ -1,0 +1,73 @@
+#include "pipeline/engine/graph/run_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "pipeline/engine/train/run_state.h"
+#include "sampling/core/error.h"
+
+using namespace flowtrain;
+
+namespace {
+
+// "1 2v 3s …": v: validates, s: saves, S: likewise by the period, .: the last.
+std::string plans(const RunPlan& run_plan) {
+  std::string text;
+  for (auto iteration = run_plan.first; iteration <= run_plan.last; ++iteration) {
+    const Plan plan = run_plan.plan(iteration);
+    CHECK(plan.iteration == iteration);
+    text += (text.empty() ? "" : " ") + std::to_string(iteration) + (plan.validates ? "v" : "") +
+            (plan.saves_by_period ? "S"
+             : plan.saves         ? "s"
+                                  : "") +
+            (plan.last ? "." : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("plans say what follows an iteration") {
+  RunPlan run_plan;
+  run_plan.last = 5;
+  run_plan.validate_every = 2;
+  run_plan.snapshot_every = 3;
+  CHECK(plans(run_plan) == "1 2v 3S 4v 5vs.");
+  run_plan.first = 5;
+  run_plan.final_snapshot = false;
+  CHECK(plans(run_plan) == "5v.");
+  run_plan.first = 6;
+  CHECK(plans(run_plan).empty());
+}
+
+TEST_CASE("a run's state survives as text") {
+  RunState state;
+  state.iteration = 123;
+  state.samples_per_epoch = 1000;
+  const std::uint64_t ids[] = {5, 6, 7};
+  state.order.update(std::as_bytes(std::span(ids)));
+  state.recent = {{"loss", {0.1, 1.0 / 3}}, {"grad_norm", {2.5}}};
+  state.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
+  state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
+  state.validation_pending = true;
+  state.pending = PendingValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};
+  state.bad_samples = {3, 4};
+  state.elapsed_s = 1.5;
+  state.classes = {"cat", "", "caf\xe9", "\"\n"};
+  state.fingerprints = {{"data.train", "0123456789abcdef"}};
+  auto again = RunState::from_json(state.to_json());
+  CHECK(again.to_json() == state.to_json());
+  CHECK(again.recent == state.recent);
+  CHECK(again.classes == state.classes);  // also names that are not UTF-8
+  CHECK(again.fingerprints == state.fingerprints);
+  CHECK(again.pending->scalars->at(0) == state.pending->scalars->at(0));
+  CHECK(std::isnan(again.pending->scalars->at(1).second));
+  state.pending->scalars.reset();
+  CHECK(RunState::from_json(state.to_json()).to_json() == state.to_json());
+  again.order.update(std::as_bytes(std::span(ids)));
+  state.order.update(std::as_bytes(std::span(ids)));
+  CHECK(again.order.hex() == state.order.hex());
+  for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
+    CHECK_THROWS_AS(RunState::from_json(bad), UserError);
+}

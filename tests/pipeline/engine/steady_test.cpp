@@ -1,0 +1,77 @@
+// What must not grow: heap allocations per sample once warm, and memory over many batches.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/pipeline/engine/leak_check.h"
+#include "tests/support/fakes.h"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+// Counts every operator new of this program, whatever thread it is on.
+void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+// std::stable_sort uses this one; under a sanitizer it would otherwise not come from malloc.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+// Consumes a line of 28 × 28 pictures; calls `at(batch)` after each batch.
+[[maybe_unused]] void consume(bool resident, std::uint32_t batch, std::uint64_t batches,
+                              const std::function<void(std::uint64_t)>& at) {
+  const Scheduler scheduler(2);
+  const FakeDataset dataset(5000, 784, resident);
+  const FakeSampler sampler(784);
+  const FakeOrder order(5000, 3);
+  const auto device = make_cpu_device();
+  Loader line({"steady", dataset, order, sampler, *device, Batches(5000, batch, LastBatch::wrap), 1, batch, 1, 2, 2, 4,
+               1, batches});
+  line.start();
+  std::uint64_t count = 0;
+  for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) at(++count);
+  line.check_finished();
+}
+
+}  // namespace
+
+#ifndef FLOWTRAIN_LOCKED_QUEUE  // the mutex twin is a deque, which allocates
+TEST_CASE("a warm line allocates nothing per sample") {
+  for (bool resident : {true, false}) {
+    std::uint64_t warm = 0, end = 0;
+    consume(resident, 64, 3000, [&](std::uint64_t batch) {
+      if (batch == 1000) warm = allocations;
+      if (batch == 3000) end = allocations;
+    });
+    CHECK(end - warm == 0);
+  }
+}
+#endif
+
+#ifndef __SANITIZE_THREAD__  // which keeps a history of each thread's accesses in memory
+TEST_CASE("memory is flat over a million batches") {
+  const std::uint64_t batches = sanitized ? 20'000 : 1'000'000;
+  std::size_t early_kb = 0, late_kb = 0;
+  consume(true, 2, batches, [&](std::uint64_t batch) {
+    if (batch == batches / 10) early_kb = resident_kb();
+    if (batch == batches) late_kb = resident_kb();
+  });
+  MESSAGE("resident memory: " << early_kb << " kB after a tenth, " << late_kb << " kB at the end");
+  CHECK(late_kb <= early_kb + 1024);
+}
+#endif

@@ -1,0 +1,167 @@
+// Whose classes the validation sets have, and what a validation says of bad samples.
+
+#include "pipeline/engine/session/validation_data.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/engine/validation/validation.h"
+#include "sampling/core/error.h"
+#include "sampling/core/registry.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/fakes.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Labels = std::vector<std::int64_t>;
+using testing::FakeDataset;
+using testing::FakeOrder;
+using testing::FakeSampler;
+
+const std::string folders = "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
+const std::string shards = "[data]\ndataset = \"webdataset\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
+
+/// Data to train and validate on, below p/ of a folder that the configuration calls DIR.
+struct DataFolder : TempFolder {
+  void pictures(const Texts& names) const {
+    for (auto& name : names) write("p/" + name, "no picture");
+  }
+  void shard(const std::string& split, const Labels& labels, const std::string& classes = {}) const {
+    TarBytes bytes;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto key = std::to_string(i);
+      bytes.entry(key + ".cls", std::to_string(labels[i])).entry(key + ".jpg", "no picture");
+    }
+    write("p/" + split + "/s.tar", bytes.end());
+    if (!classes.empty()) write("p/" + split + "/classes.txt", classes);
+  }
+  Config config(std::string text) const {
+    for (auto at = text.find("DIR"); at != text.npos; at = text.find("DIR")) text.replace(at, 3, path().string());
+    return load_config(write("c.toml", text + "[run]\nseed = 1\n[val]\nevery = 1\n"));
+  }
+  ValidationSets sets(const std::string& text) const {
+    const Config loaded = config(text);
+    const auto training = open_training_data(loaded, "cpu");
+    return open_validation_sets(validation_set_configs(loaded), training.dataset->classes(), "cpu", {}, true);
+  }
+};
+
+Labels labels_of(const ValidationData& set) {
+  Labels labels;
+  for (std::uint64_t id = 0; id < set.data.dataset->size(); ++id) {
+    ReadBuffer buffer;
+    labels.push_back(set.data.dataset->label(id));
+    CHECK(set.data.dataset->read(id, buffer).label == labels.back());
+  }
+  return labels;
+}
+
+TEST_CASE("a validation set that lacks a class has training's labels, by the classes' names") {
+  const DataFolder place;
+  place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "train/emu/1.jpg", "val/dog/1.jpg", "val/emu/1.jpg",
+                  "val/emu/2.jpg", "night/emu/1.jpg"});
+  const auto sets = place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n");
+  REQUIRE(sets.size() == 2);
+  CHECK(labels_of(*sets[0]) == Labels{1, 2, 2});
+  CHECK(labels_of(*sets[1]) == Labels{2});
+  for (auto& set : sets) CHECK(set->data.dataset->classes() == Texts{"cat", "dog", "emu"});
+  CHECK(sets[0]->data.dataset->describe(0).ends_with("val/dog/1.jpg"));
+}
+
+TEST_CASE("a class that training does not know is an error of the data, with both lists") {
+  const DataFolder place;
+  place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/1.jpg", "val/dog/1.jpg", "night/cow/1.jpg"});
+  const auto failure = failure_of([&] { place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n"); });
+  check_failure(failure, ExitCode::data,
+                "training does not know the class cow (its 1 classes: cow; those of training, 2: ");
+  check_failure(failure, ExitCode::data, "cat, dog)");
+  check_failure(failure, ExitCode::data, "val.set");
+  place.pictures({"val/fox/1.jpg"});
+  check_failure(failure_of([&] { place.sets(folders); }), ExitCode::data,
+                "the class fox (its 3 classes: cat, dog, fox;");
+}
+
+TEST_CASE("shards are held against training's by the names of classes.txt, or else by labels") {
+  SUBCASE("named") {
+    const DataFolder place;
+    place.shard("train", {0, 1, 2}, "cat\ndog\nemu\n");
+    place.shard("val", {0, 1}, "dog\nemu\n");
+    CHECK(labels_of(*place.sets(shards)[0]) == Labels{1, 2});
+  }
+  SUBCASE("of other names") {
+    const DataFolder place;
+    place.shard("train", {0, 1}, "cat\ndog\n");
+    place.shard("val", {0, 1}, "dog\nemu\n");
+    check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class emu");
+  }
+  SUBCASE("counted") {
+    const DataFolder place;
+    place.shard("train", {0, 1, 2});
+    place.shard("val", {1, 0});
+    const auto sets = place.sets(shards);
+    CHECK(labels_of(*sets[0]) == Labels{1, 0});
+    CHECK(sets[0]->data.dataset->classes() == Texts{"0", "1", "2"});
+  }
+  SUBCASE("of more classes") {
+    const DataFolder place;
+    place.shard("train", {0, 1, 2});
+    place.shard("val", {3});
+    check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class 3");
+  }
+}
+
+TEST_CASE("boxes of a validation set have training's labels as well") {
+  const DataFolder place;
+  const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
+  const Texts learnt{"square", "star", "circle"};
+  const auto sets = open_validation_sets(validation_set_configs(training), learnt, "cpu", {}, false);
+  const auto own = open_dataset(training, false);
+  REQUIRE(own->classes() == Texts{"circle", "square"});
+  ReadBuffer buffer, other;
+  for (std::uint64_t id = 0; id < own->size(); ++id) {
+    const auto stored = own->read(id, buffer), seen = sets[0]->data.dataset->read(id, other);
+    CHECK(seen.label == (stored.label == 0 ? 2 : 0));
+    REQUIRE(seen.boxes.size() == stored.boxes.size());
+    for (std::size_t i = 0; i < seen.boxes.size(); ++i)
+      CHECK(seen.boxes[i].label == (stored.boxes[i].label == 0 ? 2 : 0));
+  }
+}
+
+/// Counts rows.
+struct RowCounter : Validator {
+  double rows = 0;
+  void begin_validation() override { rows = 0; }
+  void validate(Slab& slab) override { rows += static_cast<double>(slab.rows().size()); }
+  Scalars end_validation() override { return {{"loss", rows}}; }
+};
+
+TEST_CASE("each validation says in how many rows another record stands for a bad one") {
+  const FakeDataset dataset(20, 4, true);
+  const FakeOrder order(20, 1);
+  FakeSampler sampler(4);
+  sampler.before_sample = [](std::uint64_t id) {
+    if (id == 3 || id == 7) throw SampleError("torn");
+  };
+  const auto device = make_cpu_device();
+  LoaderParts parts{"val", dataset, order, sampler, *device, Batches(20, 8, LastBatch::pad)};
+  parts.batch = 8;
+  const Scheduler scheduler(2);
+  Loader line(std::move(parts));
+  line.start();
+  int reported = 0;
+  BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++reported; });
+  RowCounter counter;
+  for (int round = 0; round < 2; ++round) {
+    const auto found = run_validation(line, counter, bad, 5, 3, [] { return true; });
+    REQUIRE(found.scalars);
+    CHECK(found.scalars->front().second == 20);
+    CHECK(found.replaced == 2);
+    CHECK(reported == 2);  // each once
+  }
+}
+
+}  // namespace
+}  // namespace flowtrain

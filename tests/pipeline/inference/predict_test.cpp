@@ -1,0 +1,218 @@
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "pipeline/inference/predict/folder_watch.h"
+#include "pipeline/inference/predict/input_dataset.h"
+#include "pipeline/inference/predict/requests.h"
+#include "sampling/core/error.h"
+#include "sampling/samplers/stored.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Names below the folder, and what is wrong with an input behind a bar.
+Texts found_in(const TempFolder& folder, const std::string& word) {
+  InputFinder finder;
+  const std::string start = (folder.path() / "").string();
+  Texts names;
+  for (auto& input : finder.find(start + word)) {
+    REQUIRE(input.name.starts_with(start));
+    names.push_back(input.name.substr(start.size()) + (input.problem.empty() ? "" : "|" + input.problem));
+  }
+  return names;
+}
+
+std::string text_of(const Record& record) {
+  return {reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()};
+}
+
+Texts names_of(const std::vector<Input>& inputs) {
+  Texts names;
+  for (auto& input : inputs) names.push_back(std::filesystem::path(input.name).filename().string());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("inputs: files of any name, picture files of folders and archives, patterns") {
+  const TempFolder folder;
+  for (const char* name :
+       {"b.PNG", "a.jpg", "deep/er/c.webp", ".hidden.jpg", "deep/.h/d.jpg", "notes.txt", "x/none.txt"})
+    folder.write(name, name);
+  folder.write("a.tar",
+               TarBytes().entry("z.jpg", "z").entry("a.png", "a").entry("._a.png", "").entry("t.txt", "").end());
+  folder.write("cut.tar", TarBytes().entry("z.jpg", "z").bytes());
+  folder.write("star[1].jpg", "");
+  CHECK(found_in(folder, "notes.txt") == Texts{"notes.txt"});
+  CHECK(found_in(folder, "deep") == Texts{"deep/er/c.webp"});
+  CHECK(found_in(folder, "") == Texts{"a.jpg", "b.PNG", "deep/er/c.webp", "star[1].jpg"});
+  CHECK(found_in(folder, "?.*g") == Texts{"a.jpg"});
+  CHECK(found_in(folder, "[ad]*p*") == Texts{"a.jpg", "deep/er/c.webp"});  // a folder that matches is gone through
+  CHECK(found_in(folder, "star[1].jpg") == Texts{"star[1].jpg"});          // that file, not a pattern
+  CHECK(found_in(folder, "a.tar") == Texts{"a.tar:z.jpg", "a.tar:a.png"});
+  CHECK(found_in(folder, "q*") == Texts{"q*|no file matches this pattern"});
+  CHECK(found_in(folder, "gone.jpg") == Texts{"gone.jpg"});  // reading it tells
+  CHECK(found_in(folder, "gone.tar") == Texts{"gone.tar|No such file or directory"});
+  const auto none = found_in(folder, "x"), cut = found_in(folder, "cut.tar");
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].starts_with("x|there are no pictures in it (.jpg,"));
+  REQUIRE(cut.size() == 2);
+  CHECK(cut[0] == "cut.tar:z.jpg");
+  CHECK(cut[1].starts_with("cut.tar|"));
+}
+
+TEST_CASE("a data set of inputs: record 0 has the form of the training data, and stands for what is damaged") {
+  const TempFolder folder;
+  folder.write("a.tar", TarBytes().entry("z.jpg", "from the archive").end());
+  InputFinder finder;
+  const auto file = folder.write("a.jpg", "from the file");
+  std::vector<Input> inputs{finder.single(file), finder.find((folder.path() / "a.tar").string())[0],
+                            finder.single("/dev/null"), finder.single(std::string("a\0b", 3)),
+                            finder.single((folder.path() / "gone").string())};
+  const std::vector<std::string> classes{"cat", "dog"};
+  const InputDataset dataset(inputs, classes, std::nullopt);
+  CHECK(dataset.size() == 6);
+  CHECK(dataset.classes() == classes);
+  CHECK(dataset.describe(1) == file.string());
+  ReadBuffer buffer;
+  CHECK(text_of(dataset.read(1, buffer)) == "from the file");
+  CHECK(text_of(dataset.read(2, buffer)) == "from the archive");
+  CHECK(dataset.read(2, buffer).label == 0);
+  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is no regular file", SampleError);
+  CHECK_THROWS_WITH_AS(dataset.read(4, buffer), "a file's name has no zero byte", SampleError);
+  CHECK_THROWS_WITH_AS(dataset.read(5, buffer), "No such file or directory", SampleError);
+  CHECK(dataset.source_of(4).first == 0);
+  CHECK(dataset.source_of(4).size == 1);
+  const StoredForm files = stored_form(dataset);
+  CHECK(files.encoding == Encoding::image);
+  CHECK(files.height == 0);
+  const StoredForm pixels = stored_form(InputDataset(inputs, classes, PixelForm{28, 24, 1}));
+  CHECK(pixels.encoding == Encoding::pixels);
+  CHECK(pixels.height == 28);
+  CHECK(pixels.width == 24);
+  CHECK(pixels.channels == 1);
+  const StoredForm parts = stored_form(InputDataset(inputs, classes, PixelForm{0, 0, 3}));
+  CHECK(parts.encoding == Encoding::pixels);
+  CHECK(parts.height == 0);
+  CHECK(parts.channels == 3);
+  const InputOrder order(5);
+  CHECK(order.size() == 5);
+  CHECK(order.at(0, 0) == 1);
+  CHECK(order.at(7, 4) == 5);
+}
+
+TEST_CASE("a watched folder: what is new or written again, once it rests") {
+  const TempFolder folder;
+  folder.write("old.jpg", "1");
+  FolderWatch watch(folder.path().string());
+  CHECK(watch.look().empty());
+  folder.write("b.jpg", "1");
+  folder.write("deep/a.png", "1");
+  folder.write("notes.txt", "1");
+  CHECK(watch.look().empty());  // perhaps they are still being written
+  folder.write("b.jpg", "12");
+  CHECK(names_of(watch.look()) == Texts{"a.png"});
+  CHECK(names_of(watch.look()) == Texts{"b.jpg"});
+  CHECK(watch.look().empty());
+  folder.write("old.jpg", "12");
+  CHECK(watch.look().empty());
+  CHECK(names_of(watch.look()) == Texts{"old.jpg"});
+  std::filesystem::remove(folder.path() / "b.jpg");
+  CHECK(watch.look().empty());
+  folder.write("b.jpg", "12");
+  CHECK(watch.look().empty());
+  CHECK(names_of(watch.look()) == Texts{"b.jpg"});
+  CHECK_THROWS_AS(FolderWatch((folder.path() / "b.jpg").string()), UserError);
+}
+
+TEST_CASE("the most probable classes: softmax over all, also where it overflows") {
+  const std::vector<float> logits{1, 3, 3, -2};
+  const auto top = most_probable(logits, 3);
+  REQUIRE(top.size() == 3);
+  CHECK(top[0].label == 1);
+  CHECK(top[1].label == 2);
+  CHECK(top[2].label == 0);
+  const double sum = std::exp(1.0) + 2 * std::exp(3.0) + std::exp(-2.0);
+  CHECK(top[0].probability == doctest::Approx(std::exp(3.0) / sum));
+  CHECK(top[2].probability == doctest::Approx(std::exp(1.0) / sum));
+  CHECK(most_probable(logits, 9).size() == 4);
+  const std::vector<float> vast{1e30F, -1e30F};
+  CHECK(most_probable(vast, 2)[0].probability == 1);
+  CHECK(most_probable(vast, 2)[1].probability == 0);
+}
+
+TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, numbers that read back") {
+  const TempFolder folder;
+  const Texts classes{"cat", "a \"dog\", or two"};
+  const PredictionFormat of_classes{classes, false, true}, of_boxes{classes, true, false};
+  const std::vector<float> logits{0.1F, std::numeric_limits<float>::denorm_min()};
+  const Prediction dog{.name = "a,b.jpg", .top = {{1, 0.75}, {7, 0.25}}, .logits = logits};
+  const auto json = to_json(dog, of_classes);
+  CHECK(json_line(json).starts_with(
+      R"({"file":"a,b.jpg","top":[{"class":"a \"dog\", or two","label":1,"probability":0.75},{"class":"7","label":7,)"));
+  CHECK(json.at("logits").get<std::vector<float>>() == logits);
+  const Prediction damaged{.name = "x\xff.jpg", .damage = "torn"};
+  CHECK(json_line(to_json(damaged, of_boxes)) == "{\"file\":\"x\xef\xbf\xbd.jpg\",\"error\":\"torn\"}");
+  const Prediction boxes{.name = "b.jpg", .found = {{1, 2, 3.5, 4, 0.5, 0}}, .picture = "drawn/1.png"};
+  CHECK(
+      json_line(to_json(boxes, of_boxes)) ==
+      R"({"file":"b.jpg","boxes":[{"class":"cat","label":0,"score":0.5,"x1":1.0,"y1":2.0,"x2":3.5,"y2":4.0}],"picture":"drawn/1.png"})");
+
+  const auto csv_of = [&](const PredictionFormat& format, const std::vector<Prediction>& predictions) {
+    const std::string path = (folder.path() / "out.csv").string();
+    const auto writer = make_csv_writer(format, path);
+    for (auto& each : predictions) writer->write(each);
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(csv_of(of_classes, {dog, damaged}) ==
+        "file,rank,class,label,probability,error\n"
+        "\"a,b.jpg\",1,\"a \"\"dog\"\", or two\",1,0.75,\n\"a,b.jpg\",2,7,7,0.25,\nx\xff.jpg,,,,,torn\n");
+  CHECK(csv_of(of_boxes, {boxes, {.name = "none.jpg"}, damaged}) ==
+        "file,class,label,score,x1,y1,x2,y2,error\n"
+        "b.jpg,cat,0,0.5,1,2,3.5,4,\nnone.jpg,,,,,,,,\nx\xff.jpg,,,,,,,,torn\n");
+  CHECK(printable("a\x1b[31m\nb") == "a?[31m?b");
+}
+
+TEST_CASE("lines of a pipe arrive as they are written, several at once, the last one without its newline") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const auto write = [&](const std::string& text) {
+    REQUIRE(::write(ends[1], text.data(), text.size()) == std::ssize(text));
+  };
+  LineReader lines(ends[0]);
+  write("one\ntwo\nthree\nfo");
+  CHECK(lines.next(2) == Texts{"one", "two"});
+  CHECK(lines.next(2) == Texts{"three"});
+  write("ur\n\nfive");
+  ::close(ends[1]);
+  CHECK(lines.next(9) == Texts{"four", ""});
+  CHECK(lines.next(9) == Texts{"five"});
+  CHECK(lines.next(9).empty());
+  ::close(ends[0]);
+}
+
+TEST_CASE("requests: what is none becomes an input with a problem") {
+  InputFinder finder;
+  const auto good = parse_request(R"({"id": [1, "x"], "file": "a.jpg", "more": 1})", finder);
+  CHECK(good.input.name == "a.jpg");
+  CHECK(good.input.problem.empty());
+  CHECK(good.id.dump() == R"([1,"x"])");
+  CHECK(parse_request(R"({"file": "a.jpg"})", finder).id.is_null());
+  const auto nameless = parse_request(R"({"id": 3, "file": 7})", finder);
+  CHECK(nameless.input.problem.starts_with("it has no \"file\""));
+  CHECK(nameless.id == 3);
+  for (const std::string& line : {std::string(), std::string("{"), std::string("\"a.jpg\""), std::string(60'000, '['),
+                                  std::string("{\"file\": \"\xff\"}")})
+    CHECK(parse_request(line, finder).input.problem.starts_with("the line is no JSON object"));
+  CHECK(parse_request(std::string(70'000, ' '), finder).input.problem.starts_with("the line is longer"));
+}
+
+}  // namespace flowtrain

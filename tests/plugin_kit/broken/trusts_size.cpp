@@ -1,9 +1,0 @@
-// Takes for granted that records have their usual size.
-#include "tests/plugin_kit/broken/broken.h"
-
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
-  std::memcpy(rows[0], record->bytes, broken::value_bytes);
-  return 0;
-}
-
-BROKEN_PLUGIN(sample)
