@@ -9,7 +9,7 @@
 #include "sampling/core/text.h"
 #include "stages/system/find_library.h"
 
-namespace flowtrain::commands {
+namespace flowtrain {
 
 namespace {
 
@@ -48,4 +48,4 @@ const ComputingParts& computing_parts() {
   return parts;
 }
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain

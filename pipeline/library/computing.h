@@ -16,15 +16,17 @@
 #include "pipeline/engine/session/start.h"
 #include "pipeline/inference/evaluation/run_tests.h"
 
-namespace flowtrain::commands {
+namespace flowtrain {
+
+class Interrupt;
 
 /// What the command line of `flowtrain train` says.
 struct TrainRequest {
   StartOptions start;
   RunOptions options;
   Launch launch = SingleProcess{};
-  bool sets_max_restarts = false;  ///< the launch's max_restarts counts, not dist.max_restarts
-  Arguments words = {};            ///< for the ranks that are started here
+  bool sets_max_restarts = false;       ///< the launch's max_restarts counts, not dist.max_restarts
+  std::vector<std::string> words = {};  ///< for the ranks that are started here
   /// Called with the run's folder before the first iteration, by each process that trains. May be null.
   std::function<void(const std::filesystem::path& folder)> on_start = {};
 };
@@ -34,7 +36,7 @@ struct BenchRequest {
   const Config& config;
   double seconds;    ///< for each thing that is measured
   std::string json;  ///< file for the metrics; empty: none
-  Arguments words;
+  std::vector<std::string> words;
 };
 
 /// What that of `flowtrain test` says.
@@ -42,7 +44,7 @@ struct TestRequest {
   std::vector<TestSubject> subjects;  ///< one, or two to compare
   TestOptions options;                ///< without group and ranks
   Launch launch = SingleProcess{};
-  Arguments words = {};  ///< for the ranks that are started here
+  std::vector<std::string> words = {};  ///< for the ranks that are started here
 };
 
 /// What that of `flowtrain export` says of a net that is to be traced.
@@ -85,4 +87,4 @@ using ComputingEntry = const ComputingParts*();
 /// installed, or LibTorch does not load.
 const ComputingParts& computing_parts();
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain

@@ -53,7 +53,7 @@ void prepare_process() {
   raise_file_limit();
   if (!warning_sink) set_warning_sink([](const std::string& text) { log_warn(text); });
   set_plugin_guard(guard_plugins);
-  set_torch_loader([] { commands::computing_parts(); });
+  set_torch_loader([] { computing_parts(); });
 }
 
 }  // namespace flowtrain

@@ -11,10 +11,10 @@ TrainOutcome train(const StartOptions& start) {
   Interrupt interrupt;
   interrupt.end_at_once();
   TrainOutcome outcome;
-  commands::TrainRequest request{start, {}};
+  TrainRequest request{start, {}};
   request.launch = find_place({}, process_environment(), 0);
   request.on_start = [&outcome](const std::filesystem::path& folder) { outcome.folder = folder; };
-  outcome.exit_code = commands::computing_parts().train(request, interrupt);
+  outcome.exit_code = computing_parts().train(request, interrupt);
   return outcome;
 }
 

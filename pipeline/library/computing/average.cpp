@@ -16,7 +16,7 @@
 #include "stages/torch/learner/learner.h"
 #include "stages/torch/step/batch_statistics.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -104,4 +104,4 @@ int average(const AverageRequest& request) {
   return 0;
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

@@ -9,7 +9,7 @@
 #include "stages/torch/learner/learner.h"
 #include "stages/torch/parallel/exchange_bench.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -35,4 +35,4 @@ int bench(const Launch& launch, const BenchRequest& request) {
   return bench_as(std::get<RankInfo>(launch), request);
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

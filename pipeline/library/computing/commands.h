@@ -3,7 +3,7 @@
 
 #include "pipeline/library/computing.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 int train(const TrainRequest& request, Interrupt& interrupt);
 int bench(const Launch& launch, const BenchRequest& request);
@@ -11,4 +11,4 @@ int test(const TestRequest& request, Interrupt& interrupt);
 int export_net(const ExportRequest& request);
 int average(const AverageRequest& request);
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

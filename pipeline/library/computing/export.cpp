@@ -14,7 +14,7 @@
 #include "sampling/core/settings.h"
 #include "stages/torch/export/torch_script.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -84,4 +84,4 @@ int export_net(const ExportRequest& request) {
   return 0;
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

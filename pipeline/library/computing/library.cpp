@@ -4,7 +4,7 @@
 #include "stages/system/malloc_tuning.h"
 #include "stages/torch/learner/learner.h"
 
-namespace flowtrain::commands {
+namespace flowtrain {
 
 extern "C" const ComputingParts* flowtrain_computing_parts() {
   keep_freed_memory();
@@ -16,4 +16,4 @@ extern "C" const ComputingParts* flowtrain_computing_parts() {
 }
 static_assert(std::is_same_v<decltype(flowtrain_computing_parts), ComputingEntry>);
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain

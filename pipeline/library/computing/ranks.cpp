@@ -10,7 +10,7 @@
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -27,14 +27,15 @@ std::string postmortem_advice(const std::filesystem::path& run) {
 
 }  // namespace
 
-int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {
+int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
+                const std::vector<std::string>& arguments) {
   // What is wrong there is told once, before anything starts.
   config.check_trainable();
   const std::string device = expected_device(config, plan.processes);
   choose_backend(config.table("dist"), device);
   if (device != "cpu" && count_gpus() == 0) make_cuda_device(0, 1);  // throws with the reason
   LauncherStore store(plan, config.table("dist"));
-  Arguments words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
+  std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Timeouts timeouts(config.table("dist"));
   SuperviseOptions options;
@@ -88,4 +89,4 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   }
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "pipeline/base/config/config.h"
 #include "pipeline/base/distributed/rendezvous.h"
@@ -11,10 +13,11 @@
 #include "pipeline/commands/commands.h"
 #include "sampling/io/held_folder.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 /// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
-int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
+int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
+                const std::vector<std::string>& arguments);
 
 /// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
 /// collectives are written to that folder where it fails.
@@ -23,4 +26,4 @@ using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<Hel
 /// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
 int run_rank(const RankInfo& place, const Config& config, const RankBody& body);
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

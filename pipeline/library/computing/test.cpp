@@ -16,7 +16,7 @@
 #include "stages/evaluation/metric_names.h"
 #include "stages/torch/learner/learner.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -130,4 +130,4 @@ int test(const TestRequest& request, Interrupt& interrupt) {
   return test_here(request, options);
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing

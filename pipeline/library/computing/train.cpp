@@ -26,7 +26,7 @@
 #include "stages/flight/recorder.h"
 #include "stages/torch/learner/learner.h"
 
-namespace flowtrain::commands::computing {
+namespace flowtrain::computing {
 
 namespace {
 
@@ -185,4 +185,4 @@ int train(const TrainRequest& request, Interrupt& interrupt) {
   return train_here(start, options, interrupt, on_start);
 }
 
-}  // namespace flowtrain::commands::computing
+}  // namespace flowtrain::computing
