@@ -13,9 +13,6 @@
 
 namespace flowtrain {
 
-/// The bad samples of all ranks. A collective.
-std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSample>& mine);
-
 /// Accounts for the samples of one iteration after the other.
 class SampleAccount {
  public:
