@@ -1,7 +1,6 @@
 #include "pipeline/base/config/metric_rules.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "nets/entries.h"
 #include "pipeline/base/values/periods.h"
@@ -25,16 +24,6 @@ bool lower_is_better(const std::string& name, const Config& config) {
 }
 
 }  // namespace
-
-std::string describe(const RuledMetric& metric) {
-  return metric.name + (metric.lower_wins ? " (lower is better)" : " (higher is better)");
-}
-
-std::optional<double> finite_value(const Scalars& scalars, const std::string& name) {
-  const auto found = std::ranges::find(scalars, name, &Scalars::value_type::first);
-  if (found == scalars.end() || !std::isfinite(found->second)) return {};
-  return found->second;
-}
 
 bool is_single_number(const std::string& metric, const Config& config) {
   const auto* entry = entry_of(metric, config);
@@ -71,6 +60,10 @@ RuledMetric ruled_metric(const Settings& rule, const Config& config) {
         ExitCode::usage, "keep one of the two");
   ruled.lower_wins = written.starts_with('-') || (mode == "auto" ? lower_is_better(ruled.name, config) : mode == "min");
   return ruled;
+}
+
+Improvement improvement_of(const Settings& rule, const Config& config) {
+  return {ruled_metric(rule, config), rule.real("min_delta"), rule.boolean("relative")};
 }
 
 }  // namespace flowtrain

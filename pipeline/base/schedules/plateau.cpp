@@ -4,8 +4,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "pipeline/base/schedules/improvement.h"
 #include "pipeline/base/schedules/shapes.h"
+#include "pipeline/base/values/improvement.h"
 #include "pipeline/base/values/metric_keys.h"
 
 namespace flowtrain {

@@ -1,5 +1,6 @@
 #include "pipeline/engine/validation/early_stop.h"
 
+#include "pipeline/base/config/metric_rules.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 
@@ -7,7 +8,7 @@ namespace flowtrain {
 
 EarlyStop EarlyStop::from(const Config& config) {
   const Settings& table = config.table("early_stop");
-  return {Improvement::from(table, config), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
+  return {improvement_of(table, config), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
 }
 
 void EarlyStop::record(EarlyStopState& state, const Scalars& scalars) const {

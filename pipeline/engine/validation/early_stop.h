@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/base/config/config.h"
-#include "pipeline/base/schedules/improvement.h"
+#include "pipeline/base/values/improvement.h"
 #include "stages/model/compute.h"
 
 namespace flowtrain {

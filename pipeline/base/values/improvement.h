@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "pipeline/base/config/metric_rules.h"
+#include "pipeline/base/values/ruled_metric.h"
 #include "stages/model/validator.h"
 
 namespace flowtrain {
@@ -19,8 +19,6 @@ struct Improvement {
   double min_delta = 0;   ///< by which a value must be better
   bool relative = false;  ///< min_delta is a share of the best value's magnitude
 
-  /// Keys `metric`, `mode`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
-  static Improvement from(const Settings& table, const Config& config);
   /// Replaces `best`, a value of the same metric, by the metric's value where that is better. False where it is not
   /// better, not finite, or missing.
   bool record(std::optional<BestValue>& best, const Scalars& scalars) const;

@@ -1,12 +1,8 @@
-#include "pipeline/base/schedules/improvement.h"
+#include "pipeline/base/values/improvement.h"
 
 #include <cmath>
 
 namespace flowtrain {
-
-Improvement Improvement::from(const Settings& table, const Config& config) {
-  return {ruled_metric(table, config), table.real("min_delta"), table.boolean("relative")};
-}
 
 bool Improvement::record(std::optional<BestValue>& best, const Scalars& scalars) const {
   const auto value = finite_value(scalars, of.name);
