@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
+#include "pipeline/engine/session/session.h"
 #include "pipeline/runs/verify/verify_report.h"
 
 namespace flowtrain::commands {
@@ -26,7 +27,7 @@ int verify(const Arguments& arguments, Interrupt&) {
   add_path(app, "RUN_B", b, "folder of the other run")->required();
   app.add_flag("--json", json, "print a JSON object");
   if (!parse(app, arguments)) return runs_are_same;
-  const VerifyReport report = verify_runs(a, b);
+  const VerifyReport report = verify_runs(a, b, describe_record);
   std::fputs((json ? to_json(report) : to_text(report)).c_str(), stdout);
   return report.comparison.differs() ? runs_differ : runs_are_same;
 }

@@ -66,6 +66,9 @@ std::optional<std::filesystem::path> as_run_folder(const std::filesystem::path& 
 /// The key of env.json that says where a run was started.
 inline constexpr const char* start_folder_key = "started_in";
 
+/// The file of a run that has the hashes of its iterations, which `flowtrain verify` compares.
+inline constexpr const char* hash_journal_name = "verify.jsonl";
+
 /// For env.json: the current folder, as it is reached from the run's.
 std::string start_folder(const std::filesystem::path& run);
 

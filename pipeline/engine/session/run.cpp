@@ -33,7 +33,6 @@
 #include "pipeline/engine/session/sample_choice.h"
 #include "pipeline/engine/train/hash_journal.h"
 #include "pipeline/engine/train/trainer.h"
-#include "pipeline/runs/report_page/report_branch.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/io/held_folder.h"
@@ -423,8 +422,9 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     return 0;
   }
 
-  std::optional<ReportBranch> report;  // its last page is written when everything else is
-  if (start.folder && start.config.table("display").boolean("report")) report.emplace(start.folder->path());
+  std::unique_ptr<RunPage> report;  // its last page is written when everything else is
+  if (start.folder && options.make_page && start.config.table("display").boolean("report"))
+    report = options.make_page(start.folder->path());
   try {
     if (group.leads()) run.announce();
     const TrainerResult result = run.train(metrics, journals ? &*journals->bad_sample_log : nullptr,

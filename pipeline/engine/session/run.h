@@ -20,9 +20,10 @@ struct RunOptions : SessionOptions {
   bool profile = false;       ///< tells where the time went
   bool initialize = false;    ///< save the initial parameters as iteration 0 and end
   ProgressMode progress = ProgressMode::automatic;
-  std::string folder = {};  ///< the run's, to be named in messages; empty: it has none
-  bool announces = true;    ///< tells what it works with before it begins
-  bool in_memory = false;   ///< nothing of it is kept: a signal ends the process at once
+  std::string folder = {};     ///< the run's, to be named in messages; empty: it has none
+  bool announces = true;       ///< tells what it works with before it begins
+  bool in_memory = false;      ///< nothing of it is kept: a signal ends the process at once
+  MakeRunPage make_page = {};  ///< makes what display.report asks for; empty: there is no report
 };
 
 /// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0,

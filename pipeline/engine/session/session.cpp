@@ -164,4 +164,10 @@ Slab& first_batch(Loader& loader) {
   return loader.slab(ticket);
 }
 
+std::string describe_record(const Config& config, std::uint64_t id) {
+  Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
+  const Dataset& dataset = *session.open_training().dataset;
+  return id < dataset.size() ? dataset.describe(id) : "";
+}
+
 }  // namespace flowtrain

@@ -91,4 +91,8 @@ class Session {
 /// The loader's first batch, once it is started; rethrows what went wrong with it.
 Slab& first_batch(Loader& loader);
 
+/// Opens the training data of `config` and returns how it names the record `id`; empty where there is no such record.
+/// Throws UserError where the data cannot be opened.
+std::string describe_record(const Config& config, std::uint64_t id);
+
 }  // namespace flowtrain

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "pipeline/base/config/run_folder.h"
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/snapshot/safetensors.h"
 #include "pipeline/base/telemetry/log.h"

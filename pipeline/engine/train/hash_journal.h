@@ -20,8 +20,6 @@
 
 namespace flowtrain {
 
-inline constexpr const char* hash_journal_name = "verify.jsonl";
-
 /// Rows of an iteration, in the order of its micro-batches.
 struct HashedRows {
   std::vector<std::uint64_t> ids;     ///< of records

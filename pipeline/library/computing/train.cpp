@@ -17,6 +17,7 @@
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/library/computing/commands.h"
 #include "pipeline/library/computing/ranks.h"
+#include "pipeline/runs/report_page/report_branch.h"
 #include "pipeline/tools/bench/batch_search.h"
 #include "sampling/core/error.h"
 #include "sampling/core/secrets.h"
@@ -122,6 +123,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
     } else {
       options.progress = ProgressMode::off;
     }
+    options.make_page = [](const std::filesystem::path& folder) { return std::make_unique<ReportBranch>(folder); };
     return run_training(ready, options, make_torch_learner, interrupt);
   } catch (const UserError& error) {
     flight_failed(without_secrets(first_line(error.what())), static_cast<int>(error.code()));

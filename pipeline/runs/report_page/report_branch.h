@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/base/telemetry/run_page.h"
 #include "pipeline/runs/report_page/report_page.h"
 #include "sampling/core/mutex.h"
 
@@ -15,16 +16,15 @@ namespace flowtrain {
 /// Writes report.html beside metrics.jsonl, on a thread of its own: soon after the start, from then on at most each
 /// 30 s and no more often than takes 1 % of the time, and when it is destroyed. It reads what the run has written, so
 /// training does nothing for it. A page that cannot be written is one warning.
-class ReportBranch {
+class ReportBranch : public RunPage {
  public:
   /// `folder`: the run's.
   explicit ReportBranch(std::filesystem::path folder);
   /// Writes the last page.
-  ~ReportBranch();
+  ~ReportBranch() override;
   ReportBranch(const ReportBranch&) = delete;
 
-  /// What ends the run, for the last page. Called by the thread that destroys this object.
-  void failed(std::string error) { error_ = std::move(error); }
+  void failed(std::string error) override { error_ = std::move(error); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "pipeline/base/config/run_folder.h"
-#include "pipeline/engine/train/hash_journal.h"
 #include "pipeline/runs/verify/recorded_run.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"

@@ -8,7 +8,6 @@
 
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_text.h"
-#include "pipeline/engine/session/session.h"
 #include "pipeline/runs/run_reader/stored_config.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -22,16 +21,13 @@ namespace {
 
 // Empty where the data cannot be opened any more, and where the configuration names plugins, which may be another's
 // code: the record is named by its id alone.
-std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id) try {
+std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id, const DescribeRecord& describe) try {
   if (!id) return {};
   const auto stored = stored_document(run);
   if (!stored) return {};
   const auto plugins = stored->values.find("run.plugins");
   if (plugins != stored->values.end() && to_toml(plugins->second.value) != "[]") return {};
-  const Config config = load_config(run / "config.toml");
-  Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
-  const Dataset& dataset = *session.open_training().dataset;
-  return *id < dataset.size() ? dataset.describe(*id) : "";
+  return describe(load_config(run / "config.toml"), *id);
 } catch (const UserError&) {
   return {};
 }
@@ -174,12 +170,12 @@ ordered_json first_json(const VerifyReport& report, const ComparedPart& part) {
 
 }  // namespace
 
-VerifyReport verify_runs(const fs::path& a, const fs::path& b) {
+VerifyReport verify_runs(const fs::path& a, const fs::path& b, const DescribeRecord& describe) {
   VerifyReport report{.a = a, .b = b, .comparison = compare_runs(a, b)};
   report.settings = compare_settings(a, b, report.comparison);
   if (const auto* part = report.comparison.first(); part && part->first->row) {
-    report.source_a = source_of(a, part->first->id_a);
-    report.source_b = source_of(b, part->first->id_b);
+    report.source_a = source_of(a, part->first->id_a, describe);
+    report.source_b = source_of(b, part->first->id_b, describe);
   }
   return report;
 }

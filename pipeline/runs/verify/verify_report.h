@@ -1,9 +1,12 @@
 #pragma once
 // What `flowtrain verify` prints.
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
+#include "pipeline/base/config/config.h"
 #include "pipeline/runs/verify/compare_runs.h"
 #include "pipeline/runs/verify/setting_differences.h"
 
@@ -17,9 +20,14 @@ struct VerifyReport {
   std::string source_a = {}, source_b = {};
 };
 
-/// Compares two runs. Where a row differs, each run's data set is opened to name the record's file, if it can be
-/// without plugins: a configuration that somebody sent must not have code executed.
-VerifyReport verify_runs(const std::filesystem::path& a, const std::filesystem::path& b);
+/// Returns how the training data of a configuration names the record `id`, as "train/star/03915.png"; empty where it
+/// has no such record. Throws UserError where the data cannot be opened.
+using DescribeRecord = std::function<std::string(const Config& config, std::uint64_t id)>;
+
+/// Compares two runs. Where a row differs, `describe` opens each run's data set to name the record's file. It is not
+/// called for a configuration with plugins: one that somebody sent must not have code executed.
+VerifyReport verify_runs(const std::filesystem::path& a, const std::filesystem::path& b,
+                         const DescribeRecord& describe);
 
 /// Lines for people, the verdict first.
 std::string to_text(const VerifyReport& report);

@@ -110,7 +110,7 @@ TEST_CASE("journals of any number of workers, and of ranks, have the same rows")
     for (std::size_t i = 0; i < lines.size(); ++i)
       for (const char* key : {"ids", "rows", "model", "loss"}) CHECK(lines[i].at(key) == one[i].at(key));
     CHECK(lines[0].at("ranks") == ranks);
-    const auto report = verify_runs(runs.folder / "one", runs.folder / std::to_string(ranks));
+    const auto report = verify_runs(runs.folder / "one", runs.folder / std::to_string(ranks), describe_record);
     CHECK_FALSE(report.comparison.differs());
     check_says(to_text(report), concat("processes: 1 / ", ranks));
   }
@@ -152,7 +152,7 @@ TEST_CASE("a journal that cannot be opened does not stop a run") {
 TEST_CASE("equal runs are said to be the same, whatever their periods") {
   const Journaled runs;
   const auto a = runs.run("a"), b = runs.run("b", 1, {"verify.every=7"});
-  const auto report = verify_runs(a, b);
+  const auto report = verify_runs(a, b, describe_record);
   CHECK_FALSE(report.comparison.differs());
   const auto& ids = part(report.comparison, Compared::ids, "ids");
   CHECK(ids.iterations == 6);  // 7, 14 … 35, and the hash of the order at the end
@@ -164,7 +164,7 @@ TEST_CASE("equal runs are said to be the same, whatever their periods") {
 
 TEST_CASE("a shorter run is compared as far as it goes, and that is said") {
   const Journaled runs;
-  const auto report = verify_runs(runs.run("a"), runs.run("b", 1, {"run.max_iter=20"}));
+  const auto report = verify_runs(runs.run("a"), runs.run("b", 1, {"run.max_iter=20"}), describe_record);
   CHECK_FALSE(report.comparison.differs());
   CHECK(report.comparison.end == 20);
   check_says(to_text(report), "a has come to iteration 40, b to 20");
@@ -181,7 +181,7 @@ TEST_CASE("the first difference is named: iteration, row and record, field, tens
   changed[11]["rows"]["image"] = pixels;
   for (std::size_t i = 11; i < changed.size(); ++i) changed[i]["model"]["w"] = "I64 () 0000000000000000";
   write_lines(b, changed);
-  auto report = verify_runs(a, b);
+  auto report = verify_runs(a, b, describe_record);
   const auto* first = report.comparison.first();
   REQUIRE(first);
   CHECK(first->kind == Compared::field);
@@ -203,7 +203,7 @@ TEST_CASE("the first difference is named: iteration, row and record, field, tens
   changed = lines;
   changed[20]["model"]["w"] = "I64 () 0123456789abcdef";
   write_lines(b, changed);
-  report = verify_runs(a, b);
+  report = verify_runs(a, b, describe_record);
   text = to_text(report);
   check_says(text, "differ: at iteration 21, parameter w, I64 () (verify.jsonl)");
   check_says(text, "a hook, damaged memory or a changed snapshot");
@@ -212,7 +212,7 @@ TEST_CASE("the first difference is named: iteration, row and record, field, tens
   const double loss = lines[2].at("loss");
   changed[2]["loss"] = std::bit_cast<double>(std::bit_cast<std::uint64_t>(loss) + 1);  // one bit
   write_lines(b, changed);
-  text = to_text(verify_runs(a, b));
+  text = to_text(verify_runs(a, b, describe_record));
   check_says(text, "differ: at iteration 3, the loss (verify.jsonl)");
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("other seeds, samplers and rates are named as the likely cause of what
   const Journaled runs;
   const auto a = runs.run("a");
   const auto first_of = [&](const std::string& name, const Sets& sets, int ranks = 1) {
-    return verify_runs(a, runs.run(name, ranks, sets));
+    return verify_runs(a, runs.run(name, ranks, sets), describe_record);
   };
   auto report = first_of("order", {"order.name=sequential"});
   CHECK(report.comparison.first()->kind == Compared::ids);
@@ -247,17 +247,17 @@ TEST_CASE("without journals losses, snapshots and ends are compared, and the way
   const auto a = runs.run("a", 1, {"verify.every=0"}), b = runs.run("b", 1, {"verify.every=0"}),
              c = runs.run("c", 1, {"verify.every=0", "optim.lr=0.25"}),
              d = runs.run("d", 1, {"verify.every=0", "run.seed=7"}), with = runs.run("with");
-  auto report = verify_runs(a, b);
+  auto report = verify_runs(a, b, describe_record);
   CHECK_FALSE(report.comparison.differs());
   check_says(to_text(report), "the runs have no journal of hashes");
   check_says(to_text(report), "--set verify.every=1 writes one");
-  check_says(to_text(verify_runs(a, with)), concat(a.string(), " has no journal"));
-  CHECK_FALSE(verify_runs(with, a).comparison.differs());
+  check_says(to_text(verify_runs(a, with, describe_record)), concat(a.string(), " has no journal"));
+  CHECK_FALSE(verify_runs(with, a, describe_record).comparison.differs());
 
-  report = verify_runs(a, c);
+  report = verify_runs(a, c, describe_record);
   REQUIRE(report.comparison.differs());
   check_says(to_text(report), "likely cause: optim.lr (0.5 / 0.25)");
-  report = verify_runs(a, d);
+  report = verify_runs(a, d, describe_record);
   REQUIRE(report.comparison.differs());
   check_says(to_text(report), "the samples up to there (their order_xxh64)");
   check_says(to_text(report), "likely cause: run.seed (1 / 7)");
@@ -273,7 +273,7 @@ TEST_CASE("a bit of a snapshot is found, with the tensor, also where the journal
   std::vector<TensorView> model{open.model.tensors()[0]};
   model[0].data = bytes.data();
   write_snapshot(b / "snapshots", {30, model, open.optim.tensors(), open.state_json, open.config_toml});
-  const std::string text = to_text(verify_runs(a, b));
+  const std::string text = to_text(verify_runs(a, b, describe_record));
   check_says(text, "differ: at iteration 30, parameter w, I64 () (snapshots/iter-00000030)");
   check_says(text, "see: flowtrain snapshot diff");
 
@@ -282,7 +282,7 @@ TEST_CASE("a bit of a snapshot is found, with the tensor, also where the journal
     if (each.iteration > 30) fs::remove_all(each.path);
   Story story;
   runs.run("b", 1, {}, story, "auto");
-  const auto report = verify_runs(a, b);
+  const auto report = verify_runs(a, b, describe_record);
   CHECK(part(report.comparison, Compared::model, "parameters").different.size() > 1);
   CHECK(report.comparison.first()->first->iteration == 30);
 }
@@ -292,7 +292,7 @@ TEST_CASE("another library, machine or GPU is named, also where the runs are the
   const auto a = runs.run("a"), b = runs.run("b");
   std::ofstream(a / "env.json") << R"({"command":["x"],"started":"now","cpu":"one","libraries":{"jpeg":"62"}})";
   std::ofstream(b / "env.json") << R"({"command":["y"],"started":"then","cpu":"one","libraries":{"jpeg":"80"}})";
-  std::string text = to_text(verify_runs(a, b));
+  std::string text = to_text(verify_runs(a, b, describe_record));
   check_says(text, "are the same");
   check_says(text, "environments differ (a / b):\n  libraries.jpeg: 62 / 80\n");
   CHECK(text.find("command") == text.npos);
@@ -300,7 +300,7 @@ TEST_CASE("another library, machine or GPU is named, also where the runs are the
   auto lines = lines_of(b);
   lines[0]["rows"]["image"] = std::string(12 * 16, '0');
   write_lines(b, lines);
-  text = to_text(verify_runs(a, b));
+  text = to_text(verify_runs(a, b, describe_record));
   check_says(text, "likely cause: libraries.jpeg (62 / 80)");
   check_says(text, "* libraries.jpeg: 62 / 80");
 }
