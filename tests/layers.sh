@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Refuses an include that breaks the order of the rooms: which folder may include what.
+# Refuses an include that breaks the order of the rooms: which folder may include what. No two folders include each
+# other.
 #   tests/layers.sh [TREE]      checks a tree (default: this one); breaks are listed as file:line with the rule
 #   tests/layers.sh --self-test checks the checker, on a tree of wrong and right snippets
 set -euo pipefail
@@ -23,25 +24,32 @@ check() (
         may["stages/torch/plugins/"] = may["stages/torch/"] " pipeline/plugin.h"
         may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device/device.h stages/device/device_graph.h stages/cuda/ " \
-          "stages/device/stream_point.h stages/device/device_range.h sampling/images/pixel_rule.h"
+          "stages/device/stream_point.h stages/device/device_range.h stages/device/cuda_entry.h " \
+          "sampling/images/pixel_rule.h"
         may["stages/cuda/ranges.cpp"] = may["stages/cuda/"] " nvtx"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/graph.cpp"] = may["stages/cuda/"] " torch"
-        may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
-        may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
-        may["pipeline/engine/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
-        may["pipeline/base/http/"] = may["pipeline/"] " http"
-        may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/runs/serve/"
-        may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
-          " stages/torch/ pipeline/commands/computing/ pipeline/base/distributed/"
-        may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/base/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/base/distributed/"
+        # Each wing of pipeline/ may include those that stand before it here, but for tools and runs: they do not know
+        # what stands beside them.
+        below = "std queue xxhash text generated sampling/ nets/entries.h stages/ pipeline/base/"
+        may["pipeline/"] = below
+        may["pipeline/plugin.h"] = "std torch sampling/ nets/ stages/ pipeline/base/"
+        may["pipeline/base/"] = below
+        may["pipeline/base/config/plugins.cpp"] = below " pipeline/plugin.h"
+        may["pipeline/base/http/"] = below " http"
+        may["pipeline/base/distributed/"] = below " torch nets/ stages/torch/ stages/nccl/ pipeline/base/distributed/"
+        may["pipeline/engine/"] = below " tbb pipeline/engine/"
+        may["pipeline/engine/session/pretrained_file.cpp"] = may["pipeline/engine/"] " openssl"
+        may["pipeline/inference/"] = below " pipeline/engine/ pipeline/inference/"
+        may["pipeline/tools/"] = below " tbb pipeline/engine/ pipeline/tools/"
+        may["pipeline/runs/"] = below " pipeline/runs/"
+        all = below " pipeline/engine/ pipeline/inference/ pipeline/tools/ pipeline/runs/ pipeline/library/"
+        may["pipeline/library/"] = all
+        may["pipeline/library/computing/"] = all " stages/torch/ pipeline/base/distributed/ pipeline/library/computing/"
+        may["pipeline/commands/"] = may["pipeline/main.cpp"] = all " cli pipeline/commands/"
         # Folders with a door of their own: not part of what the folder above them allows.
         split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/base/distributed/ " \
-              "pipeline/commands/ pipeline/commands/computing/", closed, " ")
+              "pipeline/library/computing/", closed, " ")
         opened["sampling/remote/remote.h"] = 1
-        opened["pipeline/library/computing.h"] = 1
-        opened["stages/device/cuda_entry.h"] = 1  # what the program knows of the CUDA parts
 
         group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/(decode|encode))\\.h$|^pugixml\\.hpp$|^rapidjson/"
         group["simd"] = "^hwy/"
@@ -70,6 +78,11 @@ check() (
         return best
       }
 
+      function folder_of(path) {
+        sub(/[^\/]*$/, "", path)
+        return path
+      }
+
       function allows(room, name, quoted,    kinds, n, i, k) {
         n = split(may[room], kinds, " ")
         for (i = 1; i <= n; i++) {
@@ -95,8 +108,19 @@ check() (
           printf "%s:%d: includes %s; %s may include: %s\n", FILENAME, FNR, name, room, may[room]
           broken = 1
         }
+        from = folder_of(FILENAME)
+        to = folder_of(name)
+        if (quoted && from != to && !((from, to) in first)) first[from, to] = FILENAME ":" FNR
       }
-      END { exit broken }
+      END {
+        for (pair in first) {
+          split(pair, ends, SUBSEP)
+          if (ends[1] > ends[2] || !((ends[2], ends[1]) in first)) continue
+          printf "%s: %s and %s include each other; see %s, too\n", first[pair], ends[1], ends[2], first[ends[2], ends[1]]
+          broken = 1
+        }
+        exit broken
+      }
     '
 )
 
@@ -117,81 +141,95 @@ self_test() {
       echo "refused with another message: $out" && failures=$((failures + 1))
     fi
   done <<'CASES'
-bad  sampling/a.h                 <torch/torch.h>
-bad  sampling/a.cpp               <spdlog/spdlog.h>
-bad  sampling/a.cpp               <toml++/toml.h>
-bad  sampling/a.cpp               "stages/loader/slab.h"
-bad  sampling/plugins/a.cpp       "sampling/sampler.h"
-bad  sampling/a.cpp               "order.h"
-bad  sampling/a.cpp               "../sampling/order.h"
-good sampling/codecs/a.cpp        <jpeglib.h>
-good sampling/a.cpp               <sys/mman.h>
-good sampling/a.cpp               "sampling/order.h"
-good sampling/plugins/a.cpp       "sampling/plugin.hpp"
-bad  sampling/a.cpp               <curl/curl.h>
-bad  sampling/datasets/a.cpp      "sampling/remote/http_client.h"
-bad  sampling/remote/a.cpp        <jpeglib.h>
-good sampling/datasets/a.cpp      "sampling/remote/remote.h"
-good sampling/remote/a.cpp        <curl/curl.h>
-good sampling/remote/a.cpp        "sampling/remote/exchange.h"
-bad  nets/a.cpp                   "sampling/dataset.h"
-bad  nets/a.cpp                   "stages/hooks/hook.h"
-good nets/a.cpp                   "sampling/core/error.h"
-bad  nets/layers/a.cpp            <nlohmann/json.hpp>
-good nets/layers/a.cpp            <torch/torch.h>
-good nets/a.cpp                   "nets/net.h"
-bad  stages/a.cpp                 <torch/types.h>
-bad  stages/a.h                   <ATen/core/Tensor.h>
-bad  stages/a.cpp                 "nets/net.h"
-bad  stages/a.cpp                 "stages/torch/compute.h"
-bad  stages/a.cpp                 "stages/cuda/handles.h"
-bad  stages/a.cpp                 "pipeline/engine/graph/graph.h"
-bad  stages/a.cpp                 <oneapi/tbb/flow_graph.h>
-good stages/a.cpp                 "stages/device/cuda_entry.h"
-good stages/a.cpp                 "nets/entries.h"
-good stages/a.h                   <concurrentqueue.h>
-good stages/torch/a.cpp           <torch/torch.h>
-good stages/torch/a.cpp           "nets/net.h"
-good stages/torch/a.cpp           "stages/torch/adapter.h"
-bad  stages/torch/a.cpp           "pipeline/engine/graph/graph.h"
-bad  stages/torch/a.cpp           "pipeline/plugin.h"
-good stages/torch/plugins/a.cpp   "pipeline/plugin.h"
-good stages/torch/plugins/a.cpp   "nets/steps/step.h"
-bad  stages/cuda/a.cu             <torch/torch.h>
-bad  stages/cuda/a.cu             "stages/loader/slab.h"
-good stages/cuda/a.cu             <cuda_runtime_api.h>
-good stages/cuda/a.cu             <cuda_fp16.h>
-good stages/cuda/cornernet_ops.cpp <torch/library.h>
-bad  stages/cuda/a.cu             "sampling/images/mix.h"
-good stages/cuda/a.cu             "sampling/images/pixel_rule.h"
-good stages/cuda/a.cu             "stages/device/device.h"
-bad  stages/cuda/a.cu             <nvtx3/nvToolsExt.h>
-bad  stages/a.cpp                 <nvtx3/nvToolsExt.h>
-good stages/cuda/ranges.cpp       <nvtx3/nvToolsExt.h>
-bad  stages/nccl/a.cpp            "stages/device/device.h"
-bad  stages/torch/a.cpp           "stages/nccl/entry.h"
-good stages/nccl/a.cpp            <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-good pipeline/base/distributed/a.cpp   "stages/nccl/entry.h"
-bad  pipeline/engine/graph/graph.cpp     <torch/torch.h>
-bad  pipeline/engine/graph/graph.cpp     "stages/torch/compute.h"
-bad  pipeline/base/config/a.cpp        "nets/net.h"
-good pipeline/base/config/a.cpp        "nets/entries.h"
-bad  pipeline/base/config/a.cpp        <torch/version.h>
-good pipeline/plugin.h            <torch/version.h>
-bad  pipeline/base/snapshot/a.cpp      <c10/util/Exception.h>
-bad  pipeline/commands/a.cpp      <torch/torch.h>
-bad  pipeline/commands/a.cpp      "tests/support/fakes.h"
-bad  pipeline/commands/a.cpp      "stages/torch/compute.h"
-bad  pipeline/commands/a.cpp      "pipeline/library/computing/ranks.h"
-good pipeline/commands/a.cpp      "pipeline/library/computing.h"
-good pipeline/commands/computing/a.cpp "stages/torch/compute.h"
-good pipeline/commands/a.cpp      "pipeline/commands/flags.h"
-good pipeline/commands/a.cpp      <CLI/CLI.hpp>
-good pipeline/main.cpp            "pipeline/commands/commands.h"
-bad  pipeline/engine/graph/graph.cpp     "pipeline/commands/flags.h"
-good pipeline/engine/graph/graph.cpp     <oneapi/tbb/flow_graph.h>
-good pipeline/base/distributed/a.cpp   <torch/csrc/distributed/c10d/TCPStore.hpp>
+bad  sampling/a.h                           <torch/torch.h>
+bad  sampling/a.cpp                         <spdlog/spdlog.h>
+bad  sampling/a.cpp                         <toml++/toml.h>
+bad  sampling/a.cpp                         "stages/loader/slab.h"
+bad  sampling/plugins/a.cpp                 "sampling/sampler.h"
+bad  sampling/a.cpp                         "order.h"
+bad  sampling/a.cpp                         "../sampling/order.h"
+good sampling/codecs/a.cpp                  <jpeglib.h>
+good sampling/a.cpp                         <sys/mman.h>
+good sampling/a.cpp                         "sampling/order.h"
+good sampling/plugins/a.cpp                 "sampling/plugin.hpp"
+bad  sampling/a.cpp                         <curl/curl.h>
+bad  sampling/datasets/a.cpp                "sampling/remote/http_client.h"
+bad  sampling/remote/a.cpp                  <jpeglib.h>
+good sampling/datasets/a.cpp                "sampling/remote/remote.h"
+good sampling/remote/a.cpp                  <curl/curl.h>
+good sampling/remote/a.cpp                  "sampling/remote/exchange.h"
+bad  nets/a.cpp                             "sampling/dataset.h"
+bad  nets/a.cpp                             "stages/hooks/hook.h"
+good nets/a.cpp                             "sampling/core/error.h"
+bad  nets/layers/a.cpp                      <nlohmann/json.hpp>
+good nets/layers/a.cpp                      <torch/torch.h>
+good nets/a.cpp                             "nets/net.h"
+bad  stages/a.cpp                           <torch/types.h>
+bad  stages/a.h                             <ATen/core/Tensor.h>
+bad  stages/a.cpp                           "nets/net.h"
+bad  stages/a.cpp                           "stages/torch/compute.h"
+bad  stages/a.cpp                           "stages/cuda/handles.h"
+bad  stages/a.cpp                           "pipeline/engine/graph/graph.h"
+bad  stages/a.cpp                           <oneapi/tbb/flow_graph.h>
+good stages/a.cpp                           "stages/device/cuda_entry.h"
+good stages/a.cpp                           "nets/entries.h"
+good stages/a.h                             <concurrentqueue.h>
+good stages/torch/a.cpp                     <torch/torch.h>
+good stages/torch/a.cpp                     "nets/net.h"
+good stages/torch/a.cpp                     "stages/torch/adapter.h"
+bad  stages/torch/a.cpp                     "pipeline/engine/graph/graph.h"
+bad  stages/torch/a.cpp                     "pipeline/plugin.h"
+good stages/torch/plugins/a.cpp             "pipeline/plugin.h"
+good stages/torch/plugins/a.cpp             "nets/steps/step.h"
+bad  stages/cuda/a.cu                       <torch/torch.h>
+bad  stages/cuda/a.cu                       "stages/loader/slab.h"
+good stages/cuda/a.cu                       <cuda_runtime_api.h>
+good stages/cuda/a.cu                       <cuda_fp16.h>
+good stages/cuda/cornernet_ops.cpp          <torch/library.h>
+bad  stages/cuda/a.cu                       "sampling/images/mix.h"
+good stages/cuda/a.cu                       "sampling/images/pixel_rule.h"
+good stages/cuda/a.cu                       "stages/device/device.h"
+bad  stages/cuda/a.cu                       <nvtx3/nvToolsExt.h>
+bad  stages/a.cpp                           <nvtx3/nvToolsExt.h>
+good stages/cuda/ranges.cpp                 <nvtx3/nvToolsExt.h>
+bad  stages/nccl/a.cpp                      "stages/device/device.h"
+bad  stages/torch/a.cpp                     "stages/nccl/entry.h"
+good stages/nccl/a.cpp                      <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+good pipeline/base/distributed/a.cpp        "stages/nccl/entry.h"
+bad  pipeline/engine/graph/graph.cpp        <torch/torch.h>
+bad  pipeline/engine/graph/graph.cpp        "stages/torch/compute.h"
+bad  pipeline/base/config/a.cpp             "nets/net.h"
+good pipeline/base/config/a.cpp             "nets/entries.h"
+bad  pipeline/base/config/a.cpp             <torch/version.h>
+good pipeline/plugin.h                      <torch/version.h>
+bad  pipeline/base/snapshot/a.cpp           <c10/util/Exception.h>
+bad  pipeline/commands/a.cpp                <torch/torch.h>
+bad  pipeline/commands/a.cpp                "tests/support/fakes.h"
+bad  pipeline/commands/a.cpp                "stages/torch/compute.h"
+bad  pipeline/commands/a.cpp                "pipeline/library/computing/ranks.h"
+good pipeline/commands/a.cpp                "pipeline/library/computing.h"
+good pipeline/library/computing/a.cpp       "stages/torch/compute.h"
+bad  pipeline/library/a.cpp                 "stages/torch/compute.h"
+bad  pipeline/library/a.cpp                 "pipeline/commands/flags.h"
+bad  pipeline/base/config/a.cpp             "pipeline/engine/graph/graph.h"
+bad  pipeline/engine/graph/a.cpp            "pipeline/runs/report_page/report_page.h"
+bad  pipeline/runs/verify/a.cpp             "pipeline/engine/session/session.h"
+bad  pipeline/tools/bench/a.cpp             "pipeline/inference/predict/predict.h"
+bad  pipeline/inference/predict/a.cpp       "pipeline/tools/bench/bench.h"
+good pipeline/inference/predict/a.cpp       "pipeline/engine/session/session.h"
+good pipeline/runs/verify/a.cpp             "pipeline/base/config/config.h"
+good pipeline/commands/a.cpp                "pipeline/commands/flags.h"
+good pipeline/commands/a.cpp                <CLI/CLI.hpp>
+good pipeline/main.cpp                      "pipeline/commands/commands.h"
+bad  pipeline/engine/graph/graph.cpp        "pipeline/commands/flags.h"
+good pipeline/engine/graph/graph.cpp        <oneapi/tbb/flow_graph.h>
+good pipeline/base/distributed/a.cpp        <torch/csrc/distributed/c10d/TCPStore.hpp>
 CASES
+  rm -rf -- "${tree:?}"/*
+  mkdir -p -- "$tree/sampling/a" "$tree/sampling/b"
+  echo '#include "sampling/b/b.h"' >"$tree/sampling/a/a.h"
+  echo '#include "sampling/a/c.h"' >"$tree/sampling/b/b.h"
+  if check "$tree" >/dev/null; then echo 'not refused: two folders that include each other' && failures=$((failures + 1)); fi
   ((failures == 0))
 }
 

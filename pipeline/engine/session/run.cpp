@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "pipeline/base/config/idle_keys.h"
+#include "pipeline/base/config/run_folder.h"
 #include "pipeline/base/errors/leaders_work.h"
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
