@@ -1,7 +1,7 @@
 # Plugins for plugin_kit_test.cpp: sound ones, and those that break one rule each. The test states the check that names
 # each of these.
 foreach(kind sound broken)
-  file(GLOB sources CONFIGURE_DEPENDS plugin_kit/${kind}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS pipeline/tools/plugin_kit/${kind}/*.cpp)
   foreach(source ${sources})
     get_filename_component(plugin ${source} NAME_WE)
     add_library(${kind}_plugin_${plugin} MODULE ${source})
