@@ -116,7 +116,8 @@ check() (
         for (pair in first) {
           split(pair, ends, SUBSEP)
           if (ends[1] > ends[2] || !((ends[2], ends[1]) in first)) continue
-          printf "%s: %s and %s include each other; see %s, too\n", first[pair], ends[1], ends[2], first[ends[2], ends[1]]
+          printf "%s: %s and %s include each other; see %s, too\n", first[pair], ends[1], ends[2],
+            first[ends[2], ends[1]]
           broken = 1
         }
         exit broken
@@ -229,7 +230,9 @@ CASES
   mkdir -p -- "$tree/sampling/a" "$tree/sampling/b"
   echo '#include "sampling/b/b.h"' >"$tree/sampling/a/a.h"
   echo '#include "sampling/a/c.h"' >"$tree/sampling/b/b.h"
-  if check "$tree" >/dev/null; then echo 'not refused: two folders that include each other' && failures=$((failures + 1)); fi
+  if check "$tree" >/dev/null; then
+    echo 'not refused: two folders that include each other' && failures=$((failures + 1))
+  fi
   ((failures == 0))
 }
 

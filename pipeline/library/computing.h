@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "pipeline/base/launch/rank_info.h"
-#include "pipeline/commands/commands.h"
 #include "pipeline/engine/session/run.h"
 #include "pipeline/engine/session/start.h"
 #include "pipeline/inference/evaluation/run_tests.h"

@@ -10,7 +10,6 @@
 #include "pipeline/base/config/config.h"
 #include "pipeline/base/distributed/rendezvous.h"
 #include "pipeline/base/launch/rank_info.h"
-#include "pipeline/commands/commands.h"
 #include "sampling/io/held_folder.h"
 
 namespace flowtrain::computing {
