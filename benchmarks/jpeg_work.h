@@ -17,6 +17,7 @@
 #include "sampling/core/error.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
+#include "sampling/images/stored_picture.h"
 #include "sampling/io/files.h"
 
 namespace flowtrain {

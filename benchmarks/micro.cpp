@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "pipeline/base/snapshot/hash.h"
-#include "sampling/codecs/image.h"
 #include "sampling/core/random.h"
 #include "sampling/images/resize.h"
+#include "sampling/images/stored_picture.h"
 #include "sampling/order.h"
 #include "stages/core/bounded_queue.h"
 #include "stages/core/ticket.h"

@@ -11,10 +11,10 @@
 #include <algorithm>
 
 #include "python/binding.h"
-#include "sampling/codecs/image.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
+#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures in memory, and the one place that turns stored bytes into pixels.
+// Pictures in memory, and what turns picture files into pixels.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "sampling/dataset.h"
 
 namespace flowtrain {
 
@@ -81,52 +79,11 @@ std::optional<FileFormat> format_of(std::span<const std::byte> file);
 /// Decodes a JPEG, PNG or WebP file, told apart by its first bytes, to RGB. Throws SampleError.
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);
 
-/// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
-/// not applied. Throws SampleError where the bytes do not make a picture, or one of another size than is annotated.
-Picture picture_of(const Record& record, Image& scratch, const Decoding& how = {});
-
-/// The picture in three channels: itself, or grey repeated, in `coloured`. Throws SampleError as check_channels().
-Picture in_colour(const Picture& picture, Image& coloured);
-
 /// Throws SampleError for other numbers of channels than 1 and 3.
 void check_channels(int channels);
 
-class PictureReader;
-
-/// A record's picture. At first only its size is known; of a file, only the part that is asked for is decoded. If the
-/// record has a cache, the whole picture is decoded at once, even if the cache is full: so damage in a part that no one
-/// asks for is noticed in every run or in none.
-class StoredPicture {
- public:
-  /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before
-  /// decode(). Throws SampleError, also for a picture of another size than is annotated.
-  explicit StoredPicture(const Record& record, const Decoding& how = {});
-
-  int height() const { return height_; }
-  int width() const { return width_; }
-  int channels() const { return channels_; }
-
-  /// Some of the picture, perhaps smaller, and where in it the part lies that was asked for.
-  struct Part {
-    Picture picture;
-    Rect from;
-  };
-  /// The pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (JPEG if it is to be fast;
-  /// otherwise at 1/1) that still has as many, and as far around the part as a filter looks, but none outside `within`.
-  /// They are gone with the next picture that this thread decodes. At most once. Throws SampleError.
-  Part decode(const Rect& part, const Window& within, int height, int width);
-
- private:
-  int height_ = 0, width_ = 0, channels_ = 3;
-  int orientation_ = 1;
-  bool fast_ = true;
-  PictureReader* reader_ = nullptr;
-  Picture whole_;  // where there is no reader
-};
-
-/// The part of a (height, width) picture inside `region`, rounded outwards; all of it for an empty region. Throws
-/// SampleError if the region lies outside.
-Window window_of(int height, int width, const Box& region);
+/// The picture in three channels: itself, or grey repeated, in `coloured`. Throws SampleError as check_channels().
+Picture in_colour(const Picture& picture, Image& coloured);
 
 /// The part of `in` inside `window`, which must lie inside.
 Picture crop(const Picture& in, const Window& window);

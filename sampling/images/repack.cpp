@@ -8,6 +8,7 @@
 #include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "sampling/images/resize.h"
+#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 namespace {

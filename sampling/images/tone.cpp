@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sampling/images/color.h"
+#include "sampling/codecs/color.h"
 
 namespace flowtrain {
 namespace {

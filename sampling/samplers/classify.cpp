@@ -4,11 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "sampling/codecs/color.h"
 #include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
-#include "sampling/images/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
+#include "sampling/images/stored_picture.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/samplers/stored.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "sampling/codecs/image.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sampling/images/color.h"
+#include "sampling/codecs/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
 #include "tests/support/pictures.h"

@@ -5,8 +5,8 @@
 
 #include "sampling/codecs/encode.h"
 #include "sampling/codecs/exif.h"
-#include "sampling/codecs/image.h"
 #include "sampling/core/error.h"
+#include "sampling/images/stored_picture.h"
 #include "tests/support/pictures.h"
 
 namespace flowtrain {

@@ -1,4 +1,5 @@
 #include "sampling/images/repack.h"
+#include "sampling/images/stored_picture.h"
 
 #include <doctest/doctest.h>
 

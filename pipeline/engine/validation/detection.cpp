@@ -10,6 +10,7 @@
 #include "pipeline/engine/validation/packing.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/error.h"
+#include "sampling/images/stored_picture.h"
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/trace/clock.h"
 

@@ -9,6 +9,7 @@
 
 #include "pipeline/engine/validation/packing.h"
 #include "sampling/core/random.h"
+#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sampling/core/error.h"
+#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 

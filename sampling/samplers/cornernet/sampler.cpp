@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "sampling/images/stored_picture.h"
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/entries.h"
