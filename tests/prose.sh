@@ -23,13 +23,13 @@ WITH_COMMA = set("""if when while once unless until because since after before a
     between during inside outside through beyond""".split())
 # Verbs that begin a help of a command or an option. Another verb is added here.
 VERBS = set("""add allow analyse apply ask average begin build cache call change check choose classify compare complete
-    compute connect continue convert copy count create cut decode delete detect disable download drop enable encode end
-    evaluate explain export fetch find fix follow force freeze give go group hide hold ignore include initialize inspect
-    install keep leave limit link list listen load look log make map mark match measure name omit open order overwrite
-    pack pass pick plan plot post-process predict prepare print profile put raise read record refuse repeat replace
-    replay report require resample resize resume run sample save search seed select send serve set show shuffle skip
-    sort start state stop store summarize sweep take test time trace train trust try turn unpack use validate verify
-    wait warn watch write""".split())
+    compute connect continue convert copy count create cut decode delete detect disable download draw drop enable encode
+    end evaluate explain export fetch find fix follow force freeze give go group hide hold ignore include initialize
+    inspect install keep leave limit link list listen load log look make map mark match measure name omit open order
+    overwrite pack pass pick plan plot post-process predict prepare print profile put raise read rebuild record refuse
+    rename repeat replace replay report require resample resize restart resume run sample save search seed select send
+    serve set show shrink shuffle skip sort start state stop store summarize sweep take test time trace train trust try
+    turn unpack use validate verify wait warn watch write""".split())
 
 CPP = (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")
 TOKEN = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*(?:.|\n)*?\*/')
@@ -43,7 +43,7 @@ LITERALS = re.compile(r'\s*((?:"(?:\\.|[^"\\\n])*"\s*)+)')
 
 def fragment(text, note=False):
     """Returns why this opening is refused, or None. A note at a line's end may be a phrase: "in pixels", "from 0"."""
-    text = re.sub(r"^[\W_]+", "", text) if not text.startswith(("`", "(", "[", "{", "<", "$")) else ""
+    text = "" if text.startswith(("`", "(", "[", "{", "<", "$", "--")) else re.sub(r"^[\W_]+", "", text)
     word = re.match(r"[\w-]*", text).group().lower()
     if text[len(word):].startswith(("::", "(", "=")) or (note and re.match(r"from \d", text)):
         return None
@@ -56,8 +56,8 @@ def fragment(text, note=False):
 
 def verbless(text, third_person=False):
     word = re.match(r"[\w-]*", text.strip()).group()
-    base = {word} if not third_person else {word.lower()[:-n] for n in (1, 2) if word.endswith("s")}
-    return None if base & VERBS else f"'{word}' is not a verb; a new one is added to VERBS in tests/prose.sh"
+    forms = {re.sub(*ending, word.lower()) for ending in (("s$", ""), ("es$", ""), ("ies$", "y"))}
+    return None if (forms if third_person else {word}) & VERBS else f"'{word}' is not a verb; a new one is added to VERBS in tests/prose.sh"
 
 
 def literal(text):

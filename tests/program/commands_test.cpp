@@ -81,7 +81,7 @@ TEST_CASE("a word that is no command is called that, with the command that it re
   for (const char* word : {"frobnicate", "serv"}) {
     const auto refused = place.run({word});
     CHECK_EXIT(refused, 2);
-    CHECK_SAYS(refused, std::string("there is no command '") + word + "', and no file or folder of that name");
+    CHECK_SAYS(refused, std::string("there is no command, file or folder '") + word + "'");
   }
   CHECK_SAYS(place.run({"serv", "runs"}), "did you mean 'serve'?");
   CHECK_SAYS(place.run({"snapshot", "verifi", "runs"}),

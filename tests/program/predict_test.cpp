@@ -372,8 +372,8 @@ TEST_CASE("requests that predict cannot meet are refused with the way out") {
   };
   refused({}, 2, "SNAPSHOT is required");
   refused({"run"}, 2, "INPUT is required");
-  refused({"nowhere", "a.jpg"}, 4, "nowhere: there is no such snapshot or run");
-  refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is no snapshot and no run");
+  refused({"nowhere", "a.jpg"}, 4, "nowhere: this snapshot or run does not exist");
+  refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is neither a snapshot nor a run");
   refused({"run", "--iter", "3", "a.jpg"}, 4, "3");
   refused({"run/snapshots/latest", "--iter", "7", "a.jpg"}, 2, "--iter");
   refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net finds no objects");

@@ -234,7 +234,7 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
   refused({"--loss"}, "--iter is required");
   refused({"--loss", "--iter", "21"}, "the run ends at iteration 20");
   refused({"--iter", "3", "--snapshot", "runs/tiny/snapshots/iter-00000007"},
-          "only --loss and --find-nan train from one");
+          "only --loss and --find-nan train from a snapshot");
   refused({"--iter", "7", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000007"}, "which is not before 7");
   refused({"--iter", "7", "--loss", "--find-nan"}, "--loss");
 }
