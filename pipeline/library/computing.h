@@ -19,34 +19,34 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the command line of `flowtrain train` says.
+/// The request of `flowtrain train`.
 struct TrainRequest {
   StartOptions start;
   RunOptions options;
   Launch launch = SingleProcess{};
   bool sets_max_restarts = false;       ///< the launch's max_restarts counts, not dist.max_restarts
-  std::vector<std::string> words = {};  ///< for the ranks that are started here
+  std::vector<std::string> words = {};  ///< passed to the ranks that are started here
   /// Called with the run's folder before the first iteration, by each process that trains. May be null.
   std::function<void(const std::filesystem::path& folder)> on_start = {};
 };
 
-/// What that of `flowtrain bench --distributed` says.
+/// The request of `flowtrain bench --distributed`.
 struct BenchRequest {
   const Config& config;
-  double seconds;    ///< for each thing that is measured
+  double seconds;    ///< the duration of each measurement
   std::string json;  ///< file for the metrics; empty: none
   std::vector<std::string> words;
 };
 
-/// What that of `flowtrain test` says.
+/// The request of `flowtrain test`.
 struct TestRequest {
   std::vector<TestSubject> subjects;  ///< one, or two to compare
-  TestOptions options;                ///< without group and ranks
+  TestOptions options;                ///< the group and ranks are not set
   Launch launch = SingleProcess{};
-  std::vector<std::string> words = {};  ///< for the ranks that are started here
+  std::vector<std::string> words = {};  ///< passed to the ranks that are started here
 };
 
-/// What that of `flowtrain export` says of a net that is to be traced.
+/// The request of `flowtrain export` for a net that is to be traced.
 struct ExportRequest {
   const Config& config;
   std::filesystem::path snapshot;
@@ -56,7 +56,7 @@ struct ExportRequest {
       samples;  ///< pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none
 };
 
-/// What that of `flowtrain snapshot average` says.
+/// The request of `flowtrain snapshot average`.
 struct AverageRequest {
   const Config& config;
   std::vector<std::filesystem::path> snapshots;
@@ -65,7 +65,7 @@ struct AverageRequest {
   std::uint64_t batches;      ///< training batches that statistics are taken over; 0: an epoch
 };
 
-/// What the library offers. Functions return exit codes and throw as commands do.
+/// The functions that the library offers. They return exit codes, and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*bench)(const Launch& launch, const BenchRequest& request);

@@ -111,7 +111,7 @@ class Objects {
   }
 
  private:
-  // Of one picture.
+  // The objects of one picture.
   struct OfPicture {
     std::vector<TrueObject> truth;
     std::vector<FoundObject> found;
@@ -177,7 +177,7 @@ void compare_by_bootstrap(std::size_t samples, const CompareOptions& options, Co
 void compare_losses(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
   comparison.metric = "loss";
   comparison.tells_right = false;
-  std::vector<double> a, b;  // of the samples that have one: a picture without any label has none
+  std::vector<double> a, b;  // one value per sample that has one; a picture without labels has none
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const double of_a = number_of(pairs.a(i), "loss"), of_b = number_of(pairs.b(i), "loss");
     if (std::isnan(of_a) || std::isnan(of_b)) continue;
@@ -215,7 +215,7 @@ void write_picture(AtomicFolder& folder, const std::string& name, const Image& p
   folder.write_file(name + ".png", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-// As draw_boxes() takes them; classes are of no matter but for their colours.
+// Writes a picture with its true and found boxes, which draw_boxes() reads. Classes only decide the colours.
 void write_boxes(AtomicFolder& folder, const std::string& name, const Image& picture, const json& sample) {
   Image drawn;
   in_colour(picture.view(), drawn);

@@ -32,7 +32,7 @@ void check_single(const TestResults& results, const char* which) {
                       "name one of each: `flowtrain test A B --iter 500`, or two snapshots' folders");
 }
 
-// As it is stored, whatever the net calls its classes.
+// Opens the part's set as it is stored, whatever the net calls its classes.
 std::unique_ptr<Dataset> dataset_of(const TestPart& part, const TestSubject& subject, const TestOptions& options) {
   StartOptions start = subject.start;
   for (auto& setting : inference_settings(load_for_use(start)))

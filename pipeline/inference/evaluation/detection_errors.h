@@ -1,5 +1,5 @@
 #pragma once
-// What a detector got wrong in a single picture.
+// The errors of a detector in a single picture.
 
 #include <cstdint>
 #include <map>
@@ -12,13 +12,13 @@ namespace flowtrain {
 /// Detections with a score of at least this count as finds: the ones that pictures show.
 inline constexpr double least_found_score = 0.3;
 
-/// What is there and what was found in one picture.
+/// The true and the found objects of one picture.
 struct PictureObjects {
   std::vector<const TrueObject*> truth;
   std::vector<const FoundObject*> found;
 };
 
-/// By image id. Points into the arguments.
+/// Groups the objects by image id. The result points into the arguments.
 std::map<std::int64_t, PictureObjects> by_picture(const GroundTruth& truth, const std::vector<FoundObject>& found);
 
 struct DetectionErrors {
@@ -26,8 +26,9 @@ struct DetectionErrors {
   std::uint64_t wrong = 0;   ///< finds that overlap no object of their class by half, or one that was found before
 };
 
-/// As PASCAL VOC counts: finds by descending score, each for the object of its class that it overlaps most, if that is
-/// by at least 0.5. What is to be ignored need not be found, nor is a find of it wrong.
+/// Counts as PASCAL VOC does: detections by descending score, each matched to the object of its class that it overlaps
+/// most, if the overlap is at least 0.5. Objects to be ignored need not be found, and a detection of one is not an
+/// error.
 DetectionErrors errors_in(const PictureObjects& picture);
 
 }  // namespace flowtrain

@@ -21,11 +21,11 @@ namespace flowtrain {
 namespace {
 
 struct BatchLoss {
-  std::uint64_t position;  // of its first row
+  std::uint64_t position;  // the position of its first row
   double rows, loss;
 };
 
-// What this process has measured.
+// The results that this process has measured.
 struct Share {
   std::string kind = "samples";
   std::vector<SampleOutcome> samples;
@@ -105,7 +105,7 @@ std::string kind_of(Group& group, const Share& share) {
 
 BadSamples bad_samples(const ValidationData& set, bool finds_objects, const Group& group) {
   const Dataset& dataset = *set.data.dataset;
-  // What a detector cannot read is told when it looks there.
+  // A detector's check of the data reports the records that cannot be read.
   if (finds_objects) return {dataset, {"val", dataset.size()}, [](auto&) {}};
   return make_bad_sample_log(set.config, false, dataset, nullptr, group.leads());
 }
@@ -123,7 +123,7 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   };
   std::set<std::uint64_t> all;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) all.insert(all.end(), id);
-  // As go_through() has it, after each picture.
+  // Keeps this rank in step with those in go_through(), which meet after each picture.
   const auto meet = [&group] {
     double nothing = 0;
     group.sum("the pictures of a test", {&nothing, 1});
@@ -132,7 +132,7 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   return *measure_detection(metrics, patient, all, group, meet);
 }
 
-// Its own part of the set: then what all have measured.
+// Measures this rank's part of the set, then collects the parts of all ranks.
 void measure_samples(const Session& session, const ValidationData& set, Learner& learner, Measurement& measured) {
   Group& group = *session.options().group;
   const std::uint64_t batches = set.data.batches.per_epoch();

@@ -16,7 +16,7 @@
 
 namespace flowtrain {
 
-/// What a net made of one sample, as far as the net, the loss and the set say.
+/// The results of one sample, as far as the net, the loss and the set provide them.
 struct SampleOutcome {
   std::uint64_t position = 0;             ///< in the set's order
   std::uint64_t id = 0;                   ///< record
@@ -25,11 +25,11 @@ struct SampleOutcome {
   std::int64_t prediction = -1;           ///< class
   double score = RowResult::none;         ///< probability of the prediction by softmax, 0 … 1
   double loss = RowResult::none;          ///< cross-entropy
-  double pixels = RowResult::none;        ///< with a label, where pixels are classified
-  double right_pixels = RowResult::none;  ///< of them
+  double pixels = RowResult::none;        ///< pixels with a label, for nets that classify pixels
+  double right_pixels = RowResult::none;  ///< correctly classified pixels among them
 };
 
-/// What a detector found in all pictures.
+/// The objects that a detector found in all pictures.
 struct DetectionOutcome {
   GroundTruth truth;
   std::vector<FoundObject> found;
@@ -37,13 +37,13 @@ struct DetectionOutcome {
   CocoEvaluation coco;
 };
 
-/// Of a whole set.
+/// The results of a whole set.
 struct Measurement {
-  std::string kind = "samples";                  ///< as RowResults::kind, or "detect"
+  std::string kind = "samples";                  ///< RowResults::kind, or "detect"
   std::uint64_t size = 0;                        ///< samples of the set
-  Decoding decoding = {};                        ///< of its pictures
-  Scalars scalars = {};                          ///< the loss first; of a detector COCO's twelve and VOC's last
-  std::optional<ClassTable> confusion = {};      ///< where val.metrics asks for it
+  Decoding decoding = {};                        ///< decodes its pictures
+  Scalars scalars = {};                          ///< the loss first; for a detector, COCO's twelve and VOC's last
+  std::optional<ClassTable> confusion = {};      ///< the confusion matrix, if val.metrics asks for it
   std::vector<SampleOutcome> samples = {};       ///< rank 0's, by position
   std::optional<DetectionOutcome> objects = {};  ///< rank 0's, of a net that finds objects
 };

@@ -25,7 +25,7 @@ namespace flowtrain {
 void write_part(const TestPart& part, const Measurement& measured, const ValidationData& set, std::size_t pictures,
                 const nlohmann::ordered_json& inputs);
 
-/// What an earlier test wrote for the part, if it did so with the same inputs.
+/// Returns the outcome that an earlier test wrote for the part, if it had the same inputs.
 std::optional<PartOutcome> read_part(const TestPart& part, const nlohmann::ordered_json& inputs);
 
 /// The metrics as JSON, in their order; values that are not finite are null.

@@ -1,5 +1,6 @@
 #pragma once
-// What the results of a part of a test depend on: a part that was done with the same is not done again.
+// The inputs that decide the results of a part of a test. A part that was measured with equal inputs is not measured
+// again.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct TestedSnapshot {
-  fs::path path;  // without links, which may move
+  fs::path path;  // resolved: a link may move
   std::uint64_t iteration = 0;
   fs::path folder;  // RUN/test/NAME, of its own run
 };
@@ -61,7 +61,7 @@ std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& con
   return test_snapshots(*run / "snapshots", subject.snapshots);
 }
 
-// Of a snapshot that lies in no run, beside it.
+// Returns the run's folder for tests; for a snapshot outside of runs, a folder beside it.
 fs::path test_folder(const fs::path& snapshot, const std::string& name) {
   const fs::path parent = snapshot.parent_path();
   const fs::path folder = (parent.filename() == "snapshots" ? parent.parent_path() : parent) / "test";
@@ -233,7 +233,7 @@ class TestRun {
     return {.part = part, .error = reason, .exit_code = code};
   }
 
-  // Nothing for an error that ends the test.
+  // Returns the exit code of a skipped part; nothing if the error ends the test.
   std::optional<int> code_if_skipped(const std::exception& error) const {
     const auto* users = dynamic_cast<const UserError*>(&error);
     const bool survivable = is_survivable(error) || (users && users->code() == ExitCode::snapshot);
@@ -278,7 +278,7 @@ class TestRun {
     }
   }
 
-  // Nothing is trained: the configuration's optimizers need not be the run's.
+  // A test trains nothing, so the optimizers of the configuration need not be those of the run.
   void load_weights(Learner& learner, const Config& config) {
     together(group_, "the weights of a snapshot", [&] {
       if (group_.leads()) learner.load_state({.model = read_model(*opened_, validates_average(config))});

@@ -20,20 +20,20 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What is tested.
+/// A configuration or run to test.
 struct TestSubject {
-  StartOptions start;  ///< its configuration, or a run's folder
+  StartOptions start;  ///< the configuration, or the folder of a run
   SnapshotWishes snapshots = {};
   std::optional<std::filesystem::path> snapshot = {};  ///< this one alone, whose configuration `start` has
 };
 
-/// How.
+/// The options of `flowtrain test`.
 struct TestOptions {
   std::vector<std::string> sets = {};  ///< --sets; empty: see test_sets()
   std::string name = {};               ///< --name: a folder in RUN/test; empty: RUN/test itself
   std::size_t pictures = 0;            ///< --pictures: the first ones of each set are shown
   std::size_t resamples = 1000;        ///< --resamples, of the bootstrap where two are compared
-  Group* group = &solo_group();        ///< who shares the samples out
+  Group* group = &solo_group();        ///< the processes that share the samples
   unsigned processes_here = 1, local_rank = 0;
   Interrupt* interrupt = nullptr;  ///< may be null
   /// Told in rank 0 of each part that was measured now, while its results are at hand. May be null.
@@ -46,7 +46,7 @@ struct TestResults {
   std::filesystem::path folder;       ///< RUN/test or RUN/test/NAME of the first snapshot's run
 };
 
-/// What became of a pair of parts.
+/// The outcome of comparing a pair of parts.
 struct ComparedParts {
   TestPart a;
   Comparison comparison;

@@ -1,5 +1,5 @@
 #pragma once
-// What a test measures with: the data of a configuration, and a net for them.
+// The session with which a test measures: the data of a configuration, and a net for them.
 
 #include <memory>
 #include <optional>

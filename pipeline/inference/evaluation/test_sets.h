@@ -1,5 +1,5 @@
 #pragma once
-// Which sets `flowtrain test` measures on.
+// The sets that `flowtrain test` measures on.
 
 #include <string>
 #include <vector>

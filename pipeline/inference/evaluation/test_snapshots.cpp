@@ -23,7 +23,7 @@ std::uint64_t iteration_in(const std::string& wish, std::string_view text) {
   return iteration;
 }
 
-// By iteration.
+// Returns the snapshots of iterations `first` to `last`, by iteration.
 std::vector<ChosenSnapshot> those_between(const fs::path& folder, std::uint64_t first, std::uint64_t last,
                                           const std::string& wish) {
   std::vector<ChosenSnapshot> chosen;

@@ -1,5 +1,5 @@
 #pragma once
-// Which snapshots `flowtrain test` measures.
+// The snapshots that `flowtrain test` measures.
 
 #include <filesystem>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace flowtrain {
 
-/// What a command line says of them.
+/// The snapshots that a command line selects.
 struct SnapshotWishes {
-  std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all that are there
+  std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all in that range
   std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
 };
 

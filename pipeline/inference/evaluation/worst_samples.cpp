@@ -11,7 +11,7 @@ namespace flowtrain {
 
 namespace {
 
-// Where a sample stands in Measurement::samples, or a picture in DetectionOutcome::image_results.
+// The index of a sample in Measurement::samples, or of a picture in DetectionOutcome::image_results.
 using Index = std::size_t;
 
 struct Ranked {

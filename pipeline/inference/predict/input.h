@@ -14,9 +14,9 @@ namespace flowtrain {
 struct Input {
   std::string name;                                 ///< in results: "a/1.jpg", "a.tar:1.jpg", "https://…/1.jpg"
   std::shared_ptr<const ByteSource> archive = {};   ///< the archive that holds it, if one does
-  std::uint64_t offset = 0, size_bytes = 0;         ///< of its bytes in the archive
-  std::shared_ptr<const RemoteAccess> remote = {};  ///< of an address
-  std::string problem = {};                         ///< why there is nothing to read; empty otherwise
+  std::uint64_t offset = 0, size_bytes = 0;         ///< the place of its bytes in the archive
+  std::shared_ptr<const RemoteAccess> remote = {};  ///< set for an address
+  std::string problem = {};                         ///< the reason why it cannot be read; empty: it can
 };
 
 /// Finds pictures by the words of a command line.

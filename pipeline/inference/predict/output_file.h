@@ -1,5 +1,5 @@
 #pragma once
-// Where results go: a file, or standard output.
+// Writes results to a file or to standard output.
 
 #include <cstdio>
 #include <string>

@@ -22,7 +22,7 @@ namespace flowtrain {
 
 namespace {
 
-// Between two looks at a watched folder.
+// The time between two looks at a watched folder.
 constexpr std::chrono::milliseconds watch_period{200};
 
 std::vector<Input> inputs_of(const std::vector<std::string>& words) {
@@ -101,7 +101,7 @@ class PredictRun {
     predict_all(inputs);
     if (!watch) return;
     log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends this"));
-    request_.interrupt->defer();  // what is told at the end is told then, too
+    request_.interrupt->defer();  // a signal must not skip the summary at the end
     for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
   }
 

@@ -13,7 +13,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the command line asks for. Paths of outputs: "-" is standard output, an empty one asks for none.
+/// The request of a command line. An output path "-" is standard output, an empty one asks for none.
 struct PredictRequest {
   const Config& config;  ///< the snapshot's
   std::filesystem::path snapshot;

@@ -10,7 +10,7 @@ namespace flowtrain {
 std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count) {
   std::vector<std::int64_t> labels(logits.size());
   std::iota(labels.begin(), labels.end(), 0);
-  const auto logit = [&](std::int64_t label) {  // what is no number comes last
+  const auto logit = [&](std::int64_t label) {  // a NaN is sorted last
     const float value = logits[static_cast<std::size_t>(label)];
     return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
   };

@@ -19,7 +19,7 @@ class PredictionWriter {
   virtual void write(const Prediction& prediction) = 0;
 };
 
-/// What all of them know. `classes` outlive them.
+/// The format that all writers share. `classes` outlive them.
 struct PredictionFormat {
   const std::vector<std::string>& classes;  ///< names, in label order
   bool detects = false;                     ///< boxes in place of classes

@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Addresses are waited for, not read: many at once.
+// Addresses mostly wait for a server, so many are read at once.
 constexpr unsigned remote_readers = 16;
 
-// Nothing is measured, so no metric has to fit the net.
+// Drops the metrics, which need not fit the net, as predictions measure nothing.
 Config without_metrics(const Config& config) {
   return config.with("val", "metrics", std::vector<std::string>())
       .with("val", "group_by", std::string())
@@ -38,7 +38,7 @@ unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
   return is_remote ? std::max(own, remote_readers) : own;
 }
 
-/// Why the record of a row was not used.
+/// Returns the reason why the record of a row was not used.
 const std::string& damage_of(const Slab& slab, const RowWork& row) {
   return std::ranges::find(slab.bad(), row.position, &BadSample::position)->reason;
 }

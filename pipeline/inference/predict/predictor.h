@@ -17,17 +17,17 @@
 
 namespace flowtrain {
 
-/// Which part of what a net says is told.
+/// Limits of the reported predictions.
 struct PredictionLimits {
   std::size_t top = 5;       ///< classes
-  double least_score = 0.3;  ///< of boxes
+  double least_score = 0.3;  ///< boxes below it are left out
 };
 
-/// What predictions took, without the time in which nothing was asked.
+/// The time that predictions took, without pauses between requests.
 struct PredictionTimes {
   std::uint64_t pictures = 0;
-  double seconds = 0;      ///< from the first byte read to the last prediction
-  double net_seconds = 0;  ///< of these in the net
+  double seconds = 0;      ///< the time from the first byte read to the last prediction
+  double net_seconds = 0;  ///< the part of them that the net took
 };
 
 class Predictor {
@@ -62,7 +62,7 @@ class Predictor {
   std::vector<std::string> classes_;
   std::optional<PixelForm> pixels_;
   const std::vector<Input> none_;
-  std::optional<InputDataset> form_;  // whose rows the sampler makes
+  std::optional<InputDataset> form_;  // the sampler makes its rows
   std::unique_ptr<Sampler> sampler_;
   std::uint32_t batch_;
   std::optional<SlabLayout> layout_;

@@ -25,7 +25,7 @@ class LineReader {
 
   const int descriptor_;
   std::string text_;          // read, and not yet returned
-  std::uint64_t number_ = 0;  // of the last line returned
+  std::uint64_t number_ = 0;  // the number of the last returned line
   bool over_ = false;
 };
 

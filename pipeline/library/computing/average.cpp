@@ -1,4 +1,4 @@
-// What flowtrain snapshot average does once its command line is read.
+// The part of `flowtrain snapshot average` that computes.
 
 #include <algorithm>
 #include <cstdio>
@@ -24,7 +24,8 @@ bool has_running_statistics(const std::vector<StateTensor>& model) {
   return std::ranges::any_of(model, [](auto& tensor) { return tensor.name.ends_with("running_mean"); });
 }
 
-/// Of the averaged weights: the mean over `batches` training batches; 0: those of an epoch.
+/// Computes the statistics of batch normalisation for the averaged weights, as the mean over `batches` training
+/// batches; 0: one epoch.
 void take_statistics(std::vector<StateTensor>& model, const Config& config, std::uint64_t batches) {
   Session session(config);
   session.open_training();

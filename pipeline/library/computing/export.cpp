@@ -1,4 +1,4 @@
-// What flowtrain export does of a net itself, once its command line is read.
+// The part of `flowtrain export` that traces a net.
 
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ const ValidationData& open_samples(Session& session, const std::vector<std::stri
   return *sets.front();
 }
 
-/// What whoever uses the net has to know of it.
+/// Returns the facts that users of the net need: classes, shapes and normalisation.
 json facts_of(const SlabLayout& layout, const std::vector<std::string>& classes) {
   json facts{{"classes", classes}};
   for (auto& field : layout.fields())

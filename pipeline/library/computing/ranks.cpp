@@ -14,13 +14,13 @@ namespace flowtrain::computing {
 
 namespace {
 
-// Of the first rank, found without a look that would make this process use a GPU.
+// Returns the first rank's device, without making this process use a GPU.
 std::string expected_device(const Config& config, int processes) {
   if (config.table("run").text("device") == "auto") return count_gpus() > 0 ? "cuda:0" : "cpu";
   return choose_device(config, 0, static_cast<unsigned>(processes));
 }
 
-// Where a rank was lost.
+// Returns the advice for the message of a lost rank.
 std::string postmortem_advice(const std::filesystem::path& run) {
   return concat("`flowtrain postmortem ", run.string(), "` tells what each rank did last");
 }
@@ -29,7 +29,7 @@ std::string postmortem_advice(const std::filesystem::path& run) {
 
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
                 const std::vector<std::string>& arguments) {
-  // What is wrong there is told once, before anything starts.
+  // Errors of the configuration are reported once, before ranks are started.
   config.check_trainable();
   const std::string device = expected_device(config, plan.processes);
   choose_backend(config.table("dist"), device);
@@ -51,7 +51,7 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 }
 
 int run_rank(const RankInfo& place, const Config& config, const RankBody& body) {
-  // What all have to say is told once; what one alone has to say goes into its log.
+  // Rank 0 logs what all ranks know; messages of a single other rank go to its own log.
   if (place.rank > 0) set_console_level(ConsoleLevel::quiet);
   const std::string device =
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));

@@ -1,4 +1,4 @@
-// What flowtrain test does once its command line is read.
+// The part of `flowtrain test` that computes.
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ void add_confusion(const ClassTable& confusion, const std::filesystem::path& fol
   for (auto& line : to_lines(confusion)) lines.push_back(line);
 }
 
-// What is said of a part that is the only one.
+// Returns the details that are shown for a single part.
 Lines details_of(const TestPart& part, const Measurement& measured, const std::string& group_by) {
   Lines lines;
   add_classes(measured, group_by, lines);
@@ -91,7 +91,7 @@ void report(const ComparedParts& compared) {
   if (comparison.tells_right) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
   fields["p"] = comparison.p;
   std::puts(json_line(metrics_event("comparison", fields)).c_str());
-  log_info("what only one gets right: " + comparison.folder.string());
+  log_info("samples that only one net gets right: " + comparison.folder.string());
 }
 
 int test_here(const TestRequest& request, TestOptions options) {

@@ -1,4 +1,4 @@
-// What flowtrain train does once its command line is read, unless it asks for the loader alone.
+// The part of `flowtrain train` that computes.
 
 #include <sys/stat.h>
 
@@ -35,8 +35,8 @@ FindRows fitting(const RunOptions& options) {
   return [&](const Config& config) { return fit_batch(config, options, make_torch_learner); };
 }
 
-// What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs
-// them.
+// Returns the environment of a run. It loads the GPU's libraries, so that their versions are known. If that fails, the
+// run reports it when it needs them.
 std::string environment_of(const Config& config, const RunOptions& options, const std::filesystem::path& run) {
   const std::string device = choose_device(config, options.local_rank, options.processes_here);
   try {

@@ -16,18 +16,19 @@ namespace flowtrain {
 
 namespace {
 
-// What else a run needs (a snapshot's copy of the state, say) and what is lost between pieces of memory is left.
+// Returns the part of free memory that batches may use. The rest is for a snapshot's copy of the state and for
+// fragmentation.
 std::uint64_t spare(std::uint64_t free_bytes) { return free_bytes / 10 * 8; }
 
-// Of batches for validation, which are as large as those for training unless said otherwise.
+// Returns the batches for validation, which are as large as those for training by default.
 std::uint32_t validation_slabs(const Config& config) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.integer("batch") > 0) return 0;
   return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Loader::slabs(validation_prefetch);
 }
 
-// Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one
-// is kept.
+// Returns the bytes of the weights' copy that async validation uses. Its batches do not count: without gradients,
+// little of them is kept.
 std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;

@@ -141,7 +141,7 @@ class Bench {
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
         throw UserError(ExitCode::data,
-                        concat("none of a batch's samples could be used: ", bad.stage, ": ", bad.reason));
+                        concat("no sample of a batch could be used: ", bad.stage, ": ", bad.reason));
       }
       return Work{done, done * row_bytes};
     });

@@ -18,7 +18,7 @@ struct Spread {
 
 /// Rates of two loaders that ran in turn.
 struct LoaderComparison {
-  int turns = 0;  ///< of each
+  int turns = 0;  ///< measurements of each loader
   Spread a, b;    ///< samples/s
   Spread ratio;   ///< b / a, turn by turn
 };
@@ -47,7 +47,7 @@ class LoaderPair {
   std::optional<DataLoader> b_;
 };
 
-/// For people: both rates and their ratio. `b`: what is different, "sampler.process=true".
+/// Formats both rates and their ratio. `b` names the difference, such as "sampler.process=true".
 std::string to_table(const LoaderComparison& comparison, const std::string& b);
 std::string to_json(const LoaderComparison& comparison, const std::string& b);
 

@@ -34,7 +34,7 @@ void wait_for_all(Group& group) {
   group.sum("the wait for all ranks", {&nothing, 1});
 }
 
-// How often something fits into the time, by rank 0's clock.
+// Returns how many rounds fit into the time, by rank 0's clock.
 std::size_t agreed_rounds(Group& group, double seconds, double round_s) {
   double rounds = group.leads() ? std::clamp(seconds / round_s, fewest_rounds, most_rounds) : 0;
   group.sum("the number of rounds", {&rounds, 1});

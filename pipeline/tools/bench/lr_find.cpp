@@ -12,11 +12,12 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double past = 0.9;    // of the mean
+constexpr double past = 0.9;    // a share of the mean
 constexpr double diverged = 4;  // times the least loss
 constexpr unsigned curve_rows = 8;
 
-// Of the straight line that is nearest to the losses, over the rates' logarithms, which are evenly spaced.
+// Returns the slope of the straight line that fits the losses best, over the rates' logarithms, which are evenly
+// spaced.
 double slope_of(std::span<const LrFinder::Tried> window) {
   const double middle = static_cast<double>(window.size() - 1) / 2;
   double above = 0, below = 0;
@@ -130,7 +131,7 @@ std::string LrFinder::picture() const {
 std::string LrFinder::report() const {
   if (tried_.empty()) return "the first iteration's loss is not finite already\n";
   std::vector<double> curve;
-  // What the loss is after it has got worse again would flatten all else.
+  // Large losses at the end would flatten the rest of the curve, so they are cut off.
   for (auto& each : tried_) curve.push_back(std::min(each.smooth, 1.1 * tried_.front().smooth));
   std::string text = concat("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
                             format_rate(tried_.back().lr), "\n");

@@ -28,10 +28,10 @@ class LrFinder : public Hook {
     double lr, loss, smooth;  ///< smooth: exponential mean of the losses, 0.9 of it the past, without the start's bias
   };
   const std::vector<Tried>& tried() const { return tried_; }
-  /// Where the loss falls fastest over the rate's logarithm, before the smoothed one's least; 0 where it does not fall.
-  /// Slopes are those of straight lines through a tenth of all steps, as single ones are noise.
+  /// Returns the rate at which the loss falls fastest over the rate's logarithm, up to the least smoothed loss; 0 if it
+  /// does not fall. Slopes are those of straight lines through a tenth of all steps, as single steps are noisy.
   double suggestion() const;
-  /// Curve and suggestion, for a terminal.
+  /// Draws curve and suggestion for a terminal.
   std::string report() const;
   /// The curve as a picture (SVG): the losses and the smoothed loss over the rate's logarithm, and the suggestion.
   std::string picture() const;

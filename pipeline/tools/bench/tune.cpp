@@ -23,7 +23,7 @@ constexpr unsigned most_trials = 12;  // times the seconds of one: when the sear
 // Samples may wait for more than cores, so more workers than cores are tried, too.
 LoaderShape largest_shape(const DataParts& data) {
   constexpr unsigned most_readers = 64;
-  constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // limits of prepared batches
   const std::size_t batch_bytes = SlabLayout(data.sampler->fields(), data.batch).bytes();
   LoaderShape most{std::max(data.workers, 4 * usable_cores()), data.readers, data.prefetch};
   if (!data.dataset->resident()) most.readers = std::max(most.readers, most_readers);
@@ -89,7 +89,7 @@ class LoaderTune {
     report_.best_rate = median(best);
     report_.speedup = median(ratios);
     if (report_.speedup >= 1) return;
-    report_.best = report_.present;  // what won one trial was luck
+    report_.best = report_.present;  // the best shape won its trial only by chance
     report_.best_rate = report_.present_rate;
     report_.speedup = 1;
   }

@@ -23,10 +23,10 @@ struct LoaderTuneReport {
 /// UserError(usage or data).
 LoaderTuneReport tune_loader(const Config& config, double seconds);
 
-/// For people: a line for each trial, and the best shape in one sentence.
+/// Formats a line for each trial, and the best shape in one sentence.
 std::string to_table(const LoaderTuneReport& report);
 std::string to_json(const LoaderTuneReport& report);
-/// A file for `base = ["CONFIG", "FILE"]`: [loader] with the best shape.
+/// Formats a file for `base = ["CONFIG", "FILE"]`, which sets [loader] to the best shape.
 std::string to_toml(const LoaderTuneReport& report);
 
 }  // namespace flowtrain

@@ -83,7 +83,7 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     splits.push_back(open_split(config, false));
   } catch (const EmptyDataset& error) {
     if (splits.empty()) throw;
-    log_warn(concat("no validation data: ", error.what()));  // as a run has it
+    log_warn(concat("no validation data: ", error.what()));  // a run only warns, too
   }
   return splits;
 }
@@ -241,7 +241,7 @@ class SplitPacker {
   const Dataset& dataset_;
   const PackOptions& options_;
   std::string name_;
-  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // as a run names it
+  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // the key that a run names, too
   std::filesystem::path target_;
   std::uint64_t budget_, bad_ = 0;
   std::string bad_sample_log_;
@@ -259,7 +259,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   options.pictures.decoding = decoding_of(config.table("sampler"));
   const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
-  interrupt.defer();  // from here on there is something to take away
+  interrupt.defer();  // files exist from here on, which must be removed at a signal
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto workers = workers_of(config.table("loader"));

@@ -14,7 +14,7 @@ namespace flowtrain {
 
 struct PackOptions {
   std::filesystem::path out;      ///< new or empty, but for a split that was packed there before
-  bool train = true, val = true;  ///< which splits
+  bool train = true, val = true;  ///< the splits to pack
   ShardLimits limits = {};
   std::optional<std::uint64_t> shuffle;  ///< a seed: in random order; otherwise as the data set has it
   bool sort = false;                     ///< by label instead

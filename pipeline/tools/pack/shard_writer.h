@@ -10,7 +10,7 @@
 
 namespace flowtrain {
 
-/// Where a shard ends and the next one begins; 0: no such limit. A sample larger than `bytes` has a shard of its own.
+/// The size at which a shard ends; 0: no such limit. A sample larger than `bytes` has a shard of its own.
 struct ShardLimits {
   std::uint64_t bytes = 0, samples = 0;
 };
@@ -40,7 +40,7 @@ class ShardWriter {
   std::string prefix_;
   ShardLimits limits_;
   std::optional<File> shard_;
-  std::string entries_;  ///< of the sample that is being added
+  std::string entries_;  ///< the entries of the sample that is being added
   std::uint64_t shard_bytes_ = 0, shard_samples_ = 0;
   std::uint64_t shards_ = 0, samples_ = 0, bytes_ = 0;
 };

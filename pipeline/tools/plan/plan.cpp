@@ -25,9 +25,9 @@ struct PlanParts {
   const DataParts* val;  ///< null without validation
   bool overlaps;         ///< validation runs beside training
   const RunPlan& run_plan;
-  std::size_t slab_bytes;  ///< of one training batch
+  std::size_t slab_bytes;  ///< bytes of one training batch
   NetSummary net;
-  std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
+  std::uint64_t row_bytes;  ///< bytes that a row of a batch keeps for backward
 };
 
 constexpr std::size_t plot_columns = 64;
@@ -41,7 +41,7 @@ std::string line(const std::string& name, const std::string& text) {
 
 std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
 
-/// How often something happens that is due every `every` iterations, and after the last.
+/// Returns how many times something happens that is due every `every` iterations and after the last.
 std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, const Every& every) {
   if (run_plan.last < run_plan.first) return 0;
   const std::uint64_t regular =

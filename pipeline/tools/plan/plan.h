@@ -1,6 +1,5 @@
 #pragma once
-// What a run will do and what it is made of, said before it begins. No more is computed than a forward pass over two
-// samples.
+// Describes what a run will do before it begins. This computes no more than a forward pass over two samples.
 
 #include <string>
 
@@ -9,8 +8,8 @@
 
 namespace flowtrain {
 
-/// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and
-/// how the optimizers' rates move.
+/// Returns several lines of text: steps and epochs, data, the graph's bound, validations and snapshots, net and memory,
+/// and how the optimizers' rates change.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
 /// The net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes, shape,

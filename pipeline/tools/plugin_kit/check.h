@@ -9,7 +9,7 @@
 
 namespace flowtrain::plugin_kit {
 
-/// In how many processes a check runs. Where it runs twice, both must report the same results.
+/// The number of processes in which a check runs. A check that runs twice must report the same results in both.
 enum class Runs {
   once,
   twice,
@@ -18,7 +18,7 @@ enum class Runs {
 
 struct Check {
   const char* name;
-  const char* what;  ///< that holds if it passes
+  const char* what;  ///< states what holds if the check passes
   /// Throws CheckFailure. Runs in a process of its own.
   void (*run)(const Subject& subject, Report& report);
   Runs runs = Runs::once;
@@ -30,7 +30,7 @@ inline constexpr const char* how_to_refuse =
     "refuse a record by returning 1 with a message (C), by throwing plugin::Error (plugin.hpp), or SampleError "
     "(pipeline/plugin.h)";
 
-/// In the order in which they run. `kind`: that of a CheckedPart.
+/// Returns the checks in the order in which they run. `kind`: that of a CheckedPart.
 const std::vector<Check>& checks_of(const std::string& kind);
 
 /// The tables that checks_of() chooses from.

@@ -19,10 +19,10 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// What a check said of a part.
+/// The outcome of a check of a part.
 struct Verdict {
   std::string note, refusal;
-  CheckFailure failure = {};  ///< none: no text
+  CheckFailure failure = {};  ///< empty texts: no failure
   std::vector<CheckedPart> parts = {};
 
   bool failed() const { return !failure.what.empty(); }
@@ -115,7 +115,7 @@ class CheckRun {
   }
 
  private:
-  /// How a part and data do not fit each other.
+  /// The reason why a part cannot be checked with the data.
   struct Refusal {
     std::string check, reason;
     bool stops = false;  ///< other data need not be tried: the part failed

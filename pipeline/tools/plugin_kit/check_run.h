@@ -14,7 +14,7 @@ struct CheckOptions {
   std::string builtin = "all";   ///< a built-in sampler, or all; where there is no `plugin`
   std::string config;            ///< a configuration with the data to check on; empty: trial data
   std::vector<std::string> set;  ///< KEY=VALUE
-  double timeout_s = 30;         ///< of one check
+  double timeout_s = 30;         ///< the limit for one check
 };
 
 /// Prints a line for each check and their sum. Returns ExitCode::data where one has failed. Throws UserError(usage) for

@@ -8,7 +8,7 @@
 
 namespace flowtrain::plugin_kit {
 
-/// How a check went.
+/// The outcome of a check's process.
 struct ChildResult {
   ReportLines report;
   std::string death;  ///< "killed by signal 11 (Segmentation fault)" …; empty: the check came to its end

@@ -69,7 +69,7 @@ void check_memory(const char* what, std::size_t calls, const std::function<void(
 }
 
 void check_threads_and_files(const std::function<void()>& use) {
-  use();  // what is made once in a process
+  use();  // lets the code make what it makes once per process
   const std::size_t threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
   for (int i = 0; i < 20; ++i) use();
   check_left("threads are", "/proc/self/task", threads);

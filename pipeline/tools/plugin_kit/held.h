@@ -1,5 +1,5 @@
 #pragma once
-// What a process holds: memory, threads and open files, to find what is left behind.
+// Measures the memory, threads and open files of a process, to find leaks.
 
 #include <cstddef>
 #include <functional>
@@ -13,7 +13,7 @@ void check_memory(const char* what, std::size_t calls, const std::function<void(
 /// Throws CheckFailure where `use`, which makes a part, uses it and destroys it, leaves threads or open files.
 void check_threads_and_files(const std::function<void()>& use);
 
-/// How often `call` can be called in about 0.2 seconds: from 20 to 1,000.
+/// Returns the number of calls that take about 0.2 seconds: 20 to 1,000.
 std::size_t affordable_calls(const std::function<void()>& call);
 
 /// Seconds of one call, the mean over about 0.2 seconds.

@@ -6,7 +6,7 @@
 namespace flowtrain::plugin_kit {
 
 struct NewPlugin {
-  std::string name;              ///< of the folder and the sampler
+  std::string name;              ///< names the folder and the sampler
   std::string language = "cpp";  ///< "c" or "cpp"
 };
 

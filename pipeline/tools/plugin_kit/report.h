@@ -1,6 +1,6 @@
 #pragma once
-// What a check says: lines that its process writes to a file, and that `flowtrain plugin check` reads when the process
-// has ended, in whatever way.
+// The report of a check: its process writes lines to a file, which `flowtrain plugin check` reads after the process has
+// ended, even by a crash.
 
 #include <cstdint>
 #include <map>
@@ -29,7 +29,7 @@ class Report {
   Report(int file, unsigned run) : file_(file), run_(run) {}
 
   unsigned run() const { return run_; }
-  /// What is done next: named if the process dies of it.
+  /// Names the next action, which is reported if the process dies of it.
   void at(std::string_view place);
   /// The last at().
   const std::string& place() const { return place_; }
@@ -37,7 +37,7 @@ class Report {
   void note(std::string_view text);
   /// The data cannot be used with this part, for which the part is not to blame.
   void refuse(std::string_view reason);
-  /// What was computed for `item`: must be the same in both processes of a check that runs twice.
+  /// Reports the hash of what was computed for `item`. A check that runs twice must report the same in both processes.
   void result(std::string_view item, std::uint64_t hash);
   void part(const CheckedPart& part);
   void fail(const CheckFailure& failure);

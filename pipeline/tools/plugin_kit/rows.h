@@ -17,7 +17,7 @@ class Rows {
  public:
   explicit Rows(std::vector<Field> fields, std::size_t count = 1);
 
-  /// Where the fields of the first row go.
+  /// Returns where the fields of the first row begin.
   Row first() const { return starts_; }
   void fill(std::byte value);
   /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
@@ -25,7 +25,7 @@ class Rows {
   /// "field 'image', byte 17: 3, not 5": the first difference of row `index` from the only row of `other`; nothing
   /// where they are equal.
   std::optional<std::string> difference(const Rows& other, std::size_t index = 0) const;
-  /// Of all bytes.
+  /// Returns the hash of all bytes.
   std::uint64_t hash() const;
 
   const std::vector<Field>& fields() const { return fields_; }

@@ -57,7 +57,7 @@ Subject::Subject(const SubjectSpec& spec) : is_trial_data_(spec.config.empty()) 
   dataset_ = is_trial_data_ ? make_trial_data(spec.trial_data) : open_dataset(*config_, true);
   records_ = some_records(*dataset_);
   if (records_.empty())
-    throw UserError(ExitCode::data, "none of the first records of the data can be read", "check [data] of the config");
+    throw UserError(ExitCode::data, "the first records of the data cannot be read", "check [data] of the config");
 }
 
 std::unique_ptr<Sampler> Subject::make_sampler(bool training) const {

@@ -1,5 +1,5 @@
 #pragma once
-// What is checked: a sampler, a data set or an order, with the data to check it on.
+// The part to check (a sampler, a data set or an order) with the data to check it on.
 
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ namespace flowtrain::plugin_kit {
 
 /// Says which part is checked and on what; known to both processes.
 struct SubjectSpec {
-  std::string plugin;            ///< its file; empty: a built-in part
+  std::string plugin;            ///< the plugin's file; empty: a built-in part
   std::string config;            ///< a configuration with the data; empty: trial data
   std::vector<std::string> set;  ///< KEY=VALUE
   CheckedPart part;
@@ -42,7 +42,7 @@ class Subject {
   std::unique_ptr<Dataset> make_dataset() const;
   std::unique_ptr<Order> make_order() const;
 
-  /// Of samplers and orders: what they are made for.
+  /// Returns the data set, for which samplers and orders are made.
   const Dataset& dataset() const { return *dataset_; }
   /// Some records of it that can be read: at most 6.
   const std::vector<TrialRecord>& records() const { return records_; }

@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of those that did not end the run: it left the update out, or went back.
+// Returns the first iteration whose non-finite loss did not end the run, because the run left out the update or went
+// back.
 std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
@@ -32,7 +33,7 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
 // The iteration's batch once more, and through the net with the weights of before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
-  Session session(config, {.checks_memory = false});  // its few batches fitted when they were trained
+  Session session(config, {.checks_memory = false});  // the few batches needed no more memory when they were trained
   const DataParts& data = session.open_training();
   session.prepare();
   const auto loader =

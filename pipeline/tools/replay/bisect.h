@@ -1,5 +1,5 @@
 #pragma once
-// Which iteration, which sample and which layer a loss or gradient that is not finite comes from.
+// Finds the iteration, the sample and the layer that a non-finite loss or gradient comes from.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,21 +18,21 @@ struct Breakdown {
   StepStats result;
   std::uint64_t after = 0;  ///< the iteration of the snapshot that was trained from; 0: the initial weights
   struct Sample {
-    std::size_t row;         ///< of the iteration, as in batch.json
-    std::uint64_t position;  ///< in the stream
-    std::uint64_t id;        ///< of the record
-    std::string source;      ///< as the data set describes it
+    std::size_t row;         ///< the row in the iteration, as in batch.json
+    std::uint64_t position;  ///< the position in the stream
+    std::uint64_t id;        ///< the id of the record
+    std::string source;      ///< the data set's description of the record
   };
-  std::optional<NonFiniteOrigin> origin = {};  ///< nothing: computed once more, the iteration was finite
-  std::vector<Sample> samples = {};            ///< that are to blame; empty: no single one is
-  std::size_t rows = 0;                        ///< of the micro-batch that they are in
+  std::optional<NonFiniteOrigin> origin = {};  ///< empty: the iteration was finite when it was computed again
+  std::vector<Sample> samples = {};            ///< the samples to blame; empty: no single sample is
+  std::size_t rows = 0;                        ///< the number of rows in their micro-batch
 };
 
-/// What came of a search.
+/// The outcome of a search.
 struct Bisection {
-  int exit_code = 0;                   ///< of the signal that ended it
+  int exit_code = 0;                   ///< set if a signal ended the search
   std::uint64_t from = 0, to = 0;      ///< iterations that were trained again
-  std::optional<Breakdown> breakdown;  ///< nothing: all of them are finite
+  std::optional<Breakdown> breakdown;  ///< empty: all iterations are finite
 };
 
 /// Trains `run` again to the first iteration whose loss or gradients are not finite, `last` at most, and searches that
@@ -43,8 +43,8 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
 
 /// In a few lines, for people.
 std::string to_text(const Breakdown& breakdown);
-/// For programs: iteration, from, loss and grad_norm (null where not finite), phase, operation, layer, after_layer,
-/// made {nan, inf, of}, largest_parameter, samples [{row, position, id, source}], samples_by.
+/// Formats JSON: iteration, from, loss and grad_norm (null if not finite), phase, operation, layer, after_layer, made
+/// {nan, inf, of}, largest_parameter, samples [{row, position, id, source}], samples_by.
 std::string to_json(const Breakdown& breakdown);
 
 }  // namespace flowtrain

@@ -57,7 +57,7 @@ void write_picture(const std::filesystem::path& path, const Field& field, std::s
   write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
 
-// What was drawn for a slab's batch, and its pictures as the net gets them, in levels.
+// The draws for a slab's batch, and its pictures as the net gets them, in levels.
 struct Mixed {
   const BatchMix& drawn;
   std::vector<std::byte> pictures;

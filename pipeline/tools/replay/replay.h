@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// What an iteration computed, and the weights that its training was taken up from to find out.
+/// The results of an iteration, and the snapshot from which it was trained again.
 struct Recomputed {
   StepStats result;
   std::uint64_t after = 0;  ///< the snapshot's iteration; 0: the initial weights

@@ -82,7 +82,7 @@ bool is_sound(const StateTensor& tensor) {
   return tensor.dtype != "BF16" || all_finite(std::uint16_t{0x7f80});
 }
 
-// What is wrong with a snapshot; empty where nothing is.
+// Returns the fault of a snapshot; empty if it has none.
 std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
   if (!snapshot.complete) return snapshot.reason;
   if (const auto problems = verify_snapshot(snapshot.path); !problems.empty()) return problems.front();
@@ -94,12 +94,12 @@ std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
   return {};
 }
 
-// What decides the values, where it is not what the run had.
-void tell_changes(const Config& stored, const Config& now) {
+// Warns of keys that decide the values and differ from those of the run.
+void warn_of_changes(const Config& stored, const Config& now) {
   for (auto& difference : diff(stored, now))
     if (difference.breaks)
-      log_warn(concat("not as the run had it: ", difference.key, " = ", shown_value(difference.key, difference.is),
-                      " (was ", shown_value(difference.key, difference.was), "); values will be others"));
+      log_warn(concat("this differs from the run: ", difference.key, " = ", shown_value(difference.key, difference.is),
+                      " (was ", shown_value(difference.key, difference.was), "), so the values will differ"));
 }
 
 bool has_stateful_schedule(const Config& config) {
@@ -111,7 +111,8 @@ bool goes_back(const Config& config) {
   return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
 }
 
-// What a run does beside training, and when it stops, is left out.
+// Returns a configuration that only trains: without snapshots, validations and other actions of the run, and without
+// its end.
 Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
@@ -127,7 +128,7 @@ EarlierRun find_earlier_run(StartOptions start) {
   auto folder = as_run_folder(start.config);
   if (folder) {
     const Config config = load_for_use(start);
-    tell_changes(load_stored_config(*folder / "config.toml", config), config);
+    warn_of_changes(load_stored_config(*folder / "config.toml", config), config);
   } else {
     const Config written = load_config(start.config, start.overrides);
     folder = newest_run(written.table("run").text("dir"), written.name());
@@ -141,7 +142,7 @@ EarlierRun find_earlier_run(StartOptions start) {
         start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
       if (!number(written.table("loader"), "batch"))
         start.overrides.push_back({"loader.batch", to_toml(stored.table("loader").value("batch")), folder->string()});
-      tell_changes(stored, load_for_use(start));
+      warn_of_changes(stored, load_for_use(start));
     }
   }
   Config config = load_for_use(start);

@@ -23,7 +23,7 @@ void check_block(const Sampler& sampler, std::span<const TrialRecord* const> tri
   for (auto* trial : trials) records.push_back(&trial->record);
   Rows block(sampler.fields(), trials.size());
   const Rows single(sampler.fields());
-  // As much as sample() leaves untouched must be equal, too.
+  // Both blocks begin with the same bytes, so bytes that sample() does not write must be equal, too.
   block.fill(std::byte{0x5c});
   try {
     sampler.sample_rows(records, block.first());

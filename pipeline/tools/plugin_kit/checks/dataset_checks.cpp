@@ -26,7 +26,7 @@ std::uint64_t hash_of(const Record& record) {
   return fingerprint_of(record.boxes, fingerprint_of(record.bytes, static_cast<std::uint64_t>(record.label)));
 }
 
-/// Of the record, or of the message where it cannot be read.
+/// Returns the hash of a record, or of the message if it cannot be read.
 std::uint64_t hash_of_read(const Dataset& dataset, std::uint64_t id, ReadBuffer& buffer) {
   try {
     return hash_of(dataset.read(id, buffer));

@@ -30,7 +30,7 @@ std::string name_of(const Position& position) { return concat("epoch ", position
 
 std::uint64_t id_at(const Order& order, const Position& position) { return order.at(position.epoch, position.index); }
 
-/// How the first epoch goes through the records.
+/// Describes how often the first epoch visits each record.
 std::string coverage(const Order& order, std::uint64_t records) {
   if (order.size() > 10'000'000 || records > 10'000'000) return "too large to count the records of an epoch";
   std::vector<std::uint32_t> times(records);
