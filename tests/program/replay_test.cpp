@@ -89,7 +89,7 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
   const auto other =
       place.run(with(with({"replay", "tiny.toml", "--iter", "8", "--loss"}, everything), {"--set", "train.accum=1"}));
   REQUIRE_EXIT(other, 0);
-  CHECK_SAYS(other, "not as the run had it: train.accum = 1 (was 2)");
+  CHECK_SAYS(other, "this differs from the run: train.accum = 1 (was 2)");
 }
 
 TEST_CASE("replay tells what was drawn for each row") {

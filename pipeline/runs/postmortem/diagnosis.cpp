@@ -15,8 +15,8 @@ namespace {
 using State = FlightLog::State;
 using Logs = std::vector<const FlightLog*>;
 
-constexpr double together_s = 1.5;  // ranks that end within it ended at the same time, as far as records tell
-constexpr double still_s = 1;       // who is so long in a place is shown to stand still there
+constexpr double together_s = 1.5;  // ranks that end within it count as ended at the same time
+constexpr double still_s = 1;       // a rank that is in one place for so long is shown to stand still there
 constexpr std::size_t most_others = 3;
 
 std::string seconds_text(double span_s) { return printed("%.1f s", std::max(span_s, 0.0)); }
@@ -32,7 +32,7 @@ bool loads(const FlightThread& thread) {
   return !thread.open.empty() && thread.open.back().kind == flight::Kind::loads;
 }
 
-/// Of the threads that make batches the one that has been longest at what it does; null where none does anything.
+/// Returns the thread that makes batches and has been longest at its work; null if none works.
 const FlightThread* slowest_loading(const FlightLog& log) {
   const FlightThread* slowest = nullptr;
   for (auto& thread : log.threads)
@@ -53,7 +53,7 @@ std::string ranks_text(const Logs& logs) {
   return (logs.size() == 1 ? "rank " : "ranks ") + join(logs, ", ", [](auto* log) { return log->rank; });
 }
 
-/// ", at the same time in …": the other threads of a rank, first those that do not make batches.
+/// Returns ", at the same time in …" with the other threads of a rank, first those that do not make batches.
 std::string beside(const FlightLog& log) {
   const FlightThread* told = telling_thread(log);
   std::vector<std::pair<bool, FlightPosition>> others;
@@ -68,7 +68,8 @@ std::string beside(const FlightLog& log) {
   return ", at the same time in " + join(others, ", ", [](auto& each) { return each.second.text; });
 }
 
-/// How far a rank has come: collectives that it has entered; among equals those outside are the ones to look at.
+/// Returns the number of collectives that a rank has entered, and whether it is inside one. Of equal ranks, those
+/// outside are behind.
 std::pair<std::uint64_t, bool> progress_of(const FlightLog& log) {
   const auto last = last_collective(log);
   return last ? std::pair(last->entry.number, last->inside) : std::pair(std::uint64_t{0}, false);
@@ -105,7 +106,7 @@ Logs in_state(const std::vector<FlightLog>& logs, State state) {
   return found;
 }
 
-/// Of those that ended first, the one that is behind.
+/// Returns the rank that is behind among those that ended first.
 const FlightLog& first_ended(const Logs& logs) {
   const FlightTime first = (*std::ranges::min_element(logs, {}, &FlightLog::last))->last;
   Logs candidates;
@@ -136,7 +137,7 @@ Diagnosis of_stopped(const std::vector<FlightLog>& logs, const Logs& stopped) {
       first.rank, position};
 }
 
-// Who only lost another rank ended because of that one.
+// Diagnoses failed ranks. A rank that only lost another one ended because of that one.
 Diagnosis of_failed(const std::vector<FlightLog>& logs, const Logs& failed) {
   const auto first = *std::ranges::min_element(failed, {}, [](const FlightLog* log) {
     return std::pair(log->exit_code == static_cast<std::uint64_t>(ExitCode::distributed), log->last);
@@ -229,7 +230,7 @@ FlightPosition position_of(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
   if (const FlightThread* thread = telling_thread(log)) {
     auto position = *position_of(*thread, end_of_record(log));
-    // What waits for the batch, where that is not training.
+    // Another thread waits for the batch, such as that of validation.
     if (thread != compute && compute->open.size() > 1)
       position.text += concat(" for `", compute->open.front().place, "`");
     return position;

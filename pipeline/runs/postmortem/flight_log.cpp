@@ -159,7 +159,7 @@ FlightLog read_flight(const fs::path& path) {
     throw damaged(path.string(), "not a regular file");
   std::vector<std::byte> bytes(sizeof(Content));
   const auto content = std::make_unique<Content>();
-  // Of threads that change their place all the time a copy may have two at once; the next one is whole.
+  // If threads change their place all the time, a copy may hold two states at once; the next copy is whole.
   for (int tries = 0; tries < 5; ++tries) {
     const ssize_t got = ::pread(file.number, bytes.data(), bytes.size(), 0);
     if (got < 0) throw damaged(path.string(), std::generic_category().message(errno));

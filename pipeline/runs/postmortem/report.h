@@ -12,7 +12,7 @@ namespace flowtrain {
 /// `logs`: see diagnose().
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s);
 
-/// The same as JSON, with every record of the last `seconds_s` seconds.
+/// Formats JSON with every record of the last `seconds_s` seconds.
 std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s);
 
 }  // namespace flowtrain

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 // Numbers of series that a page has room for.
 constexpr std::size_t most_cells = 40'000;
 
-// What the page's other axes are made of.
+// Returns whether a column serves as an x axis of the page.
 bool is_axis(const std::string& name) { return name == "elapsed_s" || name == "samples"; }
 
 // Whole numbers without a fraction, others with five digits: what a chart can show.

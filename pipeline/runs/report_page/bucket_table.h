@@ -51,7 +51,7 @@ class BucketTable {
   Column& column(const std::string& name, std::size_t likely);
   void merge_neighbours();
 
-  std::vector<double> iterations_;  // of the last line of each row
+  std::vector<double> iterations_;  // the iteration of the last line of each row
   std::vector<Column> columns_;
   std::map<std::string, std::size_t> places_;
   std::uint64_t per_row_ = 1, in_last_row_ = 0;

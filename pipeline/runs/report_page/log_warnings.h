@@ -29,7 +29,7 @@ class LogWarnings {
   struct Text {
     std::string time, level, text;
     std::uint64_t times = 0;
-    std::uint64_t last = 0;  // which one of all warnings had it last
+    std::uint64_t last = 0;  // the number of its last occurrence among all warnings
   };
 
   void add(std::string_view line);

@@ -54,7 +54,7 @@ void drop_misshapen(ordered_json& json) {
   }
 }
 
-// By the set's name; those of the first set have none. Oldest first.
+// Returns the records by the set's name, oldest first; the first set has no name.
 std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run) {
   auto folders = picture_folders(run, [](std::uint64_t) { return true; });
   std::set<std::uint64_t> iterations;

@@ -16,8 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto first_after = 5s, least_pause = 30s;
-constexpr int pause_by_cost = 100;         // a page costs at most 1 % of the time
-constexpr double bytes_per_second = 30e6;  // of metrics.jsonl: a careful guess before the first page is made
+constexpr int pause_by_cost = 100;  // a page costs at most 1 % of the time
+constexpr double bytes_per_second =
+    30e6;  // a careful guess of the speed at which metrics.jsonl is read, until the first page is made
 
 std::uintmax_t size_of(const std::filesystem::path& file) {
   std::error_code error;

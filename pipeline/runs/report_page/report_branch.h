@@ -35,7 +35,7 @@ class ReportBranch : public RunPage {
 
   LogWarnings warnings_;
   ReportedRun run_;
-  std::string error_;  // not run_.error, which the branch's thread reads
+  std::string error_;  // kept apart from run_.error, which the branch's thread reads
   bool warned_ = false;
   Mutex mutex_;
   CondVar ended_;

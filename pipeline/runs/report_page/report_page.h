@@ -19,20 +19,20 @@ namespace flowtrain {
 struct ReportedRun {
   enum class State {
     unknown,  ///< find out (run_status.h)
-    running,  ///< its own process asks
-    over,     ///< its own process asks, at its end
+    running,  ///< the run's own process asks
+    over,     ///< the run's own process asks, at its end
   };
 
   std::filesystem::path folder;
   State state = State::unknown;
-  std::string error = {};           ///< what ended it, if known
-  LogWarnings* warnings = nullptr;  ///< of its log, for whoever makes one page after the other; null: it is read anew
+  std::string error = {};           ///< the error that ended it, if known
+  LogWarnings* warnings = nullptr;  ///< the warnings of its log, kept from page to page; null: the log is read again
 };
 
-/// Where a page will be, and how large its pictures may make it.
+/// The options of a page.
 struct ReportOptions {
   std::filesystem::path page_folder = {};  ///< links to files are relative to it; empty: the current folder
-  std::size_t picture_bytes = 1'500'000;   ///< PNG files within the page; further ones are links
+  std::size_t picture_bytes = 1'500'000;   ///< limits the PNG files within the page; more pictures are links
 };
 
 /// The data that the page draws: one JSON object in UTF-8 (README.md has its members). Files that are missing or
@@ -47,13 +47,14 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
 /// their configurations differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
 
-/// What graph.json says beside the drawing.
+/// The facts in graph.json beside the drawing.
 struct RunShape {
   Every epoch = {};
-  std::uint64_t last_iteration = 0;                            ///< that the run goes to
-  std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
-  std::vector<RuledMetric> metrics = {};                       ///< of validations
-  std::vector<std::pair<std::string, RuledMetric>> best = {};  ///< by which snapshots are kept: link and metric
+  std::uint64_t last_iteration = 0;       ///< the last iteration of the run
+  std::uint64_t batch = 0;                ///< samples of an iteration's batches in all processes
+  std::vector<RuledMetric> metrics = {};  ///< the metrics of validations
+  std::vector<std::pair<std::string, RuledMetric>> best =
+      {};  ///< the link and metric of each rule that keeps snapshots
 };
 
 /// The text of graph.json: nodes, edges, and the shape; a metric's direction is "min" or "max".

@@ -46,7 +46,7 @@ ordered_json status_json(const ReportedRun& run, const RunMetrics& metrics) {
   return status;
 }
 
-// Where the snapshot of the best iteration is: where the link leads, or by its name.
+// Returns the snapshot of the best iteration: the target of the link, or the folder with its name.
 ordered_json snapshot_of(const fs::path& run, const BestMetric& best) {
   const auto name = snapshot_name(best.iteration);
   std::error_code error;
@@ -111,7 +111,7 @@ ordered_json files_of(const fs::path& run) {
   return files;
 }
 
-// As seen from the page, with a slash at its end; "" for the page's own folder.
+// Returns the folder's path relative to the page, with a slash at its end; "" for the page's own folder.
 std::string link_to(const fs::path& folder, const fs::path& page_folder) {
   std::error_code error;
   const auto from = fs::weakly_canonical(page_folder.empty() ? fs::path(".") : page_folder, error);

@@ -137,7 +137,7 @@ void RunMetrics::add_train(double iteration) {
     texts[fields_[i].name] = fields_[i].text;
   }
   const double rate = number("lr");
-  constexpr double fall = 0.8;  // what changes smoothly falls by less between two lines
+  constexpr double fall = 0.8;  // smooth schedules fall by less between two lines
   if (lr_ > 0 && rate <= fall * lr_)
     events["lr"].add({{"kind", "lr"}, {"iter", static_cast<std::uint64_t>(iteration)}, {"from", lr_}, {"to", rate}});
   if (std::isfinite(rate)) lr_ = rate;

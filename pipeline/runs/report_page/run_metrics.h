@@ -27,13 +27,13 @@ struct Thinned {
 class RunMetrics {
  public:
   BucketTable train, val, epochs;
-  MetricExtremes extremes;  ///< of the values of validations
+  MetricExtremes extremes;  ///< extremes of the values of validations
   /// The newest texts of train lines, by member: {"limit":"sample"}.
   std::map<std::string, std::string> texts;
-  /// By kind: resume, snapshot, nonfinite, skipped, and falls of the learning rate by a fifth and more as `lr`.
+  /// Events by kind: resume, snapshot, nonfinite, skipped; falls of the learning rate by a fifth or more are `lr`.
   std::map<std::string, Thinned> events;
   nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null where there is none
-  std::uint64_t last_iteration = 0;     ///< the greatest of any line
+  std::uint64_t last_iteration = 0;     ///< the greatest iteration of any line
   double per_epoch = 0;                 ///< iterations of an epoch; 0 before the first one is over
 
   /// Takes the next line. One that is no JSON object (the end of a file that is being written) is left out.
@@ -45,9 +45,9 @@ class RunMetrics {
   void add_val(double iteration);
   double number(std::string_view name) const;
 
-  std::vector<LineField> fields_;  // of the line; their memory is used again
+  std::vector<LineField> fields_;  // fields of the current line, whose memory is reused
   std::size_t field_count_ = 0;
-  double lr_ = -1;  // of the line before
+  double lr_ = -1;  // the rate of the previous line
 };
 
 /// All lines of the file; none where it cannot be read.

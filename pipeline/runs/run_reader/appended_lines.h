@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// How far a file was read. It needs no open descriptor, so a client of a server can keep it.
+/// The position up to which a file was read. It needs no open descriptor, so a client of a server can keep it.
 struct ReadMark {
   std::uint64_t offset = 0;       ///< bytes that were read
   std::uint64_t before_hash = 0;  ///< xxh64 of the last bytes before `offset`, at most 256 of them
@@ -18,8 +18,8 @@ struct ReadMark {
 
 struct AppendedLines {
   std::string text;        ///< whole lines, each with its newline
-  ReadMark next;           ///< where to go on
-  bool restarted = false;  ///< what was read before is no longer there: `text` begins at the file's beginning
+  ReadMark next;           ///< the position to continue from
+  bool restarted = false;  ///< the earlier content is gone: `text` begins at the file's beginning
 };
 
 /// A longer line is no line of ours: it is passed over, so that a damaged file does not fill the memory.
@@ -55,9 +55,9 @@ void for_each_line_of(const std::filesystem::path& file, const Take& take, const
   }
 }
 
-/// Where the last whole line ends; the file's beginning where a last line without an end is longer than a MiB.
+/// Returns the end of the last whole line, or the file's beginning if an unfinished last line is longer than a MiB.
 ReadMark mark_at_end(const std::filesystem::path& file);
-/// Where the first whole line within the last `bytes` of the file begins.
+/// Returns the beginning of the first whole line within the last `bytes` of the file.
 ReadMark mark_near_end(const std::filesystem::path& file, std::uint64_t bytes);
 
 }  // namespace flowtrain

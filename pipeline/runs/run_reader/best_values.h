@@ -15,7 +15,7 @@ struct Extremes {
   std::uint64_t least_at = 0, greatest_at = 0;
 };
 
-/// Of the values of validations, by their names.
+/// Extremes of the values of validations, by metric.
 using MetricExtremes = std::map<std::string, Extremes>;
 
 /// Enters a value; one that is not finite is passed over.
@@ -36,7 +36,7 @@ class MetricDirections {
 
 /// A validation that a rule calls the best.
 struct BestMetric {
-  std::string link;  ///< of the rule, in snapshots/: "best", "best-loss"
+  std::string link;  ///< the rule's link in snapshots/: "best", "best-loss"
   std::string metric;
   double value = 0;
   std::uint64_t iteration = 0;

@@ -14,7 +14,7 @@ struct LogMessage {
   std::string text;
 };
 
-/// Nothing for a line that continues a message: a stack, or a text of several lines.
+/// Parses a line. Returns nothing for one that continues a message: a stack, or a text of several lines.
 std::optional<LogMessage> log_message_of(std::string_view line);
 
 }  // namespace flowtrain

@@ -13,13 +13,14 @@ struct MetricPoint {
   double low, high;
 };
 
-/// In the order of iterations. Whenever there are too many points, neighbours become one, so that spikes stay.
+/// The points of a metric, in the order of iterations. If there are too many, neighbours are merged so that spikes
+/// stay.
 class MetricSeries {
  public:
   static constexpr std::size_t most_points = 8192;
 
   void add(double iteration, double value);
-  /// Not empty after the first add().
+  /// Returns the points; there is at least one after the first add().
   const std::vector<MetricPoint>& points() const { return points_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What metrics.jsonl of a run says so far, for those who look at a run while it trains.
+// Follows a run's metrics.jsonl while the run trains.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// By name of a field: "loss", "samples_per_s". Values that are not finite are left out.
+/// The series of metrics by field: "loss", "samples_per_s". Values that are not finite are left out.
 using SeriesByName = std::map<std::string, MetricSeries>;
 
 /// Reads the file once, and from then on what was appended. One thread.
@@ -27,7 +27,7 @@ class RunHistory {
   /// objects are passed over. Where the file was cut back, all that is known is forgotten and read again.
   bool update(const OnLine& on_line = {});
 
-  /// How often the file was cut back, and its lines came again.
+  /// Returns how many times the file was cut back, so that lines were repeated.
   std::uint64_t restarts() const { return restarts_; }
   /// Fields of the lines of kind train, and of kind val.
   const SeriesByName& train() const { return train_; }

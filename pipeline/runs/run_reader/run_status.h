@@ -23,11 +23,11 @@ enum class RunStatus {
 /// "running", "done" …
 std::string_view status_name(RunStatus status);
 
-/// How a run stands.
+/// The state of a run.
 struct RunOutcome {
   RunStatus status = RunStatus::failed;
-  std::optional<std::string> why = {};  ///< what stopped it, if known
-  std::optional<double> seconds = {};   ///< of training over all starts, of a run that has ended in good order
+  std::optional<std::string> why = {};  ///< the reason why it stopped, if known
+  std::optional<double> seconds = {};   ///< seconds of training over all starts; set if the run ended normally
 };
 
 /// Whether a process of this machine holds the lock of the run in `folder`. The lock is not touched.
@@ -45,11 +45,11 @@ bool seems_running(const std::filesystem::path& folder);
 /// a run that went on.
 bool is_current(const nlohmann::ordered_json& result, std::uint64_t iteration);
 
-/// Of a run that no process writes. `iteration`: the last one in metrics.jsonl; `ended`: that is where a line of kind
-/// end stands.
+/// Returns the outcome of a run that no process writes. `iteration`: the last one in metrics.jsonl; `ended`: it has a
+/// line of kind end there.
 RunOutcome outcome_of(const std::filesystem::path& folder, std::uint64_t iteration, bool ended);
 
-/// Likewise, of a run that may go on.
+/// Returns the outcome of a run that a process may still write.
 RunOutcome status_of(const std::filesystem::path& folder, std::uint64_t iteration, bool ended);
 
 }  // namespace flowtrain

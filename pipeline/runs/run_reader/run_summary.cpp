@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// In seconds since 1970.
+// Returns the time of the last change, in seconds since 1970.
 std::optional<double> time_of(const fs::path& file) {
   struct stat state {};
   if (::stat(file.c_str(), &state) != 0) return {};

@@ -16,12 +16,12 @@
 
 namespace flowtrain {
 
-/// What is not known stays empty.
+/// A summary of a run. Unknown values are empty.
 struct RunSummary {
   RunStatus status = RunStatus::running;
   std::uint64_t iteration = 0;
-  std::optional<std::uint64_t> last_iteration;  ///< that the run is to reach
-  std::optional<double> loss;                   ///< of the newest train line
+  std::optional<std::uint64_t> last_iteration;  ///< the iteration that the run is to reach
+  std::optional<double> loss;                   ///< the loss of the newest train line
   std::optional<double> samples_per_s;
   std::optional<BestMetric> best;   ///< by the first rule
   std::optional<double> written_s;  ///< when the run last wrote a line, in seconds since 1970
@@ -33,7 +33,7 @@ class RunWatcher {
  public:
   explicit RunWatcher(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// As the run is now. The summary of a folder that is gone, or holds no run, is empty and says failed.
+  /// Returns the current summary. If the folder is gone or holds no run, the summary is empty and says failed.
   RunSummary summary();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What a run's config.toml says, without opening what it names.
+// Reads a run's config.toml without opening the files that it names.
 
 #include <filesystem>
 #include <optional>
@@ -31,7 +31,7 @@ struct DifferingKey {
   std::vector<std::optional<std::string>> values;
 };
 
-/// In the order of names.
+/// Returns the keys in which documents differ, in the order of names.
 std::vector<DifferingKey> differing_keys(const std::vector<std::optional<Document>>& documents);
 
 }  // namespace flowtrain

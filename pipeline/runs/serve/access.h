@@ -1,5 +1,5 @@
 #pragma once
-// Who may look: the token.
+// Checks the token of visitors.
 
 #include <string>
 #include <string_view>

@@ -59,7 +59,7 @@ ReadMark mark_of(std::string_view text) {
 }
 
 std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonce) {
-  // Before the data is read: lines that are in both are left out by the page.
+  // The mark is taken before the data is read. The page leaves out lines that are in both.
   const auto mark = mark_at_end(runs.front().folder / "metrics.jsonl");
   auto page = render_report(reported(runs), options_for(runs));
   replace_all(page, "<script>", "<script nonce=\"" + nonce + "\">");  // in data, "<" is written otherwise

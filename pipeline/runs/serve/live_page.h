@@ -17,7 +17,7 @@ ReadMark mark_of(std::string_view text);
 /// HTML: the report's page with what keeps it up to date. `nonce` is that of the answer's Content-Security-Policy.
 std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonce);
 
-/// What the page draws: {"runs":[…],"differences":[…]}.
+/// Returns the page's data: {"runs":[…],"differences":[…]}.
 std::string live_data(const std::vector<FoundRun>& runs);
 
 /// A text that changes when live_data() does.

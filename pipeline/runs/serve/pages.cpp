@@ -52,7 +52,7 @@ std::string whole(const ServedFile& file) {
   return text;
 }
 
-// For a part of a path in an address.
+// Encodes a part of a path for an address.
 std::string encoded(std::string_view part) {
   std::string text;
   for (const unsigned char c : part)

@@ -1,5 +1,5 @@
 #pragma once
-// What the server answers at which path.
+// Maps paths to the answers of the server.
 
 #include <filesystem>
 #include <string>

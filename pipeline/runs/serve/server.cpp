@@ -44,7 +44,7 @@ class Server::Impl : public http::Listener {
                       "give a folder of runs, e.g. runs, or that of one run");
     if (!token_.empty() && !can_be_token(token_))
       throw UserError(ExitCode::usage, "the token: expected 8 to 256 letters, digits or any of -_.~",
-                      "without one a random one is made where one is needed");
+                      "leave it out: a random token is made if one is needed");
     headers_ = security_headers;
     if (const auto reason = listen(); !reason.empty())
       throw UserError(ExitCode::usage, concat("cannot listen at ", options.host, ", port ", options.port, ": ", reason),
@@ -59,7 +59,7 @@ class Server::Impl : public http::Listener {
   }
 
  private:
-  // Of a visitor who brings the token in the address, answer() makes one with a cookie.
+  // A visitor with the token in the address gets a cookie from answer().
   std::optional<http::Refusal> refused(const http::RequestHead& head) const override {
     if (const auto host = head.headers.find("host");
         host != head.headers.end() && !http::is_own_host(host->second, options().host))

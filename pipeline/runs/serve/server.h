@@ -10,10 +10,11 @@
 namespace flowtrain::serve {
 
 struct ServerOptions {
-  std::filesystem::path folder;    ///< of runs, or of one run
+  std::filesystem::path folder;    ///< a folder of runs, or the folder of one run
   std::string host = "127.0.0.1";  ///< the address to listen at
   int port = 8700;                 ///< 0: any free one
-  std::string token;               ///< what a visitor needs; empty: none, or a random one where `host` is no loopback
+  std::string
+      token;  ///< the token that visitors need; empty: none, or a random one if `host` is not a loopback address
   http::ConnectionLimits limits = {};
 };
 
@@ -28,7 +29,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Where a browser finds it, with the token: "http://127.0.0.1:8700/?token=…".
+  /// Returns the address for a browser, with the token: "http://127.0.0.1:8700/?token=…".
   std::string url() const;
   int port() const;
   /// Serves until stop(). Call it once.

@@ -278,8 +278,8 @@ RunComparison compare_runs(const fs::path& a, const fs::path& b) {
   if (result.ranks_b == 0) result.ranks_b = snapshots_b.ranks;
   if (iterations.empty())
     throw UserError(ExitCode::data,
-                    concat("nothing to compare: ", a.string(), " and ", b.string(),
-                           " have no iteration in common in verify.jsonl, metrics.jsonl or snapshots/"),
+                    concat("cannot compare ", a.string(), " and ", b.string(),
+                           ": they have no iteration in common in verify.jsonl, metrics.jsonl or snapshots/"),
                     "train both with --set verify.every=1");
   result.parts = comparing.take_parts();
   result.iterations = iterations.size();

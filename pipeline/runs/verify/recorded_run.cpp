@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What readers of a line rely on; loss and gradient norm may be anything.
+// Checks the fields that readers of a line rely on; loss and gradient norm may be anything.
 bool is_journal_line(const ordered_json& line) {
   const auto has = [&line](const char* key, auto&& fits) { return line.contains(key) && fits(line.at(key)); };
   const auto holds_texts = [](const ordered_json& object) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a run's folder says of its iterations, as far as two runs can be compared by it.
+// Reads what a run's folder records of iterations, to compare two runs.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,14 +32,14 @@ class HashJournalReader {
   UserError damaged() const;
 
   const std::filesystem::path path_;
-  AppendedLines lines_;  // of which those from place_ on are to come
+  AppendedLines lines_;  // the read lines; those from place_ on are still to come
   std::size_t place_ = 0;
   std::string text_;
   std::uint64_t number_ = 0, iteration_ = 0;
   bool has_line_ = false;
 };
 
-/// Of a train line; null where it says nothing, or the value is not finite.
+/// The values of a train line; null if the line has none, or the value is not finite.
 struct RecordedStep {
   nlohmann::ordered_json loss, grad_norm;
 };
@@ -52,7 +52,7 @@ struct RecordedMetrics {
   std::uint64_t last = 0;  ///< iteration of any line
 };
 
-/// Without the file: nothing. Lines that are no objects do not count.
+/// Reads metrics.jsonl; a missing file is an empty result. Lines that are not objects are skipped.
 RecordedMetrics read_metrics(const std::filesystem::path& run);
 
 /// A snapshot by its manifest and the headers of its files: tensors are not read.

@@ -48,7 +48,7 @@ constexpr std::string_view environment_of_training[] = {
     "version", "revision", "build_type",  "compiler", "libraries", "cpu",   "cpu_cores", "cpu_cores_usable",
     "gpus",    "cuda",     "cuda_driver", "cudnn",    "nccl",      "torch", "device",    "environment.OMP_NUM_THREADS"};
 
-// What is different in every run, or says only how its processes found each other.
+// Facts that differ between any two runs, or only say how processes found each other.
 const std::set<std::string> of_the_start = {"command",
                                             "started",
                                             "started_in",
@@ -118,7 +118,7 @@ void compare_environments(const fs::path& a, const fs::path& b, SettingDifferenc
   }
 }
 
-// What is stored is compared, so that no plugin is opened that another's configuration names.
+// Compares the stored configurations without opening plugins, which could be those of another user.
 void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& found) {
   const auto one = stored_document(a), other = stored_document(b);
   for (auto* run : {one ? nullptr : &a, other ? nullptr : &b})
@@ -146,7 +146,7 @@ std::string likely_ones(const std::vector<SettingDifference>& differences) {
   return join(texts);
 }
 
-// Where neither keys nor versions explain it.
+// Returns the likely cause if neither keys nor versions explain the difference.
 std::string unexplained(const RunComparison& comparison) {
   const ComparedPart& first = *comparison.first();
   switch (first.kind) {

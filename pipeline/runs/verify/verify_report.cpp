@@ -36,7 +36,7 @@ std::string replay_command(const fs::path& run, const char* side, std::uint64_t 
   return concat("flowtrain replay ", run.string(), " --iter ", iteration, " --out replay-", side, "-", iteration);
 }
 
-// As replay calls it.
+// Returns the name that replay gives to the picture of a row.
 std::string picture_of_row(std::size_t row) { return printed("row-%04ju.png", std::uintmax_t{row}); }
 
 std::string of_record(const std::optional<std::uint64_t>& id, const std::string& source) {
@@ -51,7 +51,7 @@ std::string tensor_text(const RunDifference& found) {
   return concat(found.name, same_shape ? ", " + found.a.substr(0, shape_end) : "");
 }
 
-// What differs, as the end of a sentence.
+// Describes the difference, as the end of a sentence.
 std::string what_differs(const ComparedPart& part) {
   const RunDifference& found = *part.first;
   const auto in_row = [&](const std::string& what) { return concat(what, " of row ", *found.row, " of the batch"); };
@@ -125,7 +125,7 @@ void append_settings(const std::string& title, const std::vector<SettingDifferen
     append_line(text, concat(each.likely ? "* " : "  ", each.key, ": ", each.a, " / ", each.b));
 }
 
-// Where the runs do not go equally far, or have no journals.
+// Appends a note if one run has more iterations, or a run has no journal.
 void append_limits(const VerifyReport& report, std::string& text) {
   const RunComparison& comparison = report.comparison;
   if (comparison.last_a != comparison.last_b)

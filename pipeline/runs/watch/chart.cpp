@@ -11,7 +11,7 @@
 namespace flowtrain::watch {
 namespace {
 
-constexpr int label_columns = 9;  // of y's labels, and a blank
+constexpr int label_columns = 9;  // the labels of y, and a blank
 constexpr int least_columns = label_columns + 4, least_rows = 3;
 
 // The dots of a character, from the top down, in the left and in the right column (Unicode's order of braille).
@@ -23,7 +23,7 @@ std::string braille(std::uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | dots >> 6), static_cast<char>(0x80 | (dots & 0x3F))};
 }
 
-// Where the dots are, in a letter of ASCII.
+// Returns the ASCII character that is most like the dots.
 char ascii(std::uint8_t dots) {
   const bool upper = (dots & (0x01 | 0x08 | 0x02 | 0x10)) != 0, lower = (dots & (0x04 | 0x20 | 0x40 | 0x80)) != 0;
   return upper && lower ? ':' : upper ? '\'' : '.';
@@ -41,7 +41,7 @@ struct Range {
   double share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
-// What a column of dots has of the line.
+// A column of dots, with the values of the line that fall into it.
 struct Column {
   double sum = 0;
   int count = 0;
@@ -154,7 +154,7 @@ void draw_line(Canvas& canvas, const std::vector<ChartPoint>& points, const Rang
     const int begin = before < 0 ? end : row(columns[static_cast<std::size_t>(before)].mean());
     for (int step = before + 1, last = begin; before >= 0 && step <= at; ++step) {
       const int next = begin + (end - begin) * (step - before) / (at - before);
-      // From the middle of the last column's height, so that steep lines have no gaps and flat ones are thin.
+      // The stroke begins at the middle of the last column, so that steep lines have no gaps and flat ones are thin.
       canvas.vertical(step, next == last ? next : last + (next > last ? 1 : -1), next, &Cell::line);
       last = next;
     }

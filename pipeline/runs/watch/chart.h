@@ -22,7 +22,7 @@ struct ChartData {
 };
 
 struct ChartShape {
-  int columns, rows;  ///< of all that is drawn: labels, lines and axis
+  int columns, rows;  ///< the size of the drawing with labels, lines and axis
   bool log_y = false;
   bool unicode = true;  ///< dots of braille; without it letters of ASCII
   std::function<std::string(double)> x_label;

@@ -13,7 +13,7 @@ namespace flowtrain::watch {
 struct LogLine {
   std::string time;  ///< "01:07:10"
   std::string text;
-  bool is_warning = false;  ///< or an error
+  bool is_warning = false;  ///< the message is a warning or an error
 };
 
 /// Reads the end of the file, and from then on what was appended.

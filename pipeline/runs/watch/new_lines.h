@@ -1,5 +1,5 @@
 #pragma once
-// Which lines of metrics.jsonl were not shown yet.
+// Finds the lines of metrics.jsonl that were not shown yet.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -19,9 +19,9 @@ class NewLines {
 
  private:
   std::uint64_t reached_ = 0;              // the greatest iteration that was shown
-  std::optional<std::uint64_t> known_to_;  // nothing: all lines are new
-  std::multiset<std::uint64_t> resumes_;   // the iterations of those that were shown
-  std::multiset<std::uint64_t> awaited_;   // of these, those that have not come again
+  std::optional<std::uint64_t> known_to_;  // empty: all lines are new
+  std::multiset<std::uint64_t> resumes_;   // iterations of the resumes that were shown
+  std::multiset<std::uint64_t> awaited_;   // resumes of these that have not come again
 };
 
 }  // namespace flowtrain::watch

@@ -227,7 +227,7 @@ void apply_key(int key, const RunView& run, const ScreenSize& size, Choices& cho
   if (key == 'l') choices.log_y = !choices.log_y;
   if (key == 'z') choices.zoom = (choices.zoom + 1) % static_cast<int>(zoom_shares.size());
   if (key == 'x') {
-    // To the next one that the run knows.
+    // The next axis is the next one for which the run has values.
     const auto next = [](Axis axis) {
       return static_cast<Axis>((static_cast<std::size_t>(axis) + 1) % axis_names.size());
     };

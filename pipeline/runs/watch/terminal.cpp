@@ -125,7 +125,7 @@ Terminal::Terminal() {
   for (const int signal : fatal) handle(signal, on_fatal, static_cast<int>(SA_RESETHAND));
   handle(SIGTSTP, on_stop, SA_RESTART);
   handle(SIGWINCH, on_resize, 0);  // poll() returns
-  std::atexit(give_back);          // where code elsewhere ends the process
+  std::atexit(give_back);          // other code may end the process
   take();
 }
 

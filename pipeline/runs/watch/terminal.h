@@ -14,7 +14,7 @@ namespace flowtrain::watch {
 
 /// Whether standard output is a terminal that can move its cursor.
 bool has_screen();
-/// Of the terminal of standard output; where there is none, COLUMNS and LINES of the environment, or 80 × 24.
+/// Returns the size of the terminal at standard output; without one, COLUMNS and LINES of the environment, or 80 × 24.
 ScreenSize screen_size();
 /// Whether colours are welcome (NO_COLOR, https://no-color.org).
 bool wants_colour();

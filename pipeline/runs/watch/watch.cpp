@@ -16,7 +16,7 @@
 namespace flowtrain::watch {
 namespace {
 
-constexpr std::size_t first_lines = 10;  // without a screen
+constexpr std::size_t first_lines = 10;  // shown at first if there is no screen
 
 struct Watched {
   explicit Watched(const std::filesystem::path& folder)
@@ -60,7 +60,7 @@ int show_screen(Watched& run, std::chrono::milliseconds refresh, const Interrupt
     }
     terminal.show(draw_screen(run.view(), choices, screen_size()));
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_update - Clock::now());
-    // Not longer, so that a signal is noticed.
+    // A wait ends after 200 ms at most, so that signals are noticed.
     const auto key = terminal.read_key(std::clamp(wait, std::chrono::milliseconds(0), std::chrono::milliseconds(200)));
     if (key == 'q') return 0;
     if (key) apply_key(*key, run.view(), screen_size(), choices);

@@ -10,7 +10,7 @@ namespace flowtrain::watch {
 
 struct WatchOptions {
   std::filesystem::path run;                ///< the run's folder
-  std::chrono::milliseconds refresh{1000};  ///< how often its files are looked at
+  std::chrono::milliseconds refresh{1000};  ///< the time between two looks at its files
   bool once = false;                        ///< prints one screen as plain text
 };
 

@@ -23,7 +23,7 @@ void check_block(const Sampler& sampler, std::span<const TrialRecord* const> tri
   for (auto* trial : trials) records.push_back(&trial->record);
   Rows block(sampler.fields(), trials.size());
   const Rows single(sampler.fields());
-  // Both blocks begin with the same bytes, so bytes that sample() does not write must be equal, too.
+  // The block begins with other bytes than the single row, so a byte that sample_rows() does not write is found.
   block.fill(std::byte{0x5c});
   try {
     sampler.sample_rows(records, block.first());
