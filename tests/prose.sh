@@ -43,7 +43,7 @@ LITERALS = re.compile(r'\s*((?:"(?:\\.|[^"\\\n])*"\s*)+)')
 
 def fragment(text, note=False):
     """Returns why this opening is refused, or None. A note at a line's end may be a phrase: "in pixels", "from 0"."""
-    text = "" if text.startswith(("`", "(", "[", "{", "<", "$", "--")) else re.sub(r"^[\W_]+", "", text)
+    text = "" if re.match(r"[`(\[{<$]|--", text) else re.sub(r"^[\W_]+", "", text)
     word = re.match(r"[\w-]*", text).group().lower()
     if text[len(word):].startswith(("::", "(", "=")) or (note and re.match(r"from \d", text)):
         return None
@@ -57,7 +57,8 @@ def fragment(text, note=False):
 def verbless(text, third_person=False):
     word = re.match(r"[\w-]*", text.strip()).group()
     forms = {re.sub(*ending, word.lower()) for ending in (("s$", ""), ("es$", ""), ("ies$", "y"))}
-    return None if (forms if third_person else {word}) & VERBS else f"'{word}' is not a verb; a new one is added to VERBS in tests/prose.sh"
+    known = (forms if third_person else {word}) & VERBS
+    return None if known else f"'{word}' is not a verb; a new one is added to VERBS in tests/prose.sh"
 
 
 def literal(text):
@@ -152,9 +153,11 @@ def helps_and_messages(code):
 
 def cpp(text, first_only):
     for at, words, note in comments(text):
-        yield at, words, fragment(words, note)
-        if first_only:
+        if first_only and text.count("\n", 0, at) > 2:
             return
+        yield at, words, fragment(words, note)
+    if first_only:
+        return
     # Positions stay: comments become blanks.
     code = TOKEN.sub(lambda token: re.sub(r"[^\n]", " ", token[0]) if token[0][0] == "/" else token[0], text)
     yield from helps_and_messages(code)
@@ -256,7 +259,7 @@ def main(words):
         return 1 if wrong else 0
     count = 0
     for file in files(words or PLACES):
-        # Tests have titles that are sentences. Their files need a good beginning only.
+        # Tests have titles that are sentences, so only the heads of their files are read.
         first_only = file.parts[0] == "tests" and file.parts[1] != "support"
         for line, text, why in check(file.name, file.read_text(), first_only):
             print(f'{file}:{line}: "{text[:70]}{"…" if len(text) > 70 else ""}": {why}')

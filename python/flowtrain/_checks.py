@@ -25,7 +25,7 @@ def whole(name: str, value: Any, least: int = 0) -> int:
 
 
 def refuse_workers(overrides: Mapping[str, Any] | None, argument: str) -> None:
-    """Of rows that Python makes: the key says nothing of their threads. Raises TypeError, which names the argument."""
+    """Refuses loader.workers, which are not the threads of rows made in Python. The TypeError names the argument."""
     if overrides and "loader.workers" in overrides:
         raise TypeError(f"loader.workers is of native threads: give {argument}={overrides['loader.workers']!r}")
 

@@ -19,11 +19,11 @@ class Start:
     def __init__(self, epoch: int, samples: int = 0) -> None:
         self.epoch, self.samples = epoch, samples
         self.taken = False
-        self.stream: Any = None  # which has begun to prepare the epoch
+        self.stream: Any = None  # has begun to prepare the epoch
 
 
 class Position:
-    """How far an iterator has come."""
+    """The position of an iterator."""
 
     def __init__(self, start: Start) -> None:
         self.start = start
@@ -43,7 +43,7 @@ class Epoch(Iterator[BatchT]):
         return next(self._batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this iterator stands; Loader.load_state_dict() goes on from there."""
+        """Returns the iterator's position, from which Loader.load_state_dict() continues."""
         return self._loader._state_at(self._position.place)
 
 

@@ -1,4 +1,4 @@
-"""From what the native loader has made to what a batch holds: arrays, tensors, tensors on a GPU."""
+"""Turns what the native loader has made into the content of a batch: arrays, tensors, tensors on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Contents = Any  # a list of arrays, or the owner of a batch's memory, where `all
 class Output:
     """NumPy arrays that share the loader's memory, or are copies of their own."""
 
-    allocate: Callable[[int], Any] | None = None  # of memory that is not the loader's own
+    allocate: Callable[[int], Any] | None = None  # allocates memory that is not the loader's own
     ahead = 0  # batches on their way to a device while another is handed out
     where = "memory of the loader, reused once nothing refers to it"
 
@@ -30,14 +30,14 @@ class Output:
             self.where = "a copy of its own for each batch"
 
     def open(self, core: _core.Loader) -> None:
-        """Once the loader is there."""
+        """Called when the loader exists."""
 
     def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
         """Begins to make a batch: its fields, then its ids; before it is handed out by finish()."""
         return [array.copy() if self._copies else array for array in [*contents, ids]]
 
     def finish(self, started: Any) -> list[Any]:
-        """Of the thread that uses the batch."""
+        """Called in the thread that uses the batch."""
         return list(started)
 
 
@@ -140,7 +140,7 @@ class GpuTensors(PinnedTensors):
 def normalizing(
     mean: list[float], stddev: list[float], channels: int, device: Any, memory_format: Any = None
 ) -> Callable[[Any], Any]:
-    """From u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
+    """Converts u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
 
     By the multiplier and the addend of the native one: equal to it up to the rounding of one operation. One pass reads
     the bytes and writes the floats as `memory_format` says; None: contiguous.
@@ -186,7 +186,7 @@ def is_elsewhere(device: Any) -> bool:
 def make_output(
     output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool, memory_format: Any = None
 ) -> Output:
-    """What the arguments of Loader() ask for. Raises ValueError, TypeError, or ImportError where torch is wanted."""
+    """Makes the output for Loader()'s arguments. Raises ValueError, TypeError, or ImportError if torch is needed."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
     if normalize not in ("host", "device"):
@@ -232,7 +232,7 @@ def torch_if_it_works(must: bool) -> Any:
 
 
 def _callers_level() -> int:
-    """For warnings.warn() in the function that calls this: the level of the code that has called the package."""
+    """Returns the level of the code that has called the package, for warnings.warn() in the calling function."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
         level, frame = level + 1, frame.f_back

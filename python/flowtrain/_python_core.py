@@ -1,4 +1,4 @@
-"""What `_core.Loader` does natively, for rows that Python makes: batches in order, epochs, positions, errors.
+"""Does for rows made in Python what `_core.Loader` does natively: batches in order, epochs, positions, errors.
 
 The native part says which samples a batch has and what seeds them. Threads of Python make whole batches, each its own,
 a few ahead; they are handed out in the order of the stream, whichever is ready first.
@@ -24,6 +24,7 @@ from flowtrain._checks import check_process
 from flowtrain._rows import Rows
 from flowtrain._threads import Threads
 
+# The content that was made of a batch's rows, and their ids, i64 (batch,).
 #: What was made of a batch's rows, and their ids, i64 (batch,).
 Made = tuple[Any, numpy.ndarray]
 
@@ -37,8 +38,8 @@ class PythonCore:
         self._sizes = stream.sizes()
         if rows.threads is not None:
             self._sizes["workers"] = rows.threads
-        self._epoch = self._samples = 0  # of the stream, that were handed out by all ranks
-        self._fresh = True  # the next begin_epoch() goes on from there
+        self._epoch = self._samples = 0  # the position in the stream, over all ranks
+        self._fresh = True  # the next begin_epoch() continues there
         self._left = 0  # batches of the epoch that were not asked for yet
         self._window: _Window | None = None
         self._used = threading.Lock()
@@ -62,7 +63,7 @@ class PythonCore:
         with self._alone():
             moves_on, self._fresh = not self._fresh, False
             if moves_on or self._samples > 0 and self._stream.batches_left(self._samples) == 0:
-                # What was prepared goes on without a gap where the epoch before was taken whole.
+                # Prepared batches of the next epoch are used if the previous epoch was taken completely.
                 if self._left > 0:
                     self._stop()
                 self._epoch, self._samples = self._epoch + 1, 0
@@ -86,7 +87,7 @@ class PythonCore:
             if made is None:
                 return False
             self._left -= 1
-            # What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+            # The samples that an epoch leaves out count, too, for those who continue with smaller batches.
             self._samples = self._samples + self._sizes["batch_size"] if self._left else self._sizes["samples"]
             return made
 

@@ -16,7 +16,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8"
            "I8": "i1", "U8": "u1", "BOOL": "?"}
 
 _METADATA = "__metadata__"
-_MOST_HEADER_BYTES = 100_000_000  #: as the library safetensors has it
+_MOST_HEADER_BYTES = 100_000_000  #: the limit of the library safetensors
 
 _TORCH_DTYPES = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16",
                  "torch.int64": "I64", "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8",

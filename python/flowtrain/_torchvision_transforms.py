@@ -35,7 +35,7 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
             raise TypeError(f"flowtrain does not do {part!r} of pictures whose shorter side is {keys['resize']}, which "
                             f"it would have to pad: {WAY_OUT}")
         if "filter" in found and not any(each in _TO_TENSORS for each in seen):
-            found["filter"] = "antialias"  # as Pillow resizes in any case
+            found["filter"] = "antialias"  # Pillow always antialiases
         if name == "RandomCrop" and "Pad" in seen:
             found["padding"] = keys["padding"]
         seen.append(name)
@@ -51,7 +51,7 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
 
 
 def _check_whole(seen: list[str], keys: Keys, data: NativeData) -> None:
-    """That pictures are of one size, and become tensors of floats."""
+    """Checks that pictures have one size and become tensors of floats."""
     if "Pad" in seen and "RandomCrop" not in seen:
         raise TypeError(f"flowtrain does not do Pad without RandomCrop after it: {WAY_OUT}")
     if "size" not in keys and data.picture is None:
@@ -140,7 +140,7 @@ def _center_crop(transform: Any, data: NativeData) -> Keys | None:
 
 
 def _padding(transform: Any) -> int | None:
-    """Of all sides alike, in black."""
+    """Returns the padding if it is black and equal on all sides, else None."""
     padding = 0 if transform.padding is None else _same(transform.padding)
     black = transform.padding_mode == "constant" and _same(transform.fill) == 0
     return padding if black or padding == 0 else None

@@ -239,7 +239,7 @@ class Loader(Generic[BatchT]):
         handed_out = False
         try:
             stream = self._streams.take(position)
-            while position.stream is not None:  # else close() or load_state_dict() has ended it
+            while position.stream is not None:  # close() or load_state_dict() may have ended it
                 begin = time.perf_counter()
                 self._start_batches(stream, started)
                 if not started:
@@ -249,7 +249,7 @@ class Loader(Generic[BatchT]):
                     raise waiting
                 handed = [self._batch(self._output.finish(waiting))]
                 handed_out = True
-                del waiting  # else it would be held, here, for as long as the next one is not asked for
+                del waiting  # the variable would keep the batch alive until the next one is requested
                 waited = time.perf_counter() - begin
                 self._batches += 1
                 self._wait_s += waited
@@ -298,7 +298,7 @@ class Loader(Generic[BatchT]):
     # --- State ---
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the stream stands, as JSON takes it: what was handed out on all ranks, never what was prepared.
+        """Returns the position of the stream as JSON data: what was handed out on all ranks, never what was prepared.
 
         Equal on all ranks that have taken as many batches. With another batch size, other workers or another number of
         ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
@@ -350,19 +350,19 @@ class Loader(Generic[BatchT]):
         return self._core.classes()
 
     def describe(self, id: int) -> str:
-        """What a sample is, of those `ids` that batches have: a file's path, say."""
+        """Returns the description of a sample by its id in a batch's `ids`, such as a file's path."""
         if int(id) < 0:
             raise IndexError(f"no sample {id}: there are {self._core.sizes()['samples']}")
         return self._core.describe(int(id))
 
     def explain(self) -> str:
-        """What it does, and where: data set, order, each step of the sampler, threads, copies. A line for each."""
+        """Describes the loader: data set, order, each step of the sampler, threads, copies. A line for each."""
         if self._rows is not None:
             return explain_rows(self._core, self._arguments, self._rows.name, self._output.where)
         return explain_loader(self._core, self._arguments, self._output.where)
 
     def stats(self) -> dict[str, Any]:
-        """How it fares since it was made, or since the last call.
+        """Returns measurements since the loader was made, or since the last call.
 
         batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
         of the time; busy: seconds that each stage has worked, over all its threads, since they were started;

@@ -1,4 +1,4 @@
-"""What a run of the native program has left: its metrics, its configuration, its weights."""
+"""Reads what a run of the native program has written: its metrics, its configuration, its weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Snapshot:
     """The state of a run after an iteration."""
 
     iteration: int
-    path: Path  #: its folder
+    path: Path  #: the snapshot's folder
     best: bool  #: whether validation has found it to be the best so far
 
 
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """Those that are complete and still there, the oldest first."""
+        """The run's complete snapshots that still exist, oldest first."""
         folder = self.path / "snapshots"
         best = (folder / "best").resolve()
         places = sorted((int(place.name[5:]), place) for place in folder.glob("iter-*") if place.name[5:].isdigit())

@@ -17,7 +17,7 @@ from flowtrain._toml import key_to_toml
 from flowtrain.run import Run, metrics_line
 
 _POLL_S = 0.02
-_LINES_KEPT = 200  # of what the program says, for its errors
+_LINES_KEPT = 200  # the program's last lines, which errors show
 
 
 def train(
@@ -62,18 +62,18 @@ def train(
 
 
 class _Output:
-    """What the program says, and what that tells. Read by a thread, which must not hold the Training."""
+    """The program's output, and what it reports. Read by a thread, which must not hold the Training."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.lines: deque[str] = deque(maxlen=_LINES_KEPT)
-        self.folder: Path | None = None  # of the run
+        self.folder: Path | None = None  # the folder of the run
         self.begun = False  # metrics.jsonl holds this training's lines: a resumed one has taken others back
         self._here = Path.cwd()
         self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Until all is read."""
+        """Waits until all output is read."""
         self._thread.join()
 
     def _read(self, stream: IO[str]) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch does on this machine, for a visit to compare with. Prints JSON.
+"""Measures PyTorch on this machine, for a visit to compare with. Prints JSON.
 
     peer.py step NET --batch B --side S    a training step on one batch that lies ready on the device
 """

@@ -1,4 +1,4 @@
-// What is wrong from outside ends in one message, the right exit code, and neither a crash nor a hang.
+// A fault of the input or the system ends in one message and the right exit code, without a crash or a hang.
 
 #include <doctest/doctest.h>
 

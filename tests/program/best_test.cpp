@@ -1,4 +1,4 @@
-// Which snapshots are best, and what a run ends with; a learning rate from a test of its range.
+// The best snapshots and the end of a run, and a learning rate from a range test.
 
 #include <doctest/doctest.h>
 

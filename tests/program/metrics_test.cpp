@@ -1,4 +1,4 @@
-// What a validation can be measured by: metrics, metrics of each class, and what was taken for what.
+// The metrics of validations, those of each class, and the counts of confused classes.
 
 #include <doctest/doctest.h>
 

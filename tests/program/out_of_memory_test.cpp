@@ -1,4 +1,4 @@
-// What does not fit into memory is refused or told as what it is: a matter of the configuration.
+// A run that does not fit into memory is refused as a matter of the configuration.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What an earlier iteration computed, and where a run that broke did so.
+// Replay repeats what an earlier iteration computed, and finds where a run broke.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What of a snapshot a run goes on with: [resume].
+// [resume] chooses the parts of a snapshot that a run continues with.
 
 #include <doctest/doctest.h>
 

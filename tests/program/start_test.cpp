@@ -1,4 +1,4 @@
-// Where a start puts its run, and from where it goes on.
+// A start chooses the run's folder, and the snapshot to continue from.
 
 #include <doctest/doctest.h>
 

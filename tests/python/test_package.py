@@ -1,4 +1,4 @@
-"""What the package shows of itself, and errors of arguments and of a torch that does not work."""
+"""The package shows its contents, and reports errors of arguments and of a torch that does not work."""
 
 import os
 import subprocess

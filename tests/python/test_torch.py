@@ -1,4 +1,4 @@
-"""What only PyTorch can show. Skipped without it."""
+"""Tests that need PyTorch. Skipped without it."""
 
 import pickle
 import warnings

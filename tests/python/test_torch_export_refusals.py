@@ -1,4 +1,4 @@
-"""What flowtrain.export refuses: the reason, and the way out. Nothing is compiled, and no file is left."""
+"""flowtrain.export refuses nets with the reason and the way out. None is compiled, and no file is left."""
 
 import re
 import sys

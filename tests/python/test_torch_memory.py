@@ -1,5 +1,5 @@
-"""Whose memory batches have, where copies to a device read it after the batch was dropped. Without a GPU: by stand-ins
-for torch's allocator and for a stream of copies."""
+"""Batches keep their memory while copies to a device read it, even after the batch was dropped. Without a GPU,
+stand-ins for torch's allocator and for a stream of copies are used."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-// What it takes until the ranks of a job know each other, and to know that they live: calls of the store, counted under
+// The cost for the ranks of a job to find each other, and to see that they live: calls of the store, counted under
 // LibTorch's Gloo and under our hearts, at as many ranks as one process can play.
 
 #include <doctest/doctest.h>

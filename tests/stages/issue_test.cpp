@@ -1,4 +1,4 @@
-// How a batch is shared out over processes.
+// A batch is divided among processes.
 
 #include "stages/loader/issue.h"
 

@@ -145,7 +145,7 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
 
 
 def _laid_out(tensor: Tensor) -> Tensor:
-    """As the native program's batches lie in memory, so that it need not copy them. On a GPU these are pictures with
+    """Lays a tensor out as the native program's batches are, so that it need not copy them: on a GPU, pictures have
     channels last."""
     is_picture = tensor.dim() == 4 and tensor.is_floating_point()
     return tensor.contiguous(memory_format=torch.channels_last if is_picture and tensor.is_cuda

@@ -19,14 +19,14 @@ from flowtrain._safetensors import tensors_from
 from flowtrain.export import ExportError
 
 STEPS = 2
-_DRAWS = 6  #: of graphs that draw random numbers, where results can be compared by their means alone
+_DRAWS = 6  #: runs of a graph that draws random numbers, of which only means can be compared
 _NOT_BY_CHANCE = 10  #: standard errors
 Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Eager:
-    """What the package was made of."""
+    """The parts that the package was made of."""
 
     net: nn.Module
     losses: Mapping[str, Function]
@@ -110,18 +110,18 @@ class _Compiled:
 
     @property
     def changed(self) -> list[str]:
-        """What the graph changes in place."""
+        """Returns the buffers that the graph changes in place."""
         return list(self.graph.program.graph_signature.buffers_to_mutate.values())
 
     def compiled(self, batch: Batch) -> Tensors:
         return self._named(self._run(self._inputs(batch)))
 
     def traced(self, batch: Batch) -> Tensors:
-        """What the graph gives before it is compiled, by eager operations."""
+        """Returns the outputs of the graph before compilation, by eager operations."""
         return self._named(_torch.run_program(self.graph.program, self.tensors, self._inputs(batch)))
 
     def count(self) -> None:
-        """What the program does after a step."""
+        """Counts a step, as the program does."""
         for counter in self.graph.metadata["counters"]:
             self.tensors[counter] += 1
 
@@ -142,10 +142,10 @@ class _Check:
         self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         self.parameters = dict(eager.net.named_parameters())
         self.tensors = tensors
-        self.largest: dict[str, float] = {}  # of each loss and metric
+        self.largest: dict[str, float] = {}  # the largest value of each loss and metric
         half = eager.amp is not None or any(
             tensor.dtype in _HALF for tensor in [*state.parameters.values(), *state.buffers.values(), *batch.values()])
-        on_gpu = next(iter(batch.values())).is_cuda  # whose f32 may be TF32
+        on_gpu = next(iter(batch.values())).is_cuda  # f32 operations of a GPU may use TF32
         self.rounding, self.allowed = (2.0**-8, 2e-2) if half else (2.0**-11, 2e-3) if on_gpu else (2.0**-23, 1e-5)
 
     @property
@@ -229,7 +229,7 @@ class _Check:
 
     def _spread(self, run: Callable[[Batch], Tensors], expected: Tensors, after: Tensors, seed: int,
                 before: Tensors, draws: int = 2) -> dict[str, float]:
-        """How far results move where weights and inputs move by their rounding: how exact a comparison can be. The net
+        """Returns how far results move if weights and inputs move by their rounding, the limit of a comparison. The net
         is as `before`, afterwards."""
         whole = {**expected, **{f"state {name}": tensor for name, tensor in after.items()}}
         spread = dict.fromkeys(whole, 0.0)
@@ -270,7 +270,7 @@ class _Check:
             raise self._refusal(what, f"has the shape {tuple(value.shape)}, and {tuple(expected.shape)} in eager "
                                 "PyTorch", where)
         if not bool(torch.isfinite(expected).all()):
-            return  # of the example: it says nothing
+            return  # the example is to blame, so this shows no fault
         size = float(expected.double().norm())
         apart = _distance(value, expected)
         if not apart <= self.allowed * size * (of is None) + 10 * spread + 1e-30:

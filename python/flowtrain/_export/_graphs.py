@@ -30,7 +30,7 @@ class Graph:
 
     @property
     def changed_parameters(self) -> list[str]:
-        """Those that the graph changes in place."""
+        """Returns the parameters that the graph changes in place."""
         return list(self.program.graph_signature.parameters_to_mutate.values())
 
 
@@ -132,18 +132,18 @@ def evaluated(
     named: dict[str, Tensor] = {}
     with _mode(net, training=False), torch.no_grad(), _autocast(next(iter(batch.values())).device, amp):
         for name, loss in losses.items():
-            told = _losses(name, _without_gradients(loss, net, batch))
-            for twice in (losses.keys() & told.keys()) - {name} | named.keys() & told.keys():
+            shown = _losses(name, _without_gradients(loss, net, batch))
+            for twice in (losses.keys() & shown.keys()) - {name} | named.keys() & shown.keys():
                 raise ExportError(f"the loss {name!r} returned {twice!r}, which another loss has or is: name it "
                                   "otherwise")
-            named |= told
+            named |= shown
         return named, _outputs(outputs(net, batch) if outputs else {}, named)
 
 
 def _without_gradients(loss: Function, net: nn.Module, batch: Batch) -> Any:
     try:
         return loss(net, batch)
-    except RuntimeError as error:  # of a loss that takes gradients itself, as a gradient penalty does
+    except RuntimeError as error:  # raised by a loss that takes gradients itself, such as a gradient penalty
         if "does not require grad" not in str(error):
             raise
     with torch.enable_grad():
@@ -159,7 +159,7 @@ def check_operators(graphs: Sequence[Graph]) -> None:
 
 
 def operations_of(net: nn.Module, state: State, batch: Batch, name: str, loss: Function, amp: str | None) -> list[str]:
-    """What a loss computes, an operation each."""
+    """Returns the operations that a loss computes, one text each."""
 
     def call(*arguments: Tensor) -> None:
         values, inputs = _named(state, arguments)
@@ -198,7 +198,7 @@ def _mode(net: nn.Module, training: bool) -> Iterator[None]:
 
 
 def _losses(name: str, result: Any) -> dict[str, Tensor]:
-    """What the function of the loss `name` returned: that loss first, which is its `loss`, or the sum of all where none
+    """Returns the losses of the loss `name`, that loss first. It is the function's `loss`, or the sum of all if none
     has that name; then what it shows beside."""
     named = dict(result) if isinstance(result, Mapping) else {"loss": result}
     if not named:

@@ -1,4 +1,4 @@
-"""Which values an input may have: compiled code ends the process at an index that is out of bounds."""
+"""Finds the values that an input may have, as compiled code ends the process at an index that is out of bounds."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Values:
     part: Part = ()
 
     def both(self, other: Values) -> Values:
-        """Those that are among the other's, too, which are of the same part."""
+        """Returns the values that both allow; they are of the same part."""
         ignored = self.ignored if self.ignored == other.ignored else None
         return Values(max(self.least, other.least), min(self.end, other.end), ignored, self.part)
 
 
 def index_values(program: torch.export.ExportedProgram, place: int) -> list[Values]:
-    """Those that the graph may get in its input number `place`, for each part by which it looks something up: rows of
+    """Returns the values that the graph may get in input number `place`, for each part used as an index: rows of
     an embedding, a label's class. Of parts of other kinds than the slices of dimensions, and of what is computed from a
     field, they cannot be told."""
     name = program.graph_signature.user_inputs[place]
@@ -57,7 +57,7 @@ def merged(values: Iterable[Values]) -> list[Values]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a node has of the field."""
+    """A node's view of the field."""
 
     ignored: int | None
     part: Part
@@ -84,7 +84,7 @@ def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
 
 
 def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
-    """What a slice or a select() keeps; None: that cannot be told. Rows are kept as a whole: there may be any number of
+    """Returns what a slice or a select() keeps; None if that is unknown. Rows stay whole, since their number may be any
     them."""
     dimension, begin, end, step = [*_arguments(user)[1:], *(None,) * 4][:4]
     dimension = dimension or 0
@@ -133,5 +133,5 @@ def _lookup(user: fx.Node, node: fx.Node, seen: _Seen) -> Iterator[Values]:
 def _below(indexed: Any, dimension: Any, seen: _Seen, negative: bool = False) -> Iterator[Values]:
     size = indexed.meta["val"].shape[dimension]
     empty = any(begin >= end for _, begin, end in seen.part)
-    if isinstance(size, int) and not empty:  # else it follows from the number of rows
+    if isinstance(size, int) and not empty:  # otherwise it follows from the number of rows
         yield Values(-size if negative else 0, size, seen.ignored, seen.part)

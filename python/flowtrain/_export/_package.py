@@ -29,7 +29,7 @@ _WEIGHTS = "weights.safetensors"
 
 @dataclass(frozen=True)
 class Package:
-    """What a file is written from."""
+    """The parts that a file is written from."""
 
     training: list[Graph]  #: one for each loss
     evaluation: Graph
@@ -37,7 +37,7 @@ class Package:
     example: dict[str, Tensor]
     amp: str | None
     dynamic_batch: bool
-    command: str | None  #: what makes it anew; None: from the programs in the file
+    command: str | None  #: the command that makes it again; None: made from the programs in the file
 
 
 #: Raises ExportError where what was written does not compute what it should.
@@ -78,7 +78,7 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
 
 
 def _values(graphs: list[Graph], place: int) -> list[dict[str, Any]]:
-    """What the parts of a field may have, as flowtrain.json says it."""
+    """Returns the values that the parts of a field may have, as flowtrain.json lists them."""
     found = merged(values for graph in graphs for values in index_values(graph.program, place))
     return [dataclasses.asdict(values) for values in found]
 
@@ -102,7 +102,7 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
     weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
     programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
     metadata |= {"version": _VERSION, "torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
-    if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # else the net of a library
+    if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # otherwise it is a library's net
         metadata["command"] = _again(path)
     _write(path, programs, metadata, content, None)
 

@@ -1,4 +1,4 @@
-"""What a net reads and changes in Python while it is called, of which a graph knows nothing."""
+"""Finds the Python state that a net reads and changes while it is called, which a graph does not contain."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch import nn
 from flowtrain._export._torch import CarriedOver
 
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
+# Containers of Python itself. A class derived from one may refuse changes, and is replaced by its copy.
 #: Those of Python itself. A class made of one may refuse to be changed, and is replaced by its copy.
 _CONTAINERS = (dict, OrderedDict, defaultdict, set, list)
 _MOST = 1000  #: values of a list or dict that is looked into
@@ -64,7 +65,7 @@ class PythonState:
 
 
 def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
-    """What to say of a net whose calls depend on Python's state. call: computes once, without values, and returns what
+    """Returns warnings for a net whose calls depend on Python's state. call: computes once, without values, and returns
     it has computed, an operation each."""
     first = PythonState.of(net)
     try:
@@ -78,22 +79,22 @@ def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
                for key, value in vars(module).items() if value is error.tensor]
         return [f"{own[0] if own else 'the net'} keeps a tensor of one call for the next in Python: what it was while "
                 "the net was traced holds in every step; a buffer (register_buffer) changes in the graph, too"]
-    except Exception:  # what cannot be traced is told where it is traced
+    except Exception:  # the tracing reports it
         return []
     finally:
         first.restore()
-    told = [f"the net draws from Python's {name} when it is called: what it drew while it was traced holds in every "
-            "step; draw by torch (torch.rand), as tensors" for name in drawn]
+    found = [f"the net draws from Python's {name} when it is called: what it drew while it was traced holds in every "
+             "step; draw by torch (torch.rand), as tensors" for name in drawn]
     for name, (before, now) in counted.items():
-        told.append(f"{name} changes in Python with every call ({before!r}, then {now!r}): what it was while the net "
-                    "was traced holds in every step; a buffer (register_buffer) changes in the graph, too")
-    if operations != again and not told:
+        found.append(f"{name} changes in Python with every call ({before!r}, then {now!r}): what it was while the net "
+                     "was traced holds in every step; a buffer (register_buffer) changes in the graph, too")
+    if operations != again and not found:
         place = next((i for i, (one, other) in enumerate(zip(operations, again)) if one != other),
                      min(len(operations), len(again)))
         one, other = (ops[place] if place < len(ops) else "the end" for ops in (operations, again))
-        told.append(f"the net computes otherwise when it is called again ({one}, then {other}): something of Python "
-                    "decides, and what it was while the net was traced holds in every step")
-    return told
+        found.append(f"the net computes otherwise when it is called again ({one}, then {other}): something of Python "
+                     "decides, and what it was while the net was traced holds in every step")
+    return found
 
 
 def _generators() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// What a line tells a data set that is far away, and what becomes of its reads when it is not waited for any more.
+// A loader tells a remote data set which records it will read; reads end with it.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Which samples a validation shows, and the folder that they are written to.
+// A validation chooses samples to show, and writes them to a folder.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Whose classes the validation sets have, and what a validation says of bad samples.
+// The classes of validation sets, and a validation's report of bad samples.
 
 #include "pipeline/engine/session/validation_data.h"
 

@@ -1,4 +1,5 @@
-// Where a step waits for its device: every built-in net, loss and optimizer, on the CPU, by the operations that would.
+// The places where a step waits for its device: every built-in net, loss and optimizer, on the CPU, by the operations
+// that would.
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>

@@ -1,4 +1,4 @@
-// What torchrun, Slurm, Open MPI and our own launcher leave in the environment.
+// The environment variables of torchrun, Slurm, Open MPI and our own launcher are read.
 
 #include "pipeline/base/launch/launchers.h"
 
