@@ -42,8 +42,8 @@ void guard_plugins(const std::filesystem::path& config, const std::filesystem::p
           concat(folder.string(), ": ", problems.front(), "; its plugin ", plugin.string(), " is not opened"),
           "use another snapshot: --iter N");
   if (is_anothers(config) || is_anothers(plugin))
-    log_warn(concat("opening the plugin ", plugin.string(), ", which ", config.string(),
-                    " names: it is code, and one of these files is another user's"));
+    log_warn(concat("opening the plugin ", plugin.string(), " of ", config.string(),
+                    "; it is code, and one of these files belongs to another user"));
   known.insert({config, plugin});
 }
 

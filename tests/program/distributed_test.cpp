@@ -24,7 +24,7 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   const Words two = with(two_ranks, {"--run-dir", "run", "--max-iter"});
   const auto first = place.train(with(two, {"10"}));
   REQUIRE_EXIT(first, 0);
-  CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they meet at tcp://");
+  CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they connect at tcp://");
   const std::string done = "done: iteration 10 (10 in ";
   CHECK(times_in(first.err, done) == 1);
   const auto log = [&] { return read_text(place.path("run/logs/rank-1.log")); };

@@ -376,7 +376,7 @@ TEST_CASE("requests that predict cannot meet are refused with the way out") {
   refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is neither a snapshot nor a run");
   refused({"run", "--iter", "3", "a.jpg"}, 4, "3");
   refused({"run/snapshots/latest", "--iter", "7", "a.jpg"}, 2, "--iter");
-  refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net finds no objects");
+  refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net detects no objects");
   refused({"run", "a.jpg", "--jsonl", "--csv", "-"}, 2, "both would go to standard output");
   refused({"run", "--jsonl", "--csv", "a.csv"}, 2, "--csv");
   refused({"run", "a.jpg", "--csv", "no/such/folder.csv"}, 4, "cannot write no/such/folder.csv");

@@ -144,7 +144,7 @@ TEST_CASE("a pack that waits for its server ends at a signal, and blames no samp
   process.send(SIGINT);
   const auto outcome = process.wait();
   CHECK_EXIT(outcome, 130);
-  CHECK_SAYS(outcome, "interrupted: nothing of packed/train is left");
+  CHECK_SAYS(outcome, "interrupted: packed/train was removed");
   CHECK_MESSAGE(outcome.err.find("bad sample") == std::string::npos, outcome);
   CHECK_FALSE(std::filesystem::exists(place.path("packed")));
 }

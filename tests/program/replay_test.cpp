@@ -214,7 +214,7 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
     CHECK_FALSE(report.at("phase").get<std::string>().empty());
     CHECK(report.at("layer").get<std::string>().starts_with("layers."));
     CHECK(report.at("largest_parameter").get<double>() > 1e6);
-    if (!skips) CHECK_PRINTS(found, "no single one is to blame");
+    if (!skips) CHECK_PRINTS(found, "no single row is to blame");
   }
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("going back to a snapshot is not repeated, and told") {
   const auto outcome =
       place.run({"replay", "runs/tiny", "--iter", "9", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000000"});
   CHECK_EXIT(outcome, 2);
-  CHECK_SAYS(outcome, "which is not repeated");
+  CHECK_SAYS(outcome, "which cannot be repeated");
   const auto found = place.run({"replay", "runs/tiny", "--find-nan"});
   REQUIRE_EXIT(found, 0);
   const auto first = metrics_of(place.path("runs/tiny"), "nonfinite").front().at("iter").dump();

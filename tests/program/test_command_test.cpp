@@ -112,11 +112,11 @@ TEST_CASE("a test measures all snapshots, sets and settings, and its samples sum
   const auto again = place.run(with(all_parts, {"--pictures", "2"}));
   REQUIRE_EXIT(again, 0);
   CHECK(again.out == tested.out);
-  CHECK_SAYS(again, "iter-00000010.test+plain is done already");
+  CHECK_SAYS(again, "iter-00000010.test+plain was measured before");
   CHECK(again.err.find("samples measured") == std::string::npos);
   const auto other = place.run(with(all_parts, {"--pictures", "3", "--sets", "test"}));
   REQUIRE_EXIT(other, 0);
-  CHECK(other.err.find("is done already") == std::string::npos);  // other inputs
+  CHECK(other.err.find("was measured before") == std::string::npos);  // other inputs
   CHECK(lines_of(other.out).size() == 6);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a test that was killed goes on, and ends with the files of one that r
   fs::create_directory(place.path("run/test/iter-00000020.many+plain.tmp-1-0"));
   const auto resumed = place.run(all_parts);
   REQUIRE_EXIT(resumed, 0);
-  CHECK_SAYS(resumed, "is done already");
+  CHECK_SAYS(resumed, "was measured before");
   CHECK(files_in(place.path("run/test")) == whole);
   CHECK_FALSE(fs::exists(place.path("run/test/iter-00000020.many+plain.tmp-1-0")));
 
@@ -155,7 +155,7 @@ TEST_CASE("a test lists the worst samples by each rule, on any number of ranks")
   const Words asked{"test", "run", "--iter", "20"};
   const auto outcome = place.run(asked);
   REQUIRE_EXIT(outcome, 0);
-  CHECK_SAYS(outcome, "test.worst.3.metric: this net and set give no such value of single samples: none is shown");
+  CHECK_SAYS(outcome, "test.worst.3.metric: this net and set have no such value for single samples, so none is shown");
   const fs::path folder = place.path("run/test/iter-00000020");
   auto samples = lines_in(folder / "samples.jsonl");
   const json shown = json::parse(read_text(folder / "pictures.json"));

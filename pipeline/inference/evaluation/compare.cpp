@@ -42,7 +42,7 @@ Part read_files(const fs::path& folder) try {
   for (std::string line; std::getline(lines, line);) part.samples.push_back(json::parse(line));
   return part;
 } catch (const json::exception& error) {
-  throw UserError(ExitCode::snapshot, concat(folder.string(), ": not the files of a test: ", error.what()),
+  throw UserError(ExitCode::snapshot, concat(folder.string(), ": these are not the files of a test: ", error.what()),
                   "remove the folder, and test again");
 }
 
@@ -62,11 +62,11 @@ class Pairs {
     const auto refuse = [&](const std::string& why) {
       return UserError(ExitCode::data,
                        concat(a.folder.string(), " and ", b.folder.string(), " cannot be compared: ", why),
-                       "test both on one set: --set data.path=PATH, say, is for both");
+                       "test both on one set; --set data.path=PATH applies to both");
     };
     if (a_.data != b_.data || a_.samples.size() != b_.samples.size())
-      throw refuse(concat("they are of other samples (", a_.samples.size(), " and ", b_.samples.size(), ")"));
-    if (a_.kind != b_.kind) throw refuse(concat("one says ", a_.kind, ", the other ", b_.kind, " of samples"));
+      throw refuse(concat("their samples differ (", a_.samples.size(), " and ", b_.samples.size(), ")"));
+    if (a_.kind != b_.kind) throw refuse(concat("one measured ", a_.kind, " of samples, the other ", b_.kind));
     for (std::size_t i = 0; i < a_.samples.size(); ++i) {
       const json &one = a_.samples[i], &other = b_.samples[i];
       if (one.contains("substitute") || other.contains("substitute")) continue;
@@ -186,7 +186,7 @@ void compare_losses(const Pairs& pairs, const CompareOptions& options, Compariso
   }
   if (a.empty())
     throw UserError(ExitCode::usage, concat("nets of the kind '", pairs.kind(), "' have no loss of single samples"),
-                    "compare what they have in summary.json");
+                    "compare their metrics in summary.json");
   comparison.samples = a.size();
   compare_by_bootstrap(a.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
     double sum = 0;
@@ -289,7 +289,7 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
 
 std::string Comparison::text() const {
   const std::string rights =
-      tells_right ? concat(": ", only_a, " samples only A gets right, ", only_b, " only B") : std::string();
+      tells_right ? concat(": ", only_a, " samples are right only for A, ", only_b, " only for B") : std::string();
   const std::string interval =
       bootstrap ? concat(", B - A in ", printed("%.4f … %.4f", bootstrap->low, bootstrap->high)) : std::string();
   return concat(metric, " ", format_loss(a), " and ", format_loss(b), rights, interval, ": p = ", printed("%.3g", p),

@@ -57,7 +57,7 @@ std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& con
   if (!run)
     throw UserError(ExitCode::snapshot,
                     concat("there is no run called '", config.name(), "' in ", config.table("run").text("dir")),
-                    "train first, or name one: --snapshot PATH");
+                    "train first, or name a snapshot: --snapshot PATH");
   return test_snapshots(*run / "snapshots", subject.snapshots);
 }
 
@@ -267,7 +267,7 @@ class TestRun {
         });
         const bool is_done = group_.ask_leader("whether a part is done", [&] { return done ? "1" : ""; }) == "1";
         if (is_done) {
-          if (group_.leads()) log_info(concat(part.folder.string(), " is done already"));
+          if (group_.leads()) log_info(concat(part.folder.string(), " was measured before"));
           outcomes_.push_back(done.value_or(PartOutcome{.part = part}));
           return;
         }

@@ -32,8 +32,8 @@ std::vector<ChosenSnapshot> those_between(const fs::path& folder, std::uint64_t 
       chosen.push_back({snapshot.path});
   std::ranges::reverse(chosen);  // they come newest first
   if (chosen.empty())
-    throw UserError(ExitCode::snapshot, concat(wish, ": there is no such snapshot in ", folder.string()),
-                    "`flowtrain snapshot ls` lists them");
+    throw UserError(ExitCode::snapshot, concat(wish, ": this snapshot does not exist in ", folder.string()),
+                    "`flowtrain snapshot ls` lists the snapshots");
   return chosen;
 }
 

@@ -54,8 +54,8 @@ class Shown {
     if (most == 0) return {};
     auto ranked = values(rule.text("metric"));
     if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
-      log_warn(rule.error("metric", "this net and set give no such value of single samples: none is shown",
-                          ExitCode::usage, "errors are those of detectors, scores and losses of nets that classify")
+      log_warn(rule.error("metric", "this net and set have no such value for single samples, so none is shown",
+                          ExitCode::usage, "detectors have errors; nets that classify have scores and losses")
                    .what());
     const bool greatest = rule.text("mode") == "max";
     std::ranges::stable_sort(ranked,

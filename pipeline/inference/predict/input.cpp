@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 Input without_bytes(const std::string& name, const std::string& problem) { return {.name = name, .problem = problem}; }
 
-std::string no_pictures() { return concat("there are no pictures in it (", picture_endings, ")"); }
+std::string no_pictures() { return concat("it holds no pictures (", picture_endings, ")"); }
 
 /// An address has its ending before the query.
 bool is_archive(const std::string& word) {

@@ -70,7 +70,7 @@ class PredictRun {
       : request_(request), predictor_(request.config, request.snapshot, request.limits, make) {
     if (request.pictures.empty()) return;
     if (!predictor_.detects())
-      throw UserError(ExitCode::usage, "--pictures: the net finds no objects, so there are no boxes to draw",
+      throw UserError(ExitCode::usage, "--pictures: the net detects no objects, so there are no boxes to draw",
                       "leave it out; --csv and --jsonl have the classes");
     boxes_.emplace(request.pictures);
   }
@@ -100,7 +100,7 @@ class PredictRun {
     open_writers(inputs);
     predict_all(inputs);
     if (!watch) return;
-    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends this"));
+    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends the program"));
     request_.interrupt->defer();  // a signal must not skip the summary at the end
     for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
   }

@@ -57,7 +57,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   pixels_ = state.pixels;
   if (classes_.empty())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
-                    "use the snapshot of a classifier, or of a net that finds objects");
+                    "use the snapshot of a classifier or a detector");
   form_.emplace(none_, classes_, pixels_);
   sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
   layout_.emplace(sampler_->fields(), batch_);
@@ -72,7 +72,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   learner_->begin_validation();
   detector_ = learner_->detector();
   class_predictor_ = dynamic_cast<ClassPredictor*>(learner_.get());
-  if (!detector_ && !class_predictor_) throw InternalError("a learner that predicts nothing");
+  if (!detector_ && !class_predictor_) throw InternalError("the learner cannot predict");
 }
 
 void Predictor::count(std::uint64_t pictures, double seconds, double net_seconds) {

@@ -46,7 +46,7 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
   }
   loader->stop();
   model = statistics.model();
-  log_info(concat("the statistics of ", statistics.layers(), " layers of batch normalisation are those of ", last,
+  log_info(concat("the statistics of ", statistics.layers(), " layers of batch normalisation were computed from ", last,
                   " training batches"));
 }
 
@@ -56,10 +56,9 @@ void check_classes(const std::vector<OpenSnapshot>& snapshots) {
   const auto first = classes_of(snapshots.front());
   for (auto& snapshot : snapshots)
     if (classes_of(snapshot) != first)
-      throw UserError(
-          ExitCode::snapshot,
-          concat("the snapshot of iteration ", snapshot.iteration, " is of other classes than the first one"),
-          "only weights of nets for the same classes can be averaged");
+      throw UserError(ExitCode::snapshot,
+                      concat("the snapshot of iteration ", snapshot.iteration, " has other classes than the first one"),
+                      "only weights of nets for the same classes can be averaged");
 }
 
 /// The state of a run that has weights, and all else to begin anew.

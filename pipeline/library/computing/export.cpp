@@ -74,11 +74,11 @@ int export_net(const ExportRequest& request) {
   const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),
                                        json_text(facts_of(samples.loader->layout(), session.classes()), 2));
   samples.loader->stop();
-  log_info(concat("TorchScript of ", spec.net.text("name"), ": greatest difference to the net on ",
-                  script.image.shape.front(), " samples: ", printed("%g", script.greatest_difference)));
+  log_info(concat("TorchScript of ", spec.net.text("name"), ": the greatest difference from the net on ",
+                  script.image.shape.front(), " samples is ", printed("%g", script.greatest_difference)));
   if (script.greatest_difference != 0)
-    throw UserError(ExitCode::bug, "the trace does not compute what the net does; nothing was written",
-                    "--format safetensors writes the weights alone");
+    throw UserError(ExitCode::bug, "the outputs of the trace differ from those of the net; no file was written",
+                    "--format safetensors writes only the weights");
   write_file_atomically(request.script, script.bytes);
   if (!request.samples.empty()) write_samples(request.samples, script);
   return 0;

@@ -22,7 +22,7 @@ std::string expected_device(const Config& config, int processes) {
 
 // Returns the advice for the message of a lost rank.
 std::string postmortem_advice(const std::filesystem::path& run) {
-  return concat("`flowtrain postmortem ", run.string(), "` tells what each rank did last");
+  return concat("`flowtrain postmortem ", run.string(), "` shows what each rank did last");
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
   GroupSession membership(place, config.table("dist"), device);
   if (place.rank == 0)
-    log_info(concat("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
+    log_info(concat("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they connect at ",
                     place.url));
   std::unique_ptr<HeldFolder> records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code, bool lost) {

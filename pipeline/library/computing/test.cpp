@@ -47,8 +47,8 @@ void add_detections(const DetectionOutcome& objects, Lines& lines) {
 void add_confusion(const ClassTable& confusion, const std::filesystem::path& folder, Lines& lines) {
   constexpr std::size_t most_shown = 20;
   if (confusion.classes.size() > most_shown)
-    return lines.push_back("what was taken for what: " + (folder / "confusion.csv").string());
-  lines.emplace_back("what was taken for what: a row for each label, a column for each prediction");
+    return lines.push_back("confusion matrix: " + (folder / "confusion.csv").string());
+  lines.emplace_back("confusion matrix: a row for each label, a column for each prediction");
   for (auto& line : to_lines(confusion)) lines.push_back(line);
 }
 
@@ -74,7 +74,7 @@ void report(const TestResults& results, const Lines& details) {
     for (auto& [name, value] : scalars) fields[name] = value;
     std::puts(json_line(metrics_event("test", fields)).c_str());
   }
-  log_info("results in " + results.folder.string());
+  log_info("the results are in " + results.folder.string());
 }
 
 int exit_code_of(const TestResults& results) {

@@ -67,7 +67,7 @@ std::unique_ptr<FlightRecorder> record_flight(const std::filesystem::path& run, 
   try {
     return std::make_unique<FlightRecorder>(run / "flight", group.rank(), group.size());
   } catch (const UserError& unwritable) {
-    log_warn(concat(unwritable.what(), "; the run goes on"));
+    log_warn(concat(unwritable.what(), "; the run continues"));
     return {};
   }
 }

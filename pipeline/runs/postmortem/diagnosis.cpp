@@ -130,11 +130,11 @@ Diagnosis of_stopped(const std::vector<FlightLog>& logs, const Logs& stopped) {
   const FlightLog* found = behind(stopped);
   const FlightLog& first = found ? *found : *stopped.front();
   const auto position = position_of(first);
-  return {
-      concat("the process of rank ", first.rank, " has not run for ",
-             seconds_text(seconds_between(first.last, first.now)), " (stopped by a signal, or a machine too busy), in ",
-             position.text, beside(first), others_text(logs, first, "wait for it")),
-      first.rank, position};
+  return {concat("the process of rank ", first.rank, " has not run for ",
+                 seconds_text(seconds_between(first.last, first.now)),
+                 " (stopped by a signal, or the machine is too busy), in ", position.text, beside(first),
+                 others_text(logs, first, "wait for it")),
+          first.rank, position};
 }
 
 // Diagnoses failed ranks. A rank that only lost another one ended because of that one.
@@ -157,7 +157,7 @@ Diagnosis of_running(const std::vector<FlightLog>& logs, const Logs& running) {
     return {concat("all ranks have been in ", position.text, " for ", seconds_text(position.for_s)), std::nullopt,
             position};
   if (position.for_s >= still_s)
-    return {concat("rank ", shown.rank, " stands still in ", position.text, " for ", seconds_text(position.for_s),
+    return {concat("rank ", shown.rank, " is stuck in ", position.text, " for ", seconds_text(position.for_s),
                    others_text(logs, shown, running.size() > 2 ? "wait for it" : "waits for it")),
             shown.rank, position};
   std::string text = concat(running.size() > 1 ? "all ranks work" : "the run works", ": iteration ",
@@ -175,7 +175,7 @@ Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
   const FlightLog* late = behind(unknown);
   const FlightLog& shown = late ? *late : *unknown.front();
   const auto position = position_of(shown);
-  return {concat("whether the processes live is not to be seen from here; at its last sign of life rank ", shown.rank,
+  return {concat("this machine cannot see whether the processes run; at its last sign of life, rank ", shown.rank,
                  " was in ", position.text, " for ", seconds_text(position.for_s), others_text(logs, shown, "waited")),
           shown.rank, position};
 }
@@ -237,7 +237,7 @@ FlightPosition position_of(const FlightLog& log) {
   }
   if (!compute || compute->past.empty()) return {"its start", seconds_between(log.started, end_of_record(log))};
   const auto& last = compute->past.back();
-  return {concat("what follows `", last.place, "`", of_iteration(last.iteration)),
+  return {concat("the code after `", last.place, "`", of_iteration(last.iteration)),
           std::max(seconds_between(last.end, end_of_record(log)), 0.0)};
 }
 
@@ -263,7 +263,7 @@ std::uint64_t last_iteration(const FlightLog& log) {
 Diagnosis diagnose(const std::vector<FlightLog>& logs) {
   Diagnosis found = of_all(logs);
   if (const auto world = logs.front().world; logs.size() < world)
-    found.sentence += concat("; of ", world - logs.size(), " ranks there is no record here");
+    found.sentence += concat("; ", world - logs.size(), " ranks have no record here");
   return found;
 }
 

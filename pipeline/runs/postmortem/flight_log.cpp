@@ -156,7 +156,7 @@ FlightLog read_flight(const fs::path& path) {
   const Descriptor file(path);
   struct stat status {};
   if (::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode))
-    throw damaged(path.string(), "not a regular file");
+    throw damaged(path.string(), "this is not a regular file");
   std::vector<std::byte> bytes(sizeof(Content));
   const auto content = std::make_unique<Content>();
   // If threads change their place all the time, a copy may hold two states at once; the next copy is whole.
@@ -203,15 +203,15 @@ std::optional<std::uint64_t> rank_in(const std::string& name, bool former) {
 
 FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, const std::string& name) {
   const auto content = std::make_unique<Content>();
-  if (bytes.size() < sizeof content->header) throw damaged(name, "not a flight record: too short");
+  if (bytes.size() < sizeof content->header) throw damaged(name, "this is not a flight record: it is too short");
   std::memcpy(&content->header, bytes.data(), sizeof content->header);
   const auto& header = content->header;
   if (std::memcmp(header.magic, flight::magic, sizeof header.magic) != 0)
-    throw damaged(name, "not a flight record, or one that is just being made");
+    throw damaged(name, "this is not a flight record, or it is just being made");
   if (header.version != flight::version || header.file_bytes != sizeof(Content))
-    throw damaged(name, concat("a flight record of another version of flowtrain (", header.version, ")"));
+    throw damaged(name, concat("another version of flowtrain wrote this flight record (", header.version, ")"));
   if (bytes.size() < sizeof(Content))
-    throw damaged(name, concat("cut off: ", bytes.size(), " bytes of ", sizeof(Content)));
+    throw damaged(name, concat("the file is cut off: it has ", bytes.size(), " bytes of ", sizeof(Content)));
   std::memcpy(content.get(), bytes.data(), sizeof(Content));
   return Reader(*content, name).read(now);
 }
@@ -232,7 +232,7 @@ Flight read_flights(const fs::path& run, bool former) {
   if (logs.empty() && first_error) std::rethrow_exception(first_error);
   if (logs.empty())
     throw UserError(ExitCode::data,
-                    concat("no flight record in ", folder.string(), former ? " of the start before" : ""),
+                    concat("no flight record in ", folder.string(), former ? " of the previous start" : ""),
                     "name the folder of a run, e.g. runs/quickstart");
   // Ranks of an earlier, larger start are no part of it.
   const auto newest = std::ranges::max_element(logs, {}, &FlightLog::started);

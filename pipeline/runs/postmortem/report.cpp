@@ -163,7 +163,7 @@ std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s
     if (!part.empty()) text += "\n" + part;
   for (auto& log : logs)
     if (log.threads_without_place > 0)
-      text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads found no room in the record\n");
+      text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads had no room in the record\n");
   return without_secrets(text);
 }
 

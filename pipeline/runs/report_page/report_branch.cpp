@@ -70,7 +70,8 @@ void ReportBranch::write() noexcept try {
   write_file_atomically(run_.folder / "report.html", render_report({run_}, {.page_folder = run_.folder}));
 } catch (const FolderLost&) {  // the trainer ends the run
 } catch (const std::exception& error) {
-  if (!std::exchange(warned_, true)) log_warn(concat("no report.html: ", error.what(), "; the run goes on"));
+  if (!std::exchange(warned_, true))
+    log_warn(concat("cannot write report.html: ", error.what(), "; the run continues"));
 }
 
 }  // namespace flowtrain

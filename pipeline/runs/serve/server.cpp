@@ -41,14 +41,14 @@ class Server::Impl : public http::Listener {
     std::error_code error;
     if (!std::filesystem::is_directory(options.folder, error))
       throw UserError(ExitCode::data, concat("there is no folder '", options.folder.string(), "'"),
-                      "give a folder of runs, e.g. runs, or that of one run");
+                      "name a folder of runs, e.g. runs, or the folder of one run");
     if (!token_.empty() && !can_be_token(token_))
       throw UserError(ExitCode::usage, "the token: expected 8 to 256 letters, digits or any of -_.~",
                       "leave it out: a random token is made if one is needed");
     headers_ = security_headers;
     if (const auto reason = listen(); !reason.empty())
       throw UserError(ExitCode::usage, concat("cannot listen at ", options.host, ", port ", options.port, ": ", reason),
-                      "--port 0 takes a free port, --host another address");
+                      "choose a free port with --port 0, or another address with --host");
   }
 
   std::string url() const {
@@ -84,7 +84,7 @@ class Server::Impl : public http::Listener {
     const auto tag = head.headers.find("if-none-match");
     pages_.answer(*target, tag == head.headers.end() ? "" : tag->second, response);
     if (response.status >= 400 && response.body.empty())
-      response.set_content(concat(response.status, ": there is nothing here\n"), "text/plain");
+      response.set_content(concat(response.status, ": this page does not exist\n"), "text/plain");
     return response;
   }
 

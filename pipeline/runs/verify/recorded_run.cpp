@@ -55,7 +55,7 @@ void HashJournalReader::next() {
     place_ = 0;
     if (lines_.text.empty()) return;
     if (lines_.restarted)
-      throw UserError(ExitCode::data, path_.string() + ": a resume has cut it back meanwhile", "try again");
+      throw UserError(ExitCode::data, path_.string() + ": a resume has shortened the file meanwhile", "try again");
   }
   const auto end = lines_.text.find('\n', place_);
   text_ = lines_.text.substr(place_, end - place_);
@@ -75,8 +75,8 @@ ordered_json HashJournalReader::line() const {
 }
 
 UserError HashJournalReader::damaged() const {
-  return UserError(ExitCode::data, concat(path_.string(), ":", number_, ": not a line of a journal of hashes"),
-                   "flowtrain writes this file (verify.every); get a copy that nothing else has changed");
+  return UserError(ExitCode::data, concat(path_.string(), ":", number_, ": this is not a line of a journal of hashes"),
+                   "flowtrain writes this file (verify.every); get an unchanged copy");
 }
 
 RecordedMetrics read_metrics(const fs::path& run) {

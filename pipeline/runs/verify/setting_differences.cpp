@@ -163,7 +163,7 @@ std::string unexplained(const RunComparison& comparison) {
       return "nothing that the runs say of themselves explains it: a hook, damaged memory or a changed snapshot";
     case Compared::validation: return "the validation's data have changed";
   }
-  throw InternalError("a comparison of an unknown kind");
+  throw InternalError("the kind of a comparison is unknown");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ std::string what_differs(const ComparedPart& part) {
     case Compared::optimizer: return "the optimizer's " + tensor_text(found);
     case Compared::validation: return concat("the validation's ", found.name);
   }
-  throw InternalError("a comparison of an unknown kind");
+  throw InternalError("the kind of a comparison is unknown");
 }
 
 void append_line(std::string& text, const std::string& line) { text += line + "\n"; }
@@ -129,7 +129,7 @@ void append_settings(const std::string& title, const std::vector<SettingDifferen
 void append_limits(const VerifyReport& report, std::string& text) {
   const RunComparison& comparison = report.comparison;
   if (comparison.last_a != comparison.last_b)
-    append_line(text, concat("a has come to iteration ", comparison.last_a, ", b to ", comparison.last_b));
+    append_line(text, concat("a reached iteration ", comparison.last_a, ", b reached ", comparison.last_b));
   if (comparison.journal_a && comparison.journal_b) return;
   const std::string who = comparison.journal_a   ? report.b.string() + " has"
                           : comparison.journal_b ? report.a.string() + " has"

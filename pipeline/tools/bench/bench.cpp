@@ -140,8 +140,7 @@ class Bench {
       }
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
-        throw UserError(ExitCode::data,
-                        concat("no sample of a batch could be used: ", bad.stage, ": ", bad.reason));
+        throw UserError(ExitCode::data, concat("no sample of a batch could be used: ", bad.stage, ": ", bad.reason));
       }
       return Work{done, done * row_bytes};
     });
@@ -228,7 +227,7 @@ class Bench {
 BenchReport run_bench(const Config& config, const BenchOptions& options) {
   for (auto& stage : options.stages)
     if (std::ranges::count(known_stages, stage) == 0)
-      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'", "known: " + join(known_stages));
+      throw UserError(ExitCode::usage, "there is no stage '" + stage + "'", "the stages are: " + join(known_stages));
   return Bench(config, options).run();
 }
 

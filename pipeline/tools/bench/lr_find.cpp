@@ -129,18 +129,19 @@ std::string LrFinder::picture() const {
 }
 
 std::string LrFinder::report() const {
-  if (tried_.empty()) return "the first iteration's loss is not finite already\n";
+  if (tried_.empty()) return "the loss of the first iteration is already not finite\n";
   std::vector<double> curve;
   // Large losses at the end would flatten the rest of the curve, so they are cut off.
   for (auto& each : tried_) curve.push_back(std::min(each.smooth, 1.1 * tried_.front().smooth));
-  std::string text = concat("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
+  std::string text = concat("smoothed loss for learning rates from ", format_rate(tried_.front().lr), " to ",
                             format_rate(tried_.back().lr), "\n");
   text += plot(curve, curve_rows, 1, false);
   const double found = suggestion();
   if (found == 0)
     return text +
-           "the loss does not fall: try other rates (--from, --to), or see whether the net learns at all (--overfit)\n";
-  text += concat("it falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
+           "the loss does not fall: try other rates (--from, --to), or check that the net learns at all (--overfit)\n";
+  text +=
+      concat("the loss falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
   return text + concat("try --set optim.lr=", format_rate(found), "\n");
 }
 

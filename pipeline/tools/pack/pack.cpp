@@ -68,10 +68,10 @@ Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
   Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
-    throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
-                     ExitCode::usage,
-                     "such data sets are read in place from one .tar, too; of voc, data.mode = \"crops\" or "
-                     "data.target makes labels");
+    throw data.error(
+        "dataset", "pictures with boxes but without a label cannot be packed, as shards hold one label per picture",
+        ExitCode::usage,
+        "train on them in place, also in a .tar; for voc, data.mode = \"crops\" or data.target makes labels");
   return split;
 }
 
@@ -142,7 +142,7 @@ class SplitPacker {
   /// False where it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
     if (!write_shards(workers, interrupt)) return false;
-    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": none of the samples can be packed");
+    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": no sample can be packed");
     if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
     if (bad_ > 0) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
     folder_.commit();
@@ -196,11 +196,11 @@ class SplitPacker {
     if (++bad_ > budget_) {
       if (budget_ == 0)
         throw UserError(ExitCode::data, text,
-                        concat("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
+                        concat("repair or remove it, or allow some to be left out: data.bad = \"skip\" and ", key_));
       throw UserError(ExitCode::data, concat(text, "; that is more than ", key_, " = ", budget_, " allows"),
-                      concat("mend the data set, or raise ", key_));
+                      concat("repair the data set, or raise ", key_));
     }
-    log_warn(text + "; left out");
+    log_warn(text + "; it is left out");
     bad_sample_log_ +=
         json_line({{"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}}) +
         '\n';
@@ -268,7 +268,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
     std::error_code not_empty;
     if (is_new) std::filesystem::remove(options.out, not_empty);
-    log_info(concat("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
+    log_info(concat("interrupted: ", (options.out / split.name()).string(), " was removed"));
     return Interrupt::exit_code(*interrupt.requested());
   }
   return 0;

@@ -43,7 +43,8 @@ void ShardWriter::add(std::uint64_t id, std::int64_t label, const PictureFile& p
 
 void ShardWriter::begin_shard() {
   if (shards_ == most_shards)
-    throw UserError(ExitCode::usage, "more than a million shards", "allow more in each: --shard-mb, --shard-samples");
+    throw UserError(ExitCode::usage, "there would be more than a million shards",
+                    "make them larger: --shard-mb, --shard-samples");
   shard_.emplace(folder_.create_file(prefix_ + '-' + digits(6, shards_) + ".tar"));
   shard_bytes_ = shard_samples_ = 0;
   ++shards_;

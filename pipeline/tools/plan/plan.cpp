@@ -173,7 +173,7 @@ std::string describe_plan(const PlanParts& parts) {
   text += line("memory", memory(parts));
   text += rates(parts.run_plan);
   if (batch_is_left_open(parts.config))
-    text += line("note", concat(batch_left_open, ", on its device: what stands here is for batches of ",
+    text += line("note", concat(batch_left_open, ", on the run's device; these numbers are for batches of ",
                                 parts.train.batch, "; --set loader.batch=N shows others"));
   for (auto& note : schedule_notes(parts.config, epoch_of(parts.config, parts.train.batches), parts.run_plan.last))
     text += line("note", note);

@@ -30,7 +30,7 @@ struct Verdict {
 
 CheckFailure death(const CheckCall& call, const ChildResult& result) {
   return {concat(result.death, result.report.at.empty() ? "" : ": ", result.report.at),
-          concat("look at it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
+          concat("run it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
 }
 
 /// The first item whose result differs.
@@ -56,7 +56,7 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   if (verdict.failed()) return verdict;
   if (const auto item = first_difference(report, second.report); !item.empty())
     verdict.failure = {
-        concat(item, ": it differs in a second process",
+        concat(item, ": the result differs in a second process",
                runs == Runs::twice ? ", which makes the calls in another order" : ", which begins a second later"),
         "let it follow from the settings, the record and the seed alone: no clock, no addresses, no state of earlier "
         "calls"};

@@ -24,7 +24,7 @@ namespace {
 class MemoryFile {
  public:
   MemoryFile() : file_(::memfd_create("flowtrain-check", 0)) {
-    if (file_ < 0) throw UserError(ExitCode::usage, "no file in memory can be made for a check", "see ulimit -n");
+    if (file_ < 0) throw UserError(ExitCode::usage, "cannot make a file in memory for a check", "see ulimit -n");
   }
   ~MemoryFile() { ::close(file_); }
   MemoryFile(const MemoryFile&) = delete;
@@ -39,7 +39,7 @@ std::string death_of(int status, bool ended, const std::string& printed) {
   if (WIFSIGNALED(status))
     return concat("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")");
   if (ended) return {};
-  return concat("its process ended with exit code ", WEXITSTATUS(status), " in the middle of the check",
+  return concat("the process ended with exit code ", WEXITSTATUS(status), " in the middle of the check",
                 printed.empty() ? "" : ": ", first_line(printed));
 }
 
@@ -73,7 +73,7 @@ ChildResult run_child(std::vector<std::string> words, double limit_s) {
   if (!in_time) TEMP_FAILURE_RETRY(::waitpid(child, &status, 0));
   ChildResult result{read_report(report.get()), {}};
   result.death = in_time ? death_of(status, result.report.ended, read_file(printed.get()))
-                         : concat("still running after ", limit_s, " s; it was ended");
+                         : concat("it ran for more than ", limit_s, " s, and was ended");
   return result;
 }
 

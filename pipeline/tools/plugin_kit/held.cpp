@@ -63,9 +63,10 @@ void check_memory(const char* what, std::size_t calls, const std::function<void(
   const bool heap_grows = grows(heap, 8 * calls);
   if (!heap_grows && !grows(mapped, 512 * calls)) return;
   const auto& held = heap_grows ? heap : mapped;
-  throw CheckFailure{concat("memory grows by ", (held[3] - held[1]) / (2 * calls), " bytes with each ", what, " (",
-                            calls, " of them, three times)"),
-                     "free what it allocates; keep scratch memory for the thread (thread_local) or in the object"};
+  throw CheckFailure{
+      concat("memory grows by ", (held[3] - held[1]) / (2 * calls), " bytes with each ", what, " (", calls,
+             " of them, three times)"),
+      "free what the call allocates; keep scratch memory for the thread (thread_local) or in the object"};
 }
 
 void check_threads_and_files(const std::function<void()>& use) {

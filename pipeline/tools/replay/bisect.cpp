@@ -58,7 +58,7 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
 std::string place_of(const NonFiniteOrigin& origin) {
   if (origin.phase == "batch") return concat("the batch's '", origin.layer, "'");
   if (origin.phase == "parameters")
-    return concat("the parameter ", origin.layer, ", before the step: the update before it did that");
+    return concat("the parameter ", origin.layer, ", before the step, so the previous update caused it");
   if (origin.phase == "norm")
     return concat("the norm of all gradients (", origin.operation, "), each of which is finite");
   const std::string layer =
@@ -81,7 +81,7 @@ std::string share_text(const NonFiniteOrigin& origin) {
 std::string samples_text(const Breakdown& breakdown) {
   constexpr std::size_t most = 8;
   if (breakdown.samples.empty() || breakdown.samples.size() == breakdown.rows)
-    return concat("samples: all ", breakdown.rows, " rows of the batch together; no single one is to blame");
+    return concat("samples: all ", breakdown.rows, " rows of the batch together; no single row is to blame");
   std::string text = concat("samples, by ", breakdown.origin->rows_by, ":");
   for (std::size_t i = 0; i < std::min(most, breakdown.samples.size()); ++i) {
     const auto& sample = breakdown.samples[i];

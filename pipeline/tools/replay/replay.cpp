@@ -164,7 +164,7 @@ void check_replay_folder(const std::filesystem::path& folder) {
     if (!is_of_replay(name))
       throw UserError(
           ExitCode::usage,
-          concat("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
+          concat("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', which is not a replay"),
           "name a new folder");
 }
 

@@ -134,8 +134,8 @@ EarlierRun find_earlier_run(StartOptions start) {
     folder = newest_run(written.table("run").text("dir"), written.name());
     const bool draws_seed = !number(written.table("run"), "seed");
     if (!folder && draws_seed)
-      throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
-                                       ExitCode::usage, "--seed N chooses one");
+      throw written.table("run").error("seed", "each start draws another seed, and there is no run with one",
+                                       ExitCode::usage, "choose one with --seed N");
     if (folder && fs::exists(*folder / "config.toml")) {
       const Config stored = load_stored_config(*folder / "config.toml", written);
       if (draws_seed)
@@ -158,10 +158,10 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
   if (!requested.empty()) {
     const auto found = open_snapshot(requested).iteration;
     if (found >= iteration)
-      throw UserError(ExitCode::usage,
-                      concat("--snapshot ", requested.string(), ": it is of iteration ", found,
-                             ", which is not before ", iteration),
-                      "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
+      throw UserError(
+          ExitCode::usage,
+          concat("--snapshot ", requested.string(), ": its iteration is ", found, ", which is not before ", iteration),
+          "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
     return requested;
   }
   if (!run.folder) return {};
@@ -169,7 +169,7 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
     if (snapshot.iteration >= iteration) continue;
     const std::string fault = fault_of(snapshot, finite);
     if (fault.empty()) return snapshot.path;
-    log_warn(concat("passing over ", snapshot.path.string(), ": ", fault));
+    log_warn(concat("skipping ", snapshot.path.string(), ": ", fault));
   }
   return {};
 }
@@ -180,7 +180,9 @@ std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) {
 
 int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars) {
-  if (!snapshot) log_info(concat("no earlier snapshot: from the initial weights of seed ", seed_of(run.config)));
+  if (!snapshot)
+    log_info(concat("no earlier snapshot exists, so training starts from the initial weights of seed ",
+                    seed_of(run.config)));
   const Start start{.config = for_training_again(run, discarding), .snapshot = snapshot, .accept_changes = true};
   RunOptions options;
   options.progress = ProgressMode::off;
@@ -195,8 +197,8 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   } catch (const UserError& error) {
     if (error.code() != ExitCode::numerics || !goes_back(run.config)) throw;
     throw UserError(ExitCode::usage,
-                    concat(error.what(), "; the run went back to a snapshot there, which is not repeated"),
-                    "choose a snapshot from after it: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
+                    concat(error.what(), "; the run went back to a snapshot there, which cannot be repeated"),
+                    "choose a later snapshot: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
   }
 }
 

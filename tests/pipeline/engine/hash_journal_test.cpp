@@ -167,7 +167,7 @@ TEST_CASE("a shorter run is compared as far as it goes, and that is said") {
   const auto report = verify_runs(runs.run("a"), runs.run("b", 1, {"run.max_iter=20"}), describe_record);
   CHECK_FALSE(report.comparison.differs());
   CHECK(report.comparison.end == 20);
-  check_says(to_text(report), "a has come to iteration 40, b to 20");
+  check_says(to_text(report), "a reached iteration 40, b reached 20");
 }
 
 TEST_CASE("the first difference is named: iteration, row and record, field, tensor") {

@@ -97,7 +97,8 @@ TEST_CASE("a test is of its own sets where there are any, and of those that are 
   CHECK(own[1].config.data(false).integer("size") == 8);
   CHECK(config.data(false).integer("val_samples") == 8);
   CHECK(names_of(test_sets(config, {"night", "val", "test"})) == Texts{"night", "", "test"});
-  check_failure(failure_of([&] { test_sets(config, {"rain"}); }), ExitCode::usage, "--sets rain: there is no such set");
+  check_failure(failure_of([&] { test_sets(config, {"rain"}); }), ExitCode::usage,
+                "--sets rain: this set does not exist");
   check_failure(failure_of([&] { config_with(folder, "[[test.set]]\nname = \"val\"\n"); }), ExitCode::usage,
                 "'val' is what [data.val] is called");
 }

@@ -62,7 +62,7 @@ TEST_CASE("inputs: files of any name, picture files of folders and archives, pat
   CHECK(found_in(folder, "gone.tar") == Texts{"gone.tar|No such file or directory"});
   const auto none = found_in(folder, "x"), cut = found_in(folder, "cut.tar");
   REQUIRE(none.size() == 1);
-  CHECK(none[0].starts_with("x|there are no pictures in it (.jpg,"));
+  CHECK(none[0].starts_with("x|it holds no pictures (.jpg,"));
   REQUIRE(cut.size() == 2);
   CHECK(cut[0] == "cut.tar:z.jpg");
   CHECK(cut[1].starts_with("cut.tar|"));
@@ -85,7 +85,7 @@ TEST_CASE("a data set of inputs: record 0 has the form of the training data, and
   CHECK(text_of(dataset.read(1, buffer)) == "from the file");
   CHECK(text_of(dataset.read(2, buffer)) == "from the archive");
   CHECK(dataset.read(2, buffer).label == 0);
-  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is no regular file", SampleError);
+  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is not a regular file", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(4, buffer), "a file's name has no zero byte", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(5, buffer), "No such file or directory", SampleError);
   CHECK(dataset.source_of(4).first == 0);

@@ -60,5 +60,5 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   CHECK(whole.samples_per_s > 0);
   CHECK(copies > 0);
   check_failure(failure_of([&] { run_bench(config, {.stages = {"transform"}}); }), ExitCode::usage,
-                "no stage is called 'transform'");
+                "there is no stage 'transform'");
 }

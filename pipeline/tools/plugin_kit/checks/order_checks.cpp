@@ -37,7 +37,7 @@ std::string coverage(const Order& order, std::uint64_t records) {
   for (std::uint64_t i = 0; i < order.size(); ++i) {
     const std::uint64_t id = order.at(0, i);
     if (id >= records)
-      throw CheckFailure{concat(name_of({0, i}), ": record ", id, ", but there are ", records),
+      throw CheckFailure{concat(name_of({0, i}), ": the id is ", id, ", but the number of records is ", records),
                          "return ids below the number of records"};
     ++times[id];
   }
@@ -67,7 +67,7 @@ void check_order_ids(const Subject& subject, Report& report) {
   for (auto& position : positions) {
     report.at(name_of(position));
     if (const auto id = id_at(*order, position); id >= records)
-      throw CheckFailure{concat(name_of(position), ": id ", id, ", and there are ", records, " records"),
+      throw CheckFailure{concat(name_of(position), ": the id is ", id, ", but there are ", records, " records"),
                          "ids are 0 ... dataset.size() - 1"};
   }
   report.at("fill()");
@@ -78,8 +78,8 @@ void check_order_ids(const Subject& subject, Report& report) {
     for (std::uint64_t i = 0; i < count; ++i)
       if (ids[i] != order->at(epoch, i))
         throw CheckFailure{
-            concat(name_of({epoch, i}), ": fill() gives id ", ids[i], ", and at() ", order->at(epoch, i)),
-            "let fill() give what at() gives"};
+            concat(name_of({epoch, i}), ": fill() gives id ", ids[i], ", but at() gives ", order->at(epoch, i)),
+            "let fill() give the ids that at() gives"};
   }
   report.note(coverage(*order, records));
 }
@@ -91,8 +91,8 @@ void check_order_same(const Subject& subject, Report& report) {
   for (auto& position : positions) {
     const auto id = id_at(*order, position);
     if (id_at(*order, position) != id)
-      throw CheckFailure{name_of(position) + ": asked twice, it has another id",
-                         "let the id follow from the seed, the epoch and the index alone"};
+      throw CheckFailure{name_of(position) + ": the id differs when it is asked for again",
+                         "let the id depend only on the seed, the epoch and the index"};
     report.result(name_of(position), id);
   }
 }

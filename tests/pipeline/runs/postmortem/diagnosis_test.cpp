@@ -65,7 +65,7 @@ TEST_CASE("postmortem: a rank that stands still in a read is named, and those th
   const auto found = diagnose(logs);
   CHECK(found.rank == 1);
   CHECK(found.sentence ==
-        "rank 1 stands still in `read` of sample 4711 (cat/7.jpg) for 12.0 s; ranks 0, 2 wait for it in the collective "
+        "rank 1 is stuck in `read` of sample 4711 (cat/7.jpg) for 12.0 s; ranks 0, 2 wait for it in the collective "
         "`the averaging of gradients` of iteration 812");
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("postmortem: a stopped process, an error, ranks that work, ranks that 
         "(cat/7.jpg) for 10.0 s");
 
   CHECK(diagnose({rank(0, 1, State::ended, 8, 20)}).sentence == "the run ended without an error, after iteration 812");
-  CHECK(has(diagnose({rank(0, 3, State::ended, 8, 20)}).sentence, "of 2 ranks there is no record here"));
+  CHECK(has(diagnose({rank(0, 3, State::ended, 8, 20)}).sentence, "2 ranks have no record here"));
 }
 
 TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
@@ -141,7 +141,7 @@ TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
   log.queues.push_back({"batches ready", 0, 6});
   const std::vector logs{in_collective(rank(0, 2, State::running, 1623, 22), 10), log};
   const auto text = postmortem_text(logs, 13);
-  CHECK(text.starts_with("rank 1 stands still in `read` of sample 4711"));
+  CHECK(text.starts_with("rank 1 is stuck in `read` of sample 4711"));
   CHECK(has(text, "in 1624, the averaging of gradients, 12.000 s"));
   CHECK(has(text, "1     batches ready  0 of 6"));
   CHECK(has(text, "the averaging of gradients  1      1.000 s  1.000 s  12.000 s ago"));
