@@ -22,13 +22,14 @@
 namespace flowtrain {
 namespace {
 
-// Whether the file belongs to another user, who is not root.
+// Returns whether the file belongs to another user who is not root.
 bool is_anothers(const std::filesystem::path& file) {
   struct stat status {};
   return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;
 }
 
-// A plugin is code: a damaged snapshot does not get so far, and code of another user is named before it runs.
+// Checks a configuration's plugins, as they are code: a damaged snapshot is refused, and code of another user is named
+// before it runs.
 void guard_plugins(const std::filesystem::path& config, const std::filesystem::path& plugin) {
   static Mutex& mutex = *new Mutex;
   static auto& known = *new std::set<std::pair<std::filesystem::path, std::filesystem::path>>;

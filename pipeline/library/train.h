@@ -1,5 +1,5 @@
 #pragma once
-// Training from a C++ program: find_package(flowtrain COMPONENTS train), flowtrain::train. See docs/library.md.
+// Trains from a C++ program: find_package(flowtrain COMPONENTS train), flowtrain::train. See docs/library.md.
 
 #include <filesystem>
 

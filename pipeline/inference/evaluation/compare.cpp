@@ -89,7 +89,7 @@ class Pairs {
   std::vector<std::size_t> places_;
 };
 
-// The objects of pictures, ready to be put together in any number.
+// The objects of all pictures, to be combined in any number.
 class Objects {
  public:
   explicit Objects(const Pairs& pairs) {
@@ -99,7 +99,7 @@ class Objects {
     }
   }
 
-  // COCO's AP over pictures, each as often as it was drawn.
+  // Returns COCO's AP over pictures, each as often as it was drawn.
   double average_precision(std::span<const std::uint32_t> drawn, bool of_a) const {
     GroundTruth truth;
     std::vector<FoundObject> found;
@@ -238,7 +238,7 @@ void write_boxes(AtomicFolder& folder, const std::string& name, const Image& pic
   write_picture(folder, name, drawn);
 }
 
-// Counts the samples that only one gets right, and writes what they are.
+// Counts the samples that only one net gets right, and writes their files.
 void add_differences(const Pairs& pairs, const Dataset& dataset, const CompareOptions& options, AtomicFolder& folder,
                      Comparison& comparison) {
   std::string lines;

@@ -1,5 +1,5 @@
 #pragma once
-// Two nets on the same samples: `flowtrain test A B`.
+// Compares two nets on the same samples: `flowtrain test A B`.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +22,13 @@ struct Comparison {
   std::string metric = {};    ///< "accuracy"; for a detector "ap"; else "loss"
   double a = 0, b = 0;        ///< the values of the metric
   bool tells_right = true;    ///< whether single samples are right or wrong, as those of classifiers and detectors are
-  std::uint64_t only_a = 0, only_b = 0;  ///< samples that only one gets right; of a detector: pictures without an error
-  double p = 1;                          ///< by McNemar's test for a classifier, else by the bootstrap
+  std::uint64_t only_a = 0,
+                only_b = 0;  ///< samples that only one gets right; for a detector, pictures without an error
+  double p = 1;              ///< by McNemar's test for a classifier, else by the bootstrap
   std::optional<BootstrapInterval> bootstrap = {};  ///< the interval of B's value minus A's; none for classifiers
   std::filesystem::path folder = {};                ///< holds the files about the comparison
 
-  /// "accuracy 0.9710 and 0.9690: 12 samples only A gets right, 10 only B: p = 0.832 (McNemar)".
+  /// Returns "accuracy 0.9710 and 0.9690: 12 samples are right only for A, 10 only for B: p = 0.832 (McNemar)".
   std::string text() const;
 };
 

@@ -59,7 +59,7 @@ std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults
                              .interrupt = options.interrupt};
     for (auto& outcome : a.outcomes) {
       const PartOutcome& other = outcome_like(outcome.part, b);
-      if (!outcome.error.empty() || !other.error.empty()) continue;  // told when it was skipped
+      if (!outcome.error.empty() || !other.error.empty()) continue;  // it was reported when it was skipped
       const auto dataset = dataset_of(outcome.part, subject, options);
       compared.push_back({outcome.part, compare_parts(outcome.part, other.part, *dataset, how)});
     }

@@ -12,7 +12,7 @@ namespace {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-// Digits of 3 × 5 pixels: each row three bits, the left one highest.
+// Digits of 3 × 5 pixels. Each row is three bits, the left one highest.
 constexpr std::array<std::array<std::uint8_t, 5>, 10> glyphs{{{7, 5, 5, 5, 7},
                                                               {2, 6, 2, 2, 7},
                                                               {7, 1, 7, 4, 7},

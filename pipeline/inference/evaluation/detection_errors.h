@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// Detections with a score of at least this count as finds: the ones that pictures show.
+/// The least score of a detection that counts as found; pictures show the same ones.
 inline constexpr double least_found_score = 0.3;
 
 /// The true and the found objects of one picture.

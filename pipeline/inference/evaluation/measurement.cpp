@@ -55,8 +55,8 @@ void add_batch(Loader& loader, Learner& learner, Share& share) {
   loader.release(ticket);
 }
 
-// Ranks meet after each batch, so that none waits longer for another than a collective may. Throws on all where one
-// has failed. A collective.
+// Measures the batches of this rank. Ranks meet after each batch, so that none waits longer for another than a
+// collective may. If one fails, all throw. A collective.
 void go_through(Group& group, Loader* loader, Learner& learner, std::uint64_t batches, Share& share) {
   std::exception_ptr error;
   for (std::uint64_t batch = 0;; ++batch) {
@@ -88,7 +88,7 @@ std::vector<Item> gathered(Group& group, const char* what, const std::vector<Ite
   return all;
 }
 
-// Summed in the set's order: sums of parts would round in another way for each number of processes.
+// Returns the mean loss, summed in the set's order: partial sums would round differently for each number of processes.
 double mean_loss(std::vector<BatchLoss> losses) {
   std::ranges::sort(losses, {}, &BatchLoss::position);
   double sum = 0, rows = 0;
@@ -96,7 +96,7 @@ double mean_loss(std::vector<BatchLoss> losses) {
   return rows > 0 ? sum / rows : std::nan("");
 }
 
-// A rank without samples knows no kind.
+// Returns the kind of results that the ranks have; a rank without samples does not know it.
 std::string kind_of(Group& group, const Share& share) {
   for (auto& kind : group.gather("the kind of a net", share.losses.empty() ? "" : share.kind))
     if (!kind.empty()) return kind;
@@ -171,7 +171,7 @@ Measurement measure(const Session& session, const ValidationData& set, Learner& 
     }
     if (has_loss) {
       const Scalars all = learner.end_validation();
-      measured.scalars.insert(measured.scalars.end(), all.begin() + 1, all.end());  // the loss is there, exactly
+      measured.scalars.insert(measured.scalars.end(), all.begin() + 1, all.end());  // `loss` has it already, exactly
     } else {
       learner.leave_validation();
     }

@@ -28,7 +28,7 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
 /// Returns the outcome that an earlier test wrote for the part, if it had the same inputs.
 std::optional<PartOutcome> read_part(const TestPart& part, const nlohmann::ordered_json& inputs);
 
-/// The metrics as JSON, in their order; values that are not finite are null.
+/// Returns the metrics as JSON, in their order; values that are not finite are null.
 nlohmann::ordered_json metrics_json(const Scalars& scalars);
 
 }  // namespace flowtrain

@@ -41,10 +41,10 @@ using nlohmann::json;
 struct TestedSnapshot {
   fs::path path;  // resolved: a link may move
   std::uint64_t iteration = 0;
-  fs::path folder;  // RUN/test/NAME, of its own run
+  fs::path folder;  // RUN/test/NAME of the snapshot's run
 };
 
-// The run that the subject is, or else the newest one of its name.
+// Returns the snapshots to test, of the run that the subject names, or of the newest run of its name.
 std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& config) {
   if (subject.snapshot) return {{*subject.snapshot}};
   auto run = as_run_folder(subject.start.config);
@@ -72,8 +72,8 @@ std::string part_name(std::uint64_t iteration, const std::string& set, const std
   return concat(snapshot_name(iteration), set.empty() ? "" : ".", set, setting.empty() ? "" : "+", setting);
 }
 
-// A folder that tests write to. Another test may write there at the same time: only the first one removes what kills
-// have left half written.
+// A folder that tests write to. Another test may write there at the same time: only the first one removes the
+// unfinished files of killed tests.
 class TestFolder {
  public:
   explicit TestFolder(const fs::path& path) {
@@ -92,7 +92,7 @@ class TestFolder {
   int lock_;
 };
 
-// Rank 0 finds and reads them; the others need not see the disk.
+// Finds the snapshots and reads them on rank 0; other ranks need not see the disk.
 std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const TestOptions& options, const Config& config,
                                            std::map<fs::path, TestFolder>& folders) {
   Group& group = *options.group;
@@ -139,8 +139,8 @@ class TestRun {
   }
 
  private:
-  // All settings and ranks have one seed: where none is given, that of the first snapshot, so that a test that goes on
-  // after a kill has the same one.
+  // Returns the configuration with a seed for all settings and ranks. By default it is that of the first snapshot, so
+  // that a test that continues after a kill has the same one.
   Config agreed_config(const TestedSnapshot& first) {
     std::string seed;
     together(group_, "the seed of a test", [&] {
@@ -207,11 +207,11 @@ class TestRun {
         }
         run_snapshot(*bench_, snapshot, parts_of(snapshot));
       });
-    close();  // `config` goes
+    close();  // it uses `config`, which ends here
   }
 
-  // Carries out `work`. False where it failed, and the test goes on: its `parts` without a result are told to have
-  // none.
+  // Runs `work`. Returns false if it failed and the test continues: its `parts` without a result are then reported as
+  // failed.
   bool attempt(const std::vector<TestPart>& parts, const std::function<void()>& work) {
     try {
       work();
@@ -252,7 +252,7 @@ class TestRun {
         .get<std::vector<std::string>>();
   }
 
-  // The sets that are not empty, and not done yet.
+  // Measures the sets that have samples and no results yet.
   void run_snapshot(TestBench& bench, const TestedSnapshot& snapshot, const std::vector<TestPart>& parts) {
     bool has_weights = false;
     for (auto& set : bench.session().validation()) {
@@ -319,13 +319,13 @@ class TestRun {
   const MakeLearner& make_learner_;
   StartOptions start_;
   bool skips_errors_ = false;
-  bool has_looked_at_training_ = false;     // once: settings seldom change the data, which takes time to open
+  bool has_looked_at_training_ = false;     // opened once: settings seldom change the data, which takes time to open
   std::map<fs::path, TestFolder> folders_;  // rank 0's
-  std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot that is measured
+  std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot to measure
   std::vector<PartOutcome> outcomes_;
   std::unique_ptr<TestBench> bench_;
   std::optional<std::size_t> writing_;  // the outcome whose part is being written
-  std::future<void> written_;           // rank 0's: that it is; waits for it when all this goes
+  std::future<void> written_;           // rank 0's: writes the part; the destructor waits for it
 };
 
 }  // namespace

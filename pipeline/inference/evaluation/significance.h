@@ -1,5 +1,5 @@
 #pragma once
-// Whether two nets that were measured on the same samples differ by more than chance.
+// Tests whether two nets that were measured on the same samples differ by more than chance.
 
 #include <cstdint>
 #include <functional>

@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// A snapshot, a set, and a way to look at it.
+/// A snapshot, a set, and the setting with which it is measured.
 struct TestPart {
   std::filesystem::path snapshot;  ///< the snapshot's folder
   std::uint64_t iteration = 0;     ///< the snapshot's iteration

@@ -9,7 +9,7 @@ namespace flowtrain {
 
 namespace {
 
-// [data.test] and each [[test.set]].
+// Returns [data.test] and each [[test.set]].
 std::vector<SetConfig> own_sets(const Config& config) {
   std::vector<SetConfig> sets;
   if (config.has_test_data()) sets.push_back({"test", config.with_validation_data(config.test_data())});

@@ -30,7 +30,7 @@ std::vector<ChosenSnapshot> those_between(const fs::path& folder, std::uint64_t 
   for (auto& snapshot : list_snapshots(folder))
     if (snapshot.complete && snapshot.iteration >= first && snapshot.iteration <= last)
       chosen.push_back({snapshot.path});
-  std::ranges::reverse(chosen);  // they come newest first
+  std::ranges::reverse(chosen);  // the list is newest first
   if (chosen.empty())
     throw UserError(ExitCode::snapshot, concat(wish, ": this snapshot does not exist in ", folder.string()),
                     "`flowtrain snapshot ls` lists the snapshots");

@@ -15,9 +15,9 @@ struct SnapshotWishes {
   std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
 };
 
-/// The snapshots in the order of the wishes, those of a range and of "all" by iteration, each once; without wishes the
-/// one that choose_snapshot() takes. Throws UserError: usage for a wish that cannot be read, snapshot where there is
-/// none.
+/// Returns the selected snapshots in the given order, those of a range and of "all" by iteration, each once; without a
+/// selection, the one that choose_snapshot() takes. Throws UserError: usage for a selection that cannot be read,
+/// snapshot if there is none.
 std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir, const SnapshotWishes& wishes);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// The samples of a test whose pictures are shown: the first ones, and the worst.
+// Chooses the samples of a test whose pictures are shown: the first ones, and the worst.
 
 #include <cstddef>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// All [[test.worst]], or the one with the defaults where there is none.
+/// Returns all [[test.worst]], or one with the defaults if there is none.
 std::vector<Settings> worst_rules(const Config& config);
 
 /// The first `pictures` samples of the set, and a list of the worst ones by each of the `rules`, the worst first; of

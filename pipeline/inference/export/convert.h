@@ -19,8 +19,8 @@ struct Conversion {
   std::filesystem::path out;  ///< the file to write, which appears whole or not at all
 };
 
-/// Runs convert.py with `python`, the name or path of a Python that has torch, and for "onnx" onnx and onnxruntime.
-/// Its output goes where this process's does. Throws UserError(usage) where it cannot be run, or does not succeed.
+/// Runs convert.py with `python`, the name or path of a Python that has torch, and for "onnx" onnx and onnxruntime. Its
+/// output goes where this process's does. Throws UserError(usage) if it cannot be run, or fails.
 void convert(const std::string& python, const Conversion& conversion);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures that appear in a folder.
+// Finds pictures that appear in a folder.
 
 #include <cstdint>
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace flowtrain {
 
-/// Looks at a folder and those below it again and again. Works on any file system, also where a server writes the
-/// files, which the kernel does not tell of.
+/// Lists a folder and those below it again and again. This works on any file system, even if a server writes the files,
+/// of which the kernel sends no events.
 class FolderWatch {
  public:
   /// Files that exist now do not count as new. Throws UserError(data) if the folder cannot be listed.

@@ -55,7 +55,8 @@ std::string speed(const PredictionTimes& times) {
                 milliseconds(times.net_seconds, times.pictures), " in the net");
 }
 
-// "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms in the net".
+// Returns "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms in the
+// net".
 std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm) {
   const std::uint64_t pictures = warm_up.pictures + warm.pictures;
   const std::string all = concat(format_count(pictures), pictures == 1 ? " picture" : " pictures", " in ",
@@ -93,7 +94,7 @@ class PredictRun {
   }
 
   void predict_inputs() {
-    std::optional<FolderWatch> watch;  // before the inputs are listed, so that nothing is missed in between
+    std::optional<FolderWatch> watch;  // made before the inputs are listed, so that no file is lost in between
     if (!request_.watch.empty()) watch.emplace(request_.watch);
     const auto inputs = inputs_of(request_.inputs);
     if (inputs.empty() && !watch) throw UserError(ExitCode::data, "there are no inputs: the list is empty");

@@ -11,13 +11,14 @@
 
 namespace flowtrain {
 
-/// A class, and its probability by softmax, 0 … 1.
+/// A class with its score: its softmax probability, 0 … 1.
 struct ClassProbability {
   std::int64_t label;
   double probability;
 };
 
-/// The classes with the greatest logits, `count` at most, the greatest first; of equal ones the lower label.
+/// Returns the classes with the greatest logits, `count` at most, in descending order; of equal ones the lower label is
+/// first.
 std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count);
 
 /// The prediction for one input. Its views last as long as the call that gets it.

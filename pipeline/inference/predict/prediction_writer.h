@@ -1,5 +1,5 @@
 #pragma once
-// Predictions as people and programs read them.
+// Writes predictions for people and programs.
 
 #include <cstddef>
 #include <memory>
@@ -15,15 +15,15 @@ namespace flowtrain {
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  /// Each input once, in their order; damaged ones, too.
+  /// Writes a prediction. It is called for each input once, in their order, also for damaged ones.
   virtual void write(const Prediction& prediction) = 0;
 };
 
 /// The format that all writers share. `classes` outlive them.
 struct PredictionFormat {
   const std::vector<std::string>& classes;  ///< names, in label order
-  bool detects = false;                     ///< boxes in place of classes
-  bool logits = false;                      ///< JSON alone: all logits, too
+  bool detects = false;                     ///< whether there are boxes instead of classes
+  bool logits = false;                      ///< JSON only: write all logits, too
 };
 
 /// A line for each picture on standard output: the classes with their probabilities, or how many objects of each class
@@ -44,7 +44,7 @@ std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& forma
 /// picture, and "picture": the file that shows them; of a damaged input "error": why.
 JsonObject to_json(const Prediction& prediction, const PredictionFormat& format);
 
-/// The name of a class, or its number where there are fewer names.
+/// Returns the name of a class, or its number if it has no name.
 std::string class_name(const std::vector<std::string>& classes, std::int64_t label);
 
 /// A text for a terminal: control characters, which could command it, become '?'.

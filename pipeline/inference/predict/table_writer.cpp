@@ -10,10 +10,10 @@ namespace flowtrain {
 
 namespace {
 
-// Longer names stay whole, out of their column.
+// Longer names are not cut; they exceed their column.
 constexpr std::size_t widest_name = 60, widest_class = 20;
 
-// Code points of UTF-8, each of which counts as one column.
+// Returns the code points of a UTF-8 text, each of which counts as one column.
 std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }

@@ -50,7 +50,8 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
                   " training batches"));
 }
 
-/// Throws UserError(snapshot) where the nets tell apart other classes: their weights would fit, and mean nothing.
+/// Throws UserError(snapshot) if the nets have different classes: their weights would fit, but their average would be
+/// meaningless.
 void check_classes(const std::vector<OpenSnapshot>& snapshots) {
   const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).classes; };
   const auto first = classes_of(snapshots.front());
@@ -61,7 +62,7 @@ void check_classes(const std::vector<OpenSnapshot>& snapshots) {
                       "only weights of nets for the same classes can be averaged");
 }
 
-/// The state of a run that has weights, and all else to begin anew.
+/// Returns the state of a run that has weights, and starts anew otherwise.
 std::string state_of(const OpenSnapshot& snapshot) {
   RunState state = RunState::from_json(snapshot.state_json);
   RunState kept;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The first set with samples.
+/// Opens the first set with samples.
 const ValidationData& open_samples(Session& session, const std::vector<std::string>& classes) {
   std::exception_ptr empty;
   const auto on_empty = [&](const EmptyDataset&, const std::string&) { empty = std::current_exception(); };
@@ -45,7 +45,7 @@ json facts_of(const SlabLayout& layout, const std::vector<std::string>& classes)
   return facts;
 }
 
-/// The files that convert() takes.
+/// Writes the files that convert() reads.
 void write_samples(const fs::path& path, const TorchScript& script) {
   json shapes{{"shape", script.image.shape}};
   std::string outputs;

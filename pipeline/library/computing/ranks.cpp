@@ -33,13 +33,13 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
   config.check_trainable();
   const std::string device = expected_device(config, plan.processes);
   choose_backend(config.table("dist"), device);
-  if (device != "cpu" && count_gpus() == 0) make_cuda_device(0, 1);  // throws with the reason
+  if (device != "cpu" && count_gpus() == 0) make_cuda_device(0, 1);  // throws with the reason if it cannot be used
   LauncherStore store(plan, config.table("dist"));
   std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const Timeouts timeouts(config.table("dist"));
   SuperviseOptions options;
-  options.grace = timeouts.patience + timeouts.grace / 4;  // the others know by then who is gone, and end
+  options.grace = timeouts.patience + timeouts.grace / 4;  // by now, the others know which rank is lost, and end
   options.kill_after = timeouts.grace / 4;
   options.on_start = [&store](int restart) { store.begin(restart); };
   options.on_death = [&store](int rank, const std::string& how) {
@@ -61,7 +61,7 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
                     place.url));
   std::unique_ptr<HeldFolder> records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code, bool lost) {
-    // A start that fails leaves nothing, as with one process.
+    // A failed start leaves no files, as with one process.
     if (records && !records->is_lost() && std::filesystem::exists(records->path() / "metrics.jsonl"))
       membership.write_collective_log(records->path());
     return membership.explain(message, hint, lost, static_cast<int>(code));

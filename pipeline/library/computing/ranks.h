@@ -14,7 +14,8 @@
 
 namespace flowtrain::computing {
 
-/// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
+/// Starts the ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of
+/// all.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
                 const std::vector<std::string>& arguments);
 
@@ -22,7 +23,7 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 /// collectives are written to that folder if it fails.
 using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<HeldFolder>& records)>;
 
-/// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
+/// Joins the job and runs `body`. An error that all ranks have, or that one causes for all, is reported once.
 int run_rank(const RankInfo& place, const Config& config, const RankBody& body);
 
 }  // namespace flowtrain::computing

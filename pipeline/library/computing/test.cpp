@@ -27,7 +27,7 @@ void add_classes(const Measurement& measured, const std::string& group_by, Lines
   if (std::ranges::none_of(measured.scalars, is_of_class)) return;
   lines.push_back(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : measured.scalars)
-    if (name.starts_with(class_accuracy) && !std::isnan(value))  // there may be no sample of it
+    if (name.starts_with(class_accuracy) && !std::isnan(value))  // the set may have no sample of it
       lines.push_back(printed("%8s  ", format_loss(value).c_str()) + name.substr(class_accuracy.size()));
 }
 
@@ -61,7 +61,7 @@ Lines details_of(const TestPart& part, const Measurement& measured, const std::s
   return lines;
 }
 
-// A JSON line on standard output for each part, and the table beside it.
+// Prints a JSON line for each part on standard output, and logs the table.
 void report(const TestResults& results, const Lines& details) {
   if (results.outcomes.size() == 1)
     for (auto& line : details) log_info(line);

@@ -40,7 +40,7 @@ const FlightThread* slowest_loading(const FlightLog& log) {
   return slowest;
 }
 
-/// The thread that tells where a rank is; null: none does.
+/// Returns the thread that shows where a rank is; null if none does.
 const FlightThread* telling_thread(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
   if (!compute || compute->open.empty()) return nullptr;
@@ -75,14 +75,14 @@ std::pair<std::uint64_t, bool> progress_of(const FlightLog& log) {
   return last ? std::pair(last->entry.number, last->inside) : std::pair(std::uint64_t{0}, false);
 }
 
-/// The rank that is behind the others; null where all have come equally far.
+/// Returns the rank that is behind the others; null if all have come equally far.
 const FlightLog* behind(const Logs& logs) {
   const auto [least, most] =
       std::ranges::minmax_element(logs, {}, [](const FlightLog* log) { return progress_of(*log); });
   return progress_of(**least) == progress_of(**most) ? nullptr : *least;
 }
 
-/// "; ranks 0, 2 waited for it in the collective `…` of iteration 812; rank 3 ended with: …"
+/// Returns "; ranks 0, 2 waited for it in the collective `…` of iteration 812; rank 3 ended with: …"
 std::string others_text(const std::vector<FlightLog>& logs, const FlightLog& culprit, const std::string& wait) {
   std::map<std::string, Logs> waiting;
   std::string failed;
@@ -170,7 +170,7 @@ Diagnosis of_running(const std::vector<FlightLog>& logs, const Logs& running) {
   return {text, std::nullopt, position};
 }
 
-// Nobody knows whether these would have gone on.
+// Diagnoses ranks whose state cannot be seen.
 Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
   const FlightLog* late = behind(unknown);
   const FlightLog& shown = late ? *late : *unknown.front();
@@ -180,8 +180,8 @@ Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
           shown.rank, position};
 }
 
-// Ranks that failed by themselves, and not because they lost others, before any was killed: who starts the processes
-// kills the rest then.
+// Returns ranks that failed by themselves, not because they lost others, before any was killed: the launcher kills the
+// rest after a failure.
 Logs failed_before(const std::vector<FlightLog>& logs, const Logs& gone) {
   const FlightTime first_gone = (*std::ranges::min_element(gone, {}, &FlightLog::last))->last;
   Logs failed = in_state(logs, State::failed);

@@ -26,14 +26,14 @@ std::optional<FlightPosition> position_of(const FlightThread& thread, FlightTime
 /// Returns the place of a rank: that of its compute thread, or of the thread that this one waits for.
 FlightPosition position_of(const FlightLog& log);
 
-/// The collective of a rank's compute thread that began last.
+/// The last collective that a rank's compute thread began.
 struct LastCollective {
   FlightEntry entry;
   bool inside = false;  ///< it has not ended
 };
 std::optional<LastCollective> last_collective(const FlightLog& log);
 
-/// The newest iteration of a rank's compute thread; 0: none had begun.
+/// Returns the newest iteration of a rank's compute thread; 0 if none had begun.
 std::uint64_t last_iteration(const FlightLog& log);
 
 struct Diagnosis {
@@ -42,7 +42,7 @@ struct Diagnosis {
   FlightPosition position;            ///< the position of that rank
 };
 
-/// `logs`: of one start, by rank; not empty.
+/// Diagnoses `logs`, those of one start, by rank; there is at least one.
 Diagnosis diagnose(const std::vector<FlightLog>& logs);
 
 }  // namespace flowtrain

@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 using Word = std::uint64_t;
 using Content = flight::File<Word>;
 
-constexpr double most_silence_s = 3;  // the process tells twice a second that it runs
+constexpr double most_silence_s = 3;  // the process writes twice a second that it runs
 
 UserError damaged(const std::string& name, const std::string& what) {
   return UserError(ExitCode::data, concat(name, ": ", what), "expected the folder of a run that flowtrain trained");
 }
 
-// Nobody vouches for the bytes, and a terminal obeys some of them.
+// Makes text printable. The bytes may be damaged, and a terminal obeys some of them.
 std::string printable(const char* text, std::size_t size) {
   std::string shown(text, ::strnlen(text, size));
   for (char& each : shown)
@@ -114,7 +114,7 @@ class Reader {
       thread.open.back().begin = time(open.begin_ns);
     }
     if (depth > 0 && slot.sample_span_ns == slot.open[depth - 1].begin_ns) {
-      // The clock of samples is late by a tick.
+      // The clock of samples may lag by a tick.
       thread.sample = FlightSampleAt{slot.sample, {}, std::max(time(slot.sample_since_ns), thread.open.back().begin)};
       if (slot.text_sample == slot.sample)
         thread.sample->name = printable(reinterpret_cast<const char*>(slot.text), sizeof slot.text);
@@ -140,7 +140,7 @@ bool is_torn(const Content& content) {
   return std::ranges::any_of(content.threads, [](auto& thread) { return thread.changes != thread.changes_again; });
 }
 
-/// A file that is closed in the end.
+/// A file descriptor that is closed at the end.
 struct Descriptor {
   explicit Descriptor(const fs::path& path) : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (number < 0) throw damaged(path.string(), std::generic_category().message(errno));
@@ -178,7 +178,7 @@ FlightLog read_flight(const fs::path& path) {
   return parse_flight(bytes, now, path.string());
 }
 
-/// Moves all times.
+/// Shifts all times.
 void shift(FlightLog& log, FlightTime by) {
   const auto move = [by](FlightTime& time) {
     time = static_cast<FlightTime>(static_cast<Word>(time) + static_cast<Word>(by));
@@ -191,7 +191,7 @@ void shift(FlightLog& log, FlightTime by) {
   }
 }
 
-/// R of rank-R.bin, or of rank-R.1.bin.
+/// Returns R of rank-R.bin or rank-R.1.bin.
 std::optional<std::uint64_t> rank_in(const std::string& name, bool former) {
   const std::string begin = "rank-", end = former ? ".1.bin" : ".bin";
   if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
@@ -234,7 +234,7 @@ Flight read_flights(const fs::path& run, bool former) {
     throw UserError(ExitCode::data,
                     concat("no flight record in ", folder.string(), former ? " of the previous start" : ""),
                     "name the folder of a run, e.g. runs/quickstart");
-  // Ranks of an earlier, larger start are no part of it.
+  // Ranks of an earlier start with more ranks are left out.
   const auto newest = std::ranges::max_element(logs, {}, &FlightLog::started);
   std::erase_if(logs, [world = newest->world](auto& log) { return log.rank >= world; });
   std::ranges::sort(logs, {}, &FlightLog::rank);

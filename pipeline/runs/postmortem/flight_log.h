@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// Nanoseconds since 1970. Those of ranks on one machine go by its monotonic clock.
+/// Nanoseconds since 1970. Ranks on one machine use its monotonic clock.
 using FlightTime = std::int64_t;
 
 /// Subtracts in floating point, as times of damaged files could overflow integers.
@@ -25,7 +25,7 @@ inline double seconds_between(FlightTime begin, FlightTime end) {
 struct FlightEntry {
   std::string place;
   flight::Kind kind = flight::Kind::work;
-  std::size_t depth = 0;  ///< spans around it
+  std::size_t depth = 0;  ///< the number of spans around it
   FlightTime begin = 0, end = 0;
   std::uint64_t iteration = 0;  ///< 0: no iteration
   std::uint64_t number = 0;     ///< the number of a collective
@@ -40,11 +40,11 @@ struct FlightSampleAt {
 
 struct FlightThread {
   std::string name;
-  std::uint64_t id = 0;                  ///< the system's
-  bool has_ended = false;                ///< before its process did
+  std::uint64_t id = 0;                  ///< the system's thread id
+  bool has_ended = false;                ///< the thread ended before its process did
   std::vector<FlightEntry> open;         ///< the open places, the outermost first; `end` is 0
-  std::optional<FlightSampleAt> sample;  ///< within the innermost of these
-  std::vector<FlightEntry> past;         ///< the last ones, in the order of their ends
+  std::optional<FlightSampleAt> sample;  ///< the sample within the innermost place
+  std::vector<FlightEntry> past;         ///< the last places, in the order of their ends
   bool computes() const { return name == "compute"; }
 };
 
@@ -57,8 +57,8 @@ struct FlightQueueFill {
 struct FlightLog {
   enum class State {
     running,
-    stopped,  ///< the process is there, and does not run: a signal stopped it, or its machine is too busy
-    ended,    ///< by itself
+    stopped,  ///< the process exists but does not run: a signal stopped it, or its machine is too busy
+    ended,    ///< the process ended by itself
     failed,   ///< the process ended itself with an error
     gone,     ///< the process was killed or crashed
     unknown   ///< the state cannot be seen here, as in a copy of the file
@@ -77,16 +77,16 @@ struct FlightLog {
   std::vector<FlightQueueFill> queues;
 };
 
-/// Whether a file's process lives, and what time it is.
+/// The process of a file, whether it lives, and the current time.
 struct FlightNow {
-  bool locked = false;      ///< the process holds its lock on the file
+  bool locked = false;      ///< the process holds the lock of the file
   std::uint64_t inode = 0;  ///< the inode of the file; a copy differs in it
   FlightTime wall = 0;
   std::uint64_t boot = 0, monotonic_ns = 0;  ///< the boot and clock of this machine
 };
 
-/// The content of a file. Throws UserError(data), with `name` in the message, where it is no such file, of another
-/// version, or damaged.
+/// Parses a file's content. Throws UserError(data), with `name` in the message, if it is not a flight record, is of
+/// another version, or is damaged.
 FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, const std::string& name);
 
 /// The ranks of a start.
@@ -95,8 +95,8 @@ struct Flight {
   std::vector<std::string> unreadable;  ///< the reasons why others cannot be read
 };
 
-/// All ranks of a run whose folder has flight/rank-R.bin; `former`: of the start before. Throws UserError(data) where
-/// there is none, or none can be read.
+/// Reads all ranks of a run whose folder has flight/rank-R.bin; `former` reads the previous start. Throws
+/// UserError(data) if there is none, or none can be read.
 Flight read_flights(const std::filesystem::path& run, bool former);
 
 }  // namespace flowtrain

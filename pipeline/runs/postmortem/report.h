@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// A sentence, then tables: the ranks, their threads and queues, and what filled the last `seconds_s` seconds.
+/// Returns a sentence, then tables: the ranks, their threads and queues, and what filled the last `seconds_s` seconds.
 /// `logs`: see diagnose().
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s);
 

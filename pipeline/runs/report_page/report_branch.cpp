@@ -45,7 +45,7 @@ ReportBranch::~ReportBranch() {
   write();
 }
 
-// False: the run is over.
+// Returns false when the run is over.
 bool ReportBranch::wait_until(Clock::time_point time) {
   MutexLock lock(mutex_);
   while (!ends_ && Clock::now() < time) ended_.wait_until(lock, time);
@@ -68,7 +68,7 @@ void ReportBranch::loop() {
 
 void ReportBranch::write() noexcept try {
   write_file_atomically(run_.folder / "report.html", render_report({run_}, {.page_folder = run_.folder}));
-} catch (const FolderLost&) {  // the trainer ends the run
+} catch (const FolderLost&) {  // the trainer notices this, too, and ends the run
 } catch (const std::exception& error) {
   if (!std::exchange(warned_, true))
     log_warn(concat("cannot write report.html: ", error.what(), "; the run continues"));

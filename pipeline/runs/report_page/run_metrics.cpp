@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Gathers the members of an object of numbers and texts. Without a tree in memory, a long file takes a third of the
-// time.
+// Collects the members of an object of numbers and texts. It builds no tree in memory, which takes a third of the time
+// for a long file.
 class FlatObject : public nlohmann::json_sax<ordered_json> {
  public:
   explicit FlatObject(std::vector<LineField>& fields) : fields_(fields) {}
@@ -115,7 +115,7 @@ void RunMetrics::add(std::string_view line) {
     events[kind->text].add(std::move(whole));
 }
 
-// The page smooths by itself, so that a line's means over the last iterations would only make it longer.
+// Drops means over the last iterations: the page smooths by itself, and they would only make it longer.
 void RunMetrics::drop_means() {
   constexpr std::string_view end = "_avg";
   const auto is_mean = [&](const LineField& field) {

@@ -1,5 +1,5 @@
 #pragma once
-// The small files of a run's folder, as far as a page shows them. What is missing or damaged is null or empty.
+// Reads the small files of a run's folder for a page. Missing or damaged files are null or empty.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,7 +9,8 @@ namespace flowtrain {
 /// Reads env.json: an object whose `gpus` are objects; or null.
 nlohmann::ordered_json environment_of(const std::filesystem::path& file);
 
-/// `graph`, graph.json's, with nodes and edges as a drawing needs them: names and labels are texts; or null.
+/// Returns `graph`, the content of graph.json, with nodes and edges that can be drawn: names and labels are texts; or
+/// null.
 nlohmann::ordered_json drawable_graph(const nlohmann::ordered_json& graph);
 
 /// Reads confusion.csv: {"classes":["cat",…],"rows":[[count,…],…]}, or null.

@@ -1,5 +1,5 @@
 #pragma once
-// A line of train.log.
+// Parses lines of train.log.
 
 #include <optional>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// "2026-11-26 01:07:10.721 warning text".
+/// A message, such as "2026-11-26 01:07:10.721 warning text".
 struct LogMessage {
   std::string time;   ///< "2026-11-26 01:07:10.721"
   std::string level;  ///< "info", "warning", "error", "debug"

@@ -1,5 +1,5 @@
 #pragma once
-// The values of a metric over a run, in bounded memory.
+// Keeps the values of a metric over a run in bounded memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// A value, or the mean of several that are neighbours, with the least and the greatest of them.
+/// A value, or the mean of several neighbours with their least and greatest value.
 struct MetricPoint {
   double iteration, value;
   double low, high;

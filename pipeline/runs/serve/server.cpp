@@ -72,10 +72,10 @@ class Server::Impl : public http::Listener {
   }
 
   http::Response answer(const http::RequestHead& head) override {
-    const auto target = http::parse_target(head.target);  // it could be read, else the request was refused
+    const auto target = http::parse_target(head.target);  // it can be read, otherwise the request was refused
     http::Response response;
     if (!token_.empty() && !target->value("token").empty()) {
-      // The token leaves the address, so that nobody reads it over a shoulder or in a history.
+      // Removes the token from the address, so that it is not seen on the screen or in a history.
       response.status = 303;
       response.set_header("Location", path_of(head.target));
       response.set_header("Set-Cookie", concat(cookie_name(), "=", token_, "; Path=/; HttpOnly; SameSite=Strict"));

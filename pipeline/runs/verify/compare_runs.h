@@ -23,7 +23,7 @@ struct RunDifference {
   std::string a, b;                                   ///< the values, or their hashes
 };
 
-/// One thing that was compared, over all iterations for which both runs have it.
+/// A part that was compared, over all iterations for which both runs have it.
 struct ComparedPart {
   Compared kind = Compared::ids;
   std::string name;                           ///< "ids", the field's name, "loss", …
@@ -31,7 +31,7 @@ struct ComparedPart {
   std::vector<std::uint64_t> different = {};  ///< the iterations that differ, in order
   std::uint64_t equal_until = 0;              ///< the last compared iteration before these; 0: none
   std::optional<RunDifference> first = {};
-  /// Loss and gradient norm: the greatest |a - b| / max(|a|, |b|).
+  /// The greatest |a - b| / max(|a|, |b|) of loss and gradient norm.
   double greatest = 0;
 };
 
@@ -43,15 +43,15 @@ struct RunComparison {
   int ranks_a = 0, ranks_b = 0;                      ///< processes; 0: unknown
   bool journal_a = false, journal_b = false;         ///< there is a verify.jsonl
 
-  /// The part that explains the others best; null: the runs are the same as far as both go. It is the one that differs
-  /// first, unless one that comes earlier in a step differs, too, and is not known to be equal until then.
+  /// Returns the part that explains the others best; null if the runs are the same as far as both go. It is the part
+  /// that differs first, unless one that comes earlier in a step differs, too, and is not known to be equal until then.
   const ComparedPart* first() const;
   bool differs() const { return first() != nullptr; }
 };
 
 /// Compares the runs in these two folders by what both have: journals of hashes, of which the common iterations count,
-/// metrics.jsonl, and the manifests of snapshots of the same iteration. Throws UserError: usage where a folder holds no
-/// run, data where there is nothing to compare, or a journal is damaged.
+/// metrics.jsonl, and the manifests of snapshots of the same iteration. Throws UserError: usage if a folder holds no
+/// run, data if the runs have no iteration in common or a journal is damaged.
 RunComparison compare_runs(const std::filesystem::path& a, const std::filesystem::path& b);
 
 }  // namespace flowtrain

@@ -32,7 +32,7 @@ bool is_journal_line(const ordered_json& line) {
          has("optimizer", holds_texts);
 }
 
-// Hashes as the manifest has them; types and shapes as the file has them.
+// Returns the hashes of the manifest with the types and shapes of the file.
 ordered_json tensors_of(const fs::path& snapshot, const ManifestFile& listed) {
   const SafetensorsFile file(snapshot / listed.name);
   std::map<std::string_view, const TensorView*> tensors;
@@ -106,7 +106,7 @@ RecordedSnapshots read_snapshots(const fs::path& run) {
       const Manifest manifest = read_manifest(info.path);
       found.all[info.iteration] = {info.path, tensors_of(info.path, manifest.file("model.safetensors")),
                                    tensors_of(info.path, manifest.file("optim.safetensors"))};
-    } catch (const UserError&) {  // damaged, or pruned meanwhile, as the run goes on
+    } catch (const UserError&) {  // it is damaged, or was pruned meanwhile by the run
       continue;
     }
     if (found.ranks > 0) continue;  // the newest one comes first

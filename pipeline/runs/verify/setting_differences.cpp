@@ -23,7 +23,7 @@ namespace {
 
 using Keys = std::span<const std::string_view>;
 
-// Keys and whole tables that decide each kind of value, given that what comes before it in a step is equal.
+// The keys and whole tables that decide each kind of value, if the values before it in a step are equal.
 constexpr std::string_view config_of_order[] = {
     "order",      "data", "run.seed", "run.plugins", "loader.batch", "loader.batch_per_rank", "loader.last_batch",
     "train.accum"};
@@ -84,7 +84,7 @@ void mark(std::vector<SettingDifference>& differences, Keys keys) {
   std::ranges::stable_partition(differences, &SettingDifference::likely);
 }
 
-// Dotted keys of all members that are no objects.
+// Collects the dotted keys of all members that are not objects.
 void flatten(const ordered_json& object, const std::string& prefix, std::map<std::string, std::string>& into) {
   for (auto& [key, value] : object.items()) {
     if (of_the_start.contains(prefix + key)) continue;
@@ -132,7 +132,7 @@ void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& f
   };
   for (auto& [key, values] : differing) {
     const bool in_both = values[0] && values[1];
-    // Keys that belong to one of two choices follow from the choice.
+    // Keys that belong to one of two choices differ because of the choice.
     if (key == "name" || (!in_both && chooses_another(key.substr(0, key.rfind('.'))))) continue;
     found.config.push_back(
         {key, shown_value(key, values[0].value_or("(none)")), shown_value(key, values[1].value_or("(none)"))});

@@ -16,14 +16,14 @@ struct SettingDifference {
   bool likely = false;  ///< whether it may explain the difference of the results
 };
 
-/// The likely ones first.
+/// The differences, the likely causes first.
 struct SettingDifferences {
   std::vector<SettingDifference> config, environment;
   std::vector<std::string> notes;  ///< the parts that could not be compared, with reasons
 };
 
-/// Compares config.toml and env.json of two runs, but for command line and start time. `comparison` says which keys are
-/// likely: what decides the order where ids differ, what makes rows of records where fields do, and so on.
+/// Compares config.toml and env.json of two runs, except command line and start time. `comparison` decides which keys
+/// are likely causes: those of the order if ids differ, those that make rows of records if fields do, and so on.
 SettingDifferences compare_settings(const std::filesystem::path& a, const std::filesystem::path& b,
                                     const RunComparison& comparison);
 

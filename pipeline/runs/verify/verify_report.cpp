@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Empty where the data cannot be opened any more, and where the configuration names plugins, which may be another's
-// code: the record is named by its id alone.
+// Returns the source of a record; empty if the data cannot be opened any more, or if the configuration names plugins,
+// whose code may come from another user. The record is then named by its id.
 std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id, const DescribeRecord& describe) try {
   if (!id) return {};
   const auto stored = stored_document(run);
@@ -44,7 +44,7 @@ std::string of_record(const std::optional<std::uint64_t>& id, const std::string&
   return concat("id ", *id, source.empty() ? "" : ", " + source);
 }
 
-// "F32 (120, 400) 0123…" is dtype, shape and hash.
+// Returns dtype, shape and hash, as "F32 (120, 400) 0123…".
 std::string tensor_text(const RunDifference& found) {
   const auto shape_end = found.a.rfind(' ');
   const bool same_shape = shape_end != found.a.npos && found.b.starts_with(found.a.substr(0, shape_end + 1));

@@ -14,7 +14,7 @@ namespace {
 constexpr int label_columns = 9;  // the labels of y, and a blank
 constexpr int least_columns = label_columns + 4, least_rows = 3;
 
-// The dots of a character, from the top down, in the left and in the right column (Unicode's order of braille).
+// The bits of a character's dots, from the top down, in the left and in the right column (Unicode's order of braille).
 constexpr int dots_across = 2, dots_down = 4;
 constexpr std::array<std::array<std::uint8_t, dots_down>, dots_across> braille_bits{
     {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
@@ -37,7 +37,7 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-  // 0 … 1 within, and no division by zero.
+  // Returns the position in the range, 0 … 1, without a division by zero.
   double share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
@@ -97,7 +97,8 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// Half a percent of the values at each end may lie outside, so that a spike does not flatten all else.
+// Extends the range. Half a percent of the values at each end may lie outside, so that a spike does not flatten the
+// rest.
 void include_most(Range& range, const std::vector<ChartPoint>& points) {
   std::vector<double> values;
   values.reserve(points.size());
@@ -121,7 +122,7 @@ void to_log(std::vector<ChartPoint>& points) {
 
 std::string padded(const std::string& text, int columns) { return printed("%*s", columns, text.c_str()); }
 
-// Values at a chart's side, with as many digits as it takes to tell neighbours apart, or as there is room for.
+// Returns the labels at a chart's side, with as many digits as distinguish neighbours, or as there is room for.
 std::vector<std::string> labels_of(const std::vector<double>& values) {
   std::vector<std::string> labels;
   for (int digits = 4; digits <= 7; ++digits) {

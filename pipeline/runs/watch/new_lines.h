@@ -8,13 +8,13 @@
 
 namespace flowtrain::watch {
 
-/// A resume cuts metrics.jsonl back, and its lines come again from the first one on. Those up to the iteration that was
-/// reached are known, until the line that says where the run goes on.
+/// Finds new lines after a resume, which shortens metrics.jsonl so that its lines come again from the first one on.
+/// Lines up to the reached iteration are known, until the line that says where the run continues.
 class NewLines {
  public:
-  /// The lines come again.
+  /// Expects the lines to come again.
   void restart();
-  /// Whether the next line is to be shown.
+  /// Returns whether the next line is to be shown.
   bool takes(const nlohmann::ordered_json& line);
 
  private:

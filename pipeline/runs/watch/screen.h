@@ -36,17 +36,17 @@ struct RunView {
   const LogTail& log;
 };
 
-/// Exactly `size.rows` rows, none wider than `size.columns`: status, progress, what limits the run, charts of the loss
-/// and of a metric, messages, keys. What matters least is left out where there is little room.
+/// Returns exactly `size.rows` rows, none wider than `size.columns`: status, progress, what limits the run, charts of
+/// the loss and of a metric, messages, keys. What matters least is left out where there is little room.
 std::vector<Row> draw_screen(const RunView& run, const Choices& choices, const ScreenSize& size);
 
-/// Changes the choices as a key says: left, right and tab go through the metrics, 'l', 'x', 'z' as in the last row.
+/// Changes the choices by a key: left, right and tab go through the metrics, 'l', 'x', 'z' as in the last row.
 void apply_key(int key, const RunView& run, const ScreenSize& size, Choices& choices);
 
 /// Codes of keys that are not letters.
 inline constexpr int key_left = 1000, key_right = 1001;
 
-/// The newest values: for the progress bar, and for lines without a screen.
+/// Returns the newest values, for the progress bar and for lines without a screen.
 Progress progress_of(const RunSummary& summary, const nlohmann::ordered_json& train_line);
 
 }  // namespace flowtrain::watch

@@ -8,7 +8,7 @@
 namespace flowtrain::watch {
 namespace {
 
-// The number of bytes of the character that a text begins with, and its code point: U+FFFD for what is no UTF-8.
+// The first character of a text: its number of bytes and its code point; U+FFFD if it is not UTF-8.
 struct Character {
   std::size_t bytes;
   char32_t point;

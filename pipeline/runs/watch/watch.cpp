@@ -73,7 +73,7 @@ int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt
   std::uint64_t restarts = 0;
   for (bool first = true; !interrupt.requested(); first = false) {
     std::deque<std::string> lines;
-    run.summary = run.watcher.summary();  // before the lines: what ends a run comes after its last line
+    run.summary = run.watcher.summary();  // checked before the lines, as a run ends after its last line
     run.history.update([&](auto& line) {
       if (std::exchange(restarts, run.history.restarts()) != run.history.restarts()) news.restart();
       if (!news.takes(line)) return;
@@ -82,7 +82,7 @@ int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt
     });
     for (auto& line : lines) std::puts(Row(line).text(false).c_str());
     std::fflush(stdout);
-    if (std::ferror(stdout)) return 0;  // nobody reads any more
+    if (std::ferror(stdout)) return 0;  // the reader has gone
     if (run.summary.status != RunStatus::running) {
       std::puts(Row(concat(run.name, ": ", status_name(run.summary.status))).text(false).c_str());
       return 0;
@@ -100,7 +100,7 @@ int watch(const WatchOptions& options, Interrupt& interrupt) {
   require_run(options.run);
   Watched run(options.run);
   if (options.once) return print_once(run);
-  interrupt.defer();  // the terminal has to be given back
+  interrupt.defer();  // the terminal must be given back
   return has_screen() ? show_screen(run, options.refresh, interrupt) : print_lines(run, options.refresh, interrupt);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// flowtrain watch: a run as it trains, in a terminal.
+// Runs `flowtrain watch`: shows a run in a terminal while it trains.
 
 #include <chrono>
 #include <filesystem>
@@ -14,9 +14,9 @@ struct WatchOptions {
   bool once = false;                        ///< prints one screen as plain text
 };
 
-/// Shows the run until 'q', or a signal; reads only what its files gain. Without a terminal that can move its cursor it
-/// prints a line for each event, and returns when the run has ended. Returns the exit code. Throws UserError(usage)
-/// where the folder holds no run.
+/// Shows the run until 'q' or a signal, and reads only new lines of its files. Without a terminal that can move its
+/// cursor it prints a line for each event, and returns when the run has ended. Returns the exit code. Throws
+/// UserError(usage) where the folder holds no run.
 int watch(const WatchOptions& options, Interrupt& interrupt);
 
 }  // namespace flowtrain::watch

@@ -35,7 +35,7 @@ std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   return weight_bytes(net);
 }
 
-// A device says that it has too little with the text of its driver.
+// Makes a slab. If a device has too little memory, its driver's message says so.
 std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
   try {
     return std::make_unique<Slab>(layout, device);
@@ -47,7 +47,7 @@ std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
   }
 }
 
-// Fills a slab with the rows of `few`, over and over: memory depends on their form, which is fixed, and on their
+// Fills a slab with the rows of `few`, repeatedly. Memory depends on the rows' form, which is fixed, and on their
 // number.
 void fill(Slab& slab, const Slab& few, std::uint32_t rows) {
   const SlabLayout &from = few.layout(), &to = slab.layout();
@@ -83,7 +83,7 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   const auto free_bytes = probe.free_bytes();
   const std::uint64_t copy = validated_copy(config, learner->net_summary());
   const auto processes = static_cast<std::uint64_t>(options.group->size());
-  // Bytes that a step, all slabs and the copy take where the net computes; nothing where they do not fit.
+  // Returns the bytes that a step, all slabs and the copy take on the net's device; nothing if they do not fit.
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
     if (!epoch_has_all(config, data.sources, rows * processes)) return {};
     const SlabLayout layout(few.layout().fields(), rows);

@@ -40,8 +40,8 @@ struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
 
-// Runs `body(thread)`, which returns the work that it did, over and over on each of `threads` threads until the time is
-// over. The first round of each thread is not counted: buffers grow there. Rethrows an error of a thread.
+// Runs `body(thread)`, which returns its amount of work, repeatedly on each of `threads` threads until the time is
+// over. The first round of each thread does not count, as buffers grow there. Rethrows an error of a thread.
 StageStats measure(const std::string& name, unsigned threads, double seconds,
                    const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
@@ -59,7 +59,8 @@ StageStats measure(const std::string& name, unsigned threads, double seconds,
   return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
 }
 
-// Each thread has a slab of its own, which the bench fills itself, so that a stage runs without the graph.
+// Measures the stages. Each thread has a slab of its own, which the bench fills itself, so that a stage runs without
+// the graph.
 class Bench {
  public:
   Bench(const Config& config, const BenchOptions& options)
@@ -78,7 +79,7 @@ class Bench {
     report_.config = config_.name();
     report_.workers = data_.workers;
     if (wanted("order")) report_.stages.push_back(order());
-    // A data set in memory has nothing to read: the sample stage looks its bytes up.
+    // A data set in memory is not read: the sample stage finds its bytes.
     if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
     if (wanted("sample")) report_.stages.push_back(sample());
     if (wanted("transfer") && data_.device->copies()) report_.stages.push_back(transfer());
@@ -134,7 +135,7 @@ class Bench {
       std::uint64_t done = 0;
       sample_(slab, 0);
       for (auto& row : slab.rows()) {
-        if (row.state != RowWork::State::done) continue;  // a damaged record stays out
+        if (row.state != RowWork::State::done) continue;  // a damaged record is left out
         row.state = RowWork::State::read;
         ++done;
       }
@@ -146,7 +147,7 @@ class Bench {
     });
   }
 
-  // Two slabs: one is copied while the other's copy is waited for.
+  // Measures copies with two slabs: one is copied while the copy of the other is awaited.
   StageStats transfer() {
     Device& device = *data_.device;
     auto own = slabs(2, device);
@@ -198,7 +199,7 @@ class Bench {
     loader.release(ticket);
   }
 
-  // The whole loader says what limits it; stages that were measured alone are only compared.
+  // Judges the whole loader; stages that were measured alone are only compared.
   void judge() {
     if (report_.has_pipeline) {
       const Verdict verdict = flowtrain::judge(report_.load);

@@ -19,7 +19,7 @@ constexpr int turns = 5;
 
 DataLoaderOptions options() { return {.training = true, .drop_last = false, .floats = false}; }
 
-/// Runs `body`; errors of the user's say which of the two loaders they are about.
+/// Runs `body`; the messages of UserErrors name the loader that they are about.
 template <class Body>
 auto told_apart(const char* which, Body body) {
   try {
@@ -34,7 +34,7 @@ std::unique_ptr<LoadedBatch> next_batch(DataLoader& loader) {
     if (auto batch = loader.next()) return batch;
 }
 
-/// Samples per second, after the first batch.
+/// Returns the samples per second after the first batch.
 double rate_of(DataLoader& loader, double seconds) {
   loader.begin_epoch();
   next_batch(loader);
@@ -42,7 +42,7 @@ double rate_of(DataLoader& loader, double seconds) {
   std::uint64_t samples = 0;
   while (seconds_since(begin) < seconds) samples += next_batch(loader)->rows;
   const double rate = static_cast<double>(samples) / seconds_since(begin);
-  loader.close();  // it does not fill its buffers while the other one is measured
+  loader.close();  // it must not fill its buffers while the other loader is measured
   return rate;
 }
 

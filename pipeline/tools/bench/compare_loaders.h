@@ -1,5 +1,5 @@
 #pragma once
-// Two loaders against each other: `flowtrain bench CONFIG --vs KEY=VALUE`.
+// Compares two loaders: `flowtrain bench CONFIG --vs KEY=VALUE`.
 
 #include <cstdint>
 #include <optional>
@@ -23,18 +23,19 @@ struct LoaderComparison {
   Spread ratio;   ///< b / a, turn by turn
 };
 
-/// A and B, both open at the same time. Their batches are those of [data.train], in its order, with the rest of an
-/// epoch as a shorter batch; nothing is copied to a device.
+/// Two loaders A and B, both open at the same time. Their batches are those of [data.train], in its order, with the
+/// rest of an epoch as a shorter batch; they are not copied to a device.
 class LoaderPair {
  public:
   /// Opens the data of both. Throws UserError(usage or data); its messages begin with "A: " or "B: ", as do those of
   /// the other methods.
   explicit LoaderPair(const Config& a);
-  /// `b` may name plugins with parts of the same names as those of `a`: forget_plugins() has been called in between.
+  /// Opens B. It may name plugins with parts of the same names as those of A, if forget_plugins() was called in
+  /// between.
   void open_b(const Config& b);
 
-  /// Compares `batches` batches, byte by byte; nothing: those of an epoch. Returns how many samples were compared.
-  /// Throws UserError(data) that names the first sample and field that differ, the place in it, and both values.
+  /// Compares `batches` batches byte by byte; by default those of an epoch. Returns the number of compared samples.
+  /// Throws UserError(data) with the first sample and field that differ, the place in it, and both values.
   std::uint64_t compare_batches(std::optional<std::uint64_t> batches);
   /// Runs A and B in turn, for `seconds` each time.
   LoaderComparison compare_rates(double seconds);

@@ -21,7 +21,7 @@ struct AllReduceStats {
 
 /// Forward and backward of one batch, all processes at once, without the update.
 struct StepScalars {
-  double alone_s = 0;       ///< gradients stay where they are
+  double alone_s = 0;       ///< gradients are not exchanged
   double overlapped_s = 0;  ///< averaged while backward computes the next ones, as in training
   double serial_s = 0;      ///< averaged after backward, all in one bucket, which dist.compress leaves as it is
   double exchange_s = 0;    ///< the time that the exchange adds if it does not overlap: serial - alone
@@ -42,11 +42,11 @@ struct DistributedBenchOptions : SessionOptions {
   double seconds = 3;  ///< the duration for each size, and for each kind of step
 };
 
-/// time_all_reduce() of stages/torch/.
+/// The type of time_all_reduce() in stages/torch/.
 using TimeAllReduce =
     std::function<std::vector<double>(Group& group, const std::string& device, std::size_t bytes, std::size_t count)>;
 
-/// Measures, with the configuration's net on the first batch of its data, again and again; train.accum counts as 1. A
+/// Measures, with the configuration's net on the first batch of its data, repeatedly; train.accum counts as 1. A
 /// collective, whose report is the same on all ranks but for `rows`. Throws UserError.
 DistributedReport run_distributed_bench(const Config& config, const DistributedBenchOptions& options,
                                         const MakeLearner& make_learner, const TimeAllReduce& time_all_reduce);

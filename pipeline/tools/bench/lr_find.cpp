@@ -29,7 +29,7 @@ double slope_of(std::span<const LrFinder::Tried> window) {
   return above / below;
 }
 
-// A picture of losses over the logarithms of rates. Losses are cut off above twice the first one.
+// Draws losses over the logarithms of rates. Losses above twice the first one are cut off.
 class CurveDrawing {
  public:
   explicit CurveDrawing(const std::vector<LrFinder::Tried>& tried)

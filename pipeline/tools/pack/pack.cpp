@@ -45,13 +45,13 @@ struct Split {
   std::string name() const { return training ? "train" : "val"; }
 };
 
-// One record on its way. Jobs are used again and again, so that their memory is.
+// A record that is being packed. Jobs are reused, and so is their memory.
 struct Job {
   std::uint64_t id = 0;
   std::int64_t label = -1;
   ReadBuffer buffer;
   PictureFile picture;
-  const char* failed = nullptr;  // the stage in which the record turned out bad
+  const char* failed = nullptr;  // the stage in which the record failed
   std::string reason;
 };
 
@@ -88,7 +88,7 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
   return splits;
 }
 
-// The id of the record that stands at each place.
+// Returns a function that gives the id of the record at each place.
 std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options) {
   if (options.shuffle) return Permutation(dataset.size(), *options.shuffle);
   if (!options.sort) return [](std::uint64_t place) { return place; };
@@ -114,7 +114,7 @@ void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
   }
 }
 
-// The names, one a line, as the data set `webdataset` reads them.
+// Returns the names, one a line, as the data set `webdataset` reads them.
 std::string class_list(const Dataset& dataset) {
   std::string list;
   for (const auto& name : dataset.classes()) {
@@ -139,7 +139,7 @@ class SplitPacker {
         mode_(mode_of(config)),
         display_(mode_) {}
 
-  /// False where it was interrupted.
+  /// Packs the split. Returns false if it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
     if (!write_shards(workers, interrupt)) return false;
     if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": no sample can be packed");
@@ -152,8 +152,8 @@ class SplitPacker {
   }
 
  private:
-  // Records are issued and written in order, and prepared by all workers in between. No more are on their way than
-  // there are jobs, so the oldest one is always done when its job is needed again.
+  // Issues and writes records in order, while all workers prepare those in between. There are no more records under way
+  // than jobs, so the oldest one is always done when its job is needed again.
   bool write_shards(unsigned workers, const Interrupt& interrupt) {
     const auto order = order_of(dataset_, options_);
     std::vector<Job> jobs(4 * std::size_t{workers});
@@ -168,7 +168,7 @@ class SplitPacker {
       return &job;
     };
     const auto work = [&](Job* job) {
-      const ReadsUntil until(interrupt.token());  // a server that is away keeps nobody waiting
+      const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
       prepare(*job, dataset_, options_.pictures);
       return job;
     };
@@ -185,7 +185,8 @@ class SplitPacker {
   }
 
   void take(const Job& job, const Interrupt& interrupt) {
-    if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
+    if (job.failed && interrupt.requested())
+      return;  // the record may only have failed because its server was not awaited
     job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
     show();
   }
@@ -257,7 +258,8 @@ class SplitPacker {
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
   options.pictures.decoding = decoding_of(config.table("sampler"));
-  const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
+  const auto splits =
+      open_splits(config, options);  // all splits are opened first: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // files exist from here on, which must be removed at a signal
   const bool is_new = !std::filesystem::exists(options.out);

@@ -15,7 +15,7 @@ struct ShardLimits {
   std::uint64_t bytes = 0, samples = 0;
 };
 
-/// The shards `<prefix>-000000.tar`, … in a folder. Equal samples make equal bytes. One thread.
+/// Writes the shards `<prefix>-000000.tar`, … to a folder. Equal samples give equal bytes. Used by one thread.
 class ShardWriter {
  public:
   /// `folder` must outlive it.
@@ -25,7 +25,7 @@ class ShardWriter {
   /// Adds `<id>.cls`, unless the label is -1, and `<id>.<ending>`; the id has nine digits, or more. Throws
   /// system_error(), and UserError(usage) beyond a million shards.
   void add(std::uint64_t id, std::int64_t label, const PictureFile& picture);
-  /// Ends the last shard; to be called once.
+  /// Ends the last shard. Called once.
   void finish();
 
   std::uint64_t shards() const { return shards_; }

@@ -117,7 +117,7 @@ std::string memory(const PlanParts& parts) {
                 ", what a batch leaves for backward ", format_bytes(batch));
 }
 
-/// One value of an optimizer: where it stands on the way, and its plot where it moves.
+/// Describes one value of an optimizer over the run, with a plot if it changes.
 std::string moving(const RunPlan& run_plan, const std::string& name, const std::function<double(std::uint64_t)>& at) {
   const std::uint64_t count = std::max<std::uint64_t>(1, run_plan.last);
   std::vector<double> values;
@@ -189,7 +189,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   session.prepare();
   session.make_validation_loaders();
   const RunPlan run_plan = session.run_plan();
-  // Two rows: batch normalisation takes no statistics of one.
+  // Two rows are needed, as batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LoaderParts few = loader_parts("train", train, config);
   few.batches = Batches(train.order->size(), rows, LastBatch::wrap);

@@ -12,11 +12,11 @@ namespace flowtrain {
 /// and how the optimizers' rates change.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
-/// The net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes, shape,
-/// optimizer or frozen.
+/// Returns the net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes,
+/// shape, optimizer or frozen.
 std::string summarise_net(const Config& config, const MakeLearner& make_learner);
 
-/// At which points the hooks are called, and in which order: a line each.
+/// Returns a line for each call of a hook: the event and the order.
 std::string list_hooks(const Config& config, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

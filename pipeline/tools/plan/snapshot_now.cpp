@@ -25,14 +25,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The newest complete one.
+/// Returns the newest complete snapshot.
 std::optional<SnapshotInfo> newest_of(const fs::path& run) {
   for (auto& info : list_snapshots(run / "snapshots"))
     if (info.complete) return info;
   return {};
 }
 
-/// Whether a process has a handler for a signal: any other is ended by most of them.
+/// Returns whether a process handles a signal; most signals end a process without a handler.
 bool handles(int pid, int signal) {
   std::ifstream status(concat("/proc/", pid, "/status"));
   constexpr std::string_view caught = "SigCgt:";
@@ -78,7 +78,7 @@ void snapshot_now(const fs::path& run, double timeout_s, std::ostream& out) {
 
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
-    const bool trains = writer_of(run) == pid;  // before the look, so that what came last is seen
+    const bool trains = writer_of(run) == pid;  // read before the look, so that the last snapshot is seen
     if (const auto newest = newest_of(run); newest && is_newer(*newest)) {
       out << newest->path.string() << "\n";
       return;

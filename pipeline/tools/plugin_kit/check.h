@@ -1,5 +1,5 @@
 #pragma once
-// The checks: tables of a name, what is checked, and the function that does it.
+// The tables of checks: name, what is checked, and the function.
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace flowtrain::plugin_kit {
 enum class Runs {
   once,
   twice,
-  twice_apart,  ///< the second process begins in another second, for parts that look at the clock
+  twice_apart,  ///< the second process begins in another second, to find parts that read the clock
 };
 
 struct Check {
@@ -22,10 +22,10 @@ struct Check {
   /// Throws CheckFailure. Runs in a process of its own.
   void (*run)(const Subject& subject, Report& report);
   Runs runs = Runs::once;
-  bool gate = false;  ///< the checks after it make no sense where it fails
+  bool gate = false;  ///< later checks make no sense if it fails
 };
 
-/// The hint of a failure that concerns records which cannot be used.
+/// The hint for failures about records that cannot be used.
 inline constexpr const char* how_to_refuse =
     "refuse a record by returning 1 with a message (C), by throwing plugin::Error (plugin.hpp), or SampleError "
     "(pipeline/plugin.h)";

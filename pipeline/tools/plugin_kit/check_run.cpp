@@ -33,7 +33,7 @@ CheckFailure death(const CheckCall& call, const ChildResult& result) {
           concat("run it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
 }
 
-/// The first item whose result differs.
+/// Returns the first item whose result differs.
 std::string first_difference(const ReportLines& one, const ReportLines& other) {
   for (auto& [item, result] : one.results)
     if (const auto found = other.results.find(item); found == other.results.end() || found->second != result)
@@ -48,7 +48,8 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   if (!first.death.empty()) verdict.failure = death(call, first);
   if (verdict.failed() || runs == Runs::once) return verdict;
 
-  if (runs == Runs::twice_apart) std::this_thread::sleep_for(std::chrono::seconds(1));  // another second of the clock
+  if (runs == Runs::twice_apart)
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // begins another second of the clock
   call.run = 1;
   const ChildResult second = run_child(words_of(call), timeout_s);
   verdict.failure = {second.report.failure, second.report.hint};
@@ -76,7 +77,8 @@ class CheckRun {
     for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
-  /// A decorator (sampling/samplers/decorators) is tried on `classify`, unless --set names another sampler.
+  /// Checks a built-in sampler. A decorator (sampling/samplers/decorators) decorates `classify`, unless --set names
+  /// another sampler.
   void check_builtin(const std::string& name, const std::string& folder) {
     std::vector<std::string> set;
     for (auto& key : samplers().at(name).keys) {
@@ -118,7 +120,7 @@ class CheckRun {
   /// The reason why a part cannot be checked with the data.
   struct Refusal {
     std::string check, reason;
-    bool stops = false;  ///< other data need not be tried: the part failed
+    bool stops = false;  ///< the part failed, so other data need not be tried
   };
 
   Refusal check_on(const SubjectSpec& subject) {

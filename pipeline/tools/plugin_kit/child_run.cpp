@@ -43,7 +43,7 @@ std::string death_of(int status, bool ended, const std::string& printed) {
                 printed.empty() ? "" : ": ", first_line(printed));
 }
 
-/// Whether the child ended within the limit.
+/// Returns whether the child ended within the limit.
 bool wait_for(pid_t child, double limit_s, int& status) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
@@ -61,7 +61,7 @@ ChildResult run_child(std::vector<std::string> words, double limit_s) {
   words.insert(words.begin(), std::filesystem::read_symlink("/proc/self/exe").string());
   words.insert(words.end(), {"--report", std::to_string(report.get())});
   const pid_t child = start_process(words, {}, [&] {
-    ::setpgid(0, 0);  // so that what it starts can be killed with it
+    ::setpgid(0, 0);  // a process group, so that its own children can be killed with it
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::dup2(printed.get(), STDOUT_FILENO);

@@ -17,13 +17,13 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// Bytes that malloc has given out.
+/// Returns the bytes that malloc has given out.
 std::size_t heap_bytes() {
   const auto info = ::mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-/// Bytes of address space: also those of mmap.
+/// Returns the bytes of address space, including those of mmap.
 std::size_t mapped_bytes() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -34,7 +34,7 @@ std::size_t entries_of(const char* folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-/// Whether each of the last three rounds took at least `least` bytes a call. A cache that fills up does not.
+/// Returns whether each of the last three rounds took at least `least` bytes per call, unlike a cache that fills up.
 bool grows(const std::array<std::size_t, 4>& held, std::size_t least) {
   for (std::size_t i = 1; i < held.size(); ++i)
     if (held[i] < held[i - 1] + least) return false;
@@ -42,7 +42,7 @@ bool grows(const std::array<std::size_t, 4>& held, std::size_t least) {
 }
 
 void check_left(const char* what, const char* folder, std::size_t before) {
-  // A thread that was joined is listed for a moment more.
+  // A joined thread is listed for a moment longer.
   for (int attempt = 0; entries_of(folder) > before && attempt < 100; ++attempt)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const std::size_t after = entries_of(folder);

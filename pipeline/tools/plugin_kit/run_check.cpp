@@ -1,4 +1,4 @@
-// One check, in the process that was started for it.
+// Runs one check, in the process that was started for it.
 
 #include <algorithm>
 

@@ -30,7 +30,7 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   return {};
 }
 
-// The iteration's batch once more, and through the net with the weights of before its update.
+// Makes the iteration's batch again, and passes it through the net with the weights before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
   Session session(config, {.checks_memory = false});  // the few batches needed no more memory when they were trained
@@ -54,7 +54,7 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   }
 }
 
-// "aten::addmm of layers.1, in the net".
+// Returns a place such as "aten::addmm of layers.1, in the net".
 std::string place_of(const NonFiniteOrigin& origin) {
   if (origin.phase == "batch") return concat("the batch's '", origin.layer, "'");
   if (origin.phase == "parameters")
@@ -101,7 +101,7 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
   const std::uint64_t after = iteration_of(snapshot);
   found.from = after + 1;
   const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));
-  std::uint64_t overflows = 0;  // in a row
+  std::uint64_t overflows = 0;  // consecutive failures
   const auto on_scalars = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
     found.to = iteration;
     overflows = result.overflow ? overflows + 1 : 0;

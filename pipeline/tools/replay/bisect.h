@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// The first iteration of a run that went wrong.
+/// The first iteration of a run that was not finite.
 struct Breakdown {
   std::uint64_t iteration = 0;
   StepStats result;
@@ -41,7 +41,7 @@ struct Bisection {
 Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& snapshot,
                          const MakeLearner& make_learner, Interrupt& interrupt);
 
-/// In a few lines, for people.
+/// Formats a few lines for people.
 std::string to_text(const Breakdown& breakdown);
 /// Formats JSON: iteration, from, loss and grad_norm (null if not finite), phase, operation, layer, after_layer, made
 /// {nan, inf, of}, largest_parameter, samples [{row, position, id, source}], samples_by.

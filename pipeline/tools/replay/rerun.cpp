@@ -24,7 +24,7 @@ constexpr const char* replaying = "flowtrain replay";
 
 struct Enough {};
 
-// The run's own learner, with someone looking over its shoulder.
+// Wraps the run's own learner, to look at each iteration.
 class WatchedLearner : public Learner {
  public:
   WatchedLearner(std::unique_ptr<Learner> learner, OnScalars on_scalars)
@@ -41,13 +41,13 @@ class WatchedLearner : public Learner {
   }
   void finish_gradients() override {
     learner_->finish_gradients();
-    if (std::exchange(failed_, false)) return;  // there are no values of an iteration that was not computed
+    if (std::exchange(failed_, false)) return;  // an iteration that was not computed has no values
     if (!on_scalars_(iteration_, learner_->stats(), *learner_)) throw Enough();
   }
   StepStats stats() const override { return learner_->stats(); }
   void update() override { learner_->update(); }
   void discard() override { learner_->discard(); }
-  /// Every iteration is looked at. set_threads() is left out: the loader's tuning is not repeated.
+  /// Every iteration is looked at. set_threads() does nothing: the loader's tuning is not repeated.
   bool stats_are_free() const override { return true; }
   NetSummary net_summary() const override { return learner_->net_summary(); }
   void begin_validation() override { learner_->begin_validation(); }
@@ -63,10 +63,10 @@ class WatchedLearner : public Learner {
   std::unique_ptr<Learner> learner_;
   OnScalars on_scalars_;
   std::uint64_t iteration_ = 0;
-  bool failed_ = false;  // an error kept the iteration from being computed (train.on_error)
+  bool failed_ = false;  // an error prevented the computation of the iteration (train.on_error)
 };
 
-// A number is not finite where all bits of its exponent are set.
+// Returns whether all numbers are finite: a number is not if all bits of its exponent are set.
 bool is_sound(const StateTensor& tensor) {
   const auto all_finite = [&tensor]<class Bits>(Bits exponent) {
     for (std::size_t at = 0; at + sizeof(Bits) <= tensor.bytes.size(); at += sizeof(Bits)) {

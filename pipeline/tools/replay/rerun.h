@@ -1,5 +1,5 @@
 #pragma once
-// Iterations of an earlier run once more: from one of its snapshots, in memory, as the run trained them.
+// Repeats iterations of an earlier run in memory, from one of its snapshots, as the run trained them.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// A run that is there, or that a configuration would make.
+/// A run that exists, or that a configuration would make.
 struct EarlierRun {
   Config config;                                ///< the configuration that it trains with; run.seed is a number
   std::optional<std::filesystem::path> folder;  ///< empty: no run exists yet
@@ -23,8 +23,8 @@ struct EarlierRun {
   std::uint64_t last;                           ///< the run's last iteration
 };
 
-/// The run whose folder start.config is, or else the newest run of that configuration. A warning names each value in
-/// which CONFIG or the command line differ from the run's own configuration. Throws UserError.
+/// Finds the run whose folder start.config is, or else the newest run of that configuration. A warning names each value
+/// in which CONFIG or the command line differ from the run's own configuration. Throws UserError.
 EarlierRun find_earlier_run(StartOptions start);
 
 /// Returns the snapshot from which to train again up to `iteration`: `requested`, which must be from before it, or else
@@ -33,10 +33,10 @@ EarlierRun find_earlier_run(StartOptions start);
 std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
                                                      const std::filesystem::path& requested);
 
-/// The iteration of that snapshot; 0 for none.
+/// Returns the iteration of that snapshot; 0 without one.
 std::uint64_t iteration_of(const std::optional<std::filesystem::path>& snapshot);
 
-/// Called for each iteration after its gradients and before its update. False: this iteration was the last.
+/// Called for each iteration after its gradients and before its update. Returns false if this iteration was the last.
 using OnScalars = std::function<bool(std::uint64_t iteration, const StepStats& scalars, Learner& learner)>;
 
 /// The updates to leave out while iterations are repeated.
@@ -45,10 +45,10 @@ enum class Discarding {
   possible,    ///< these, and those for which `on_scalars` calls Learner::discard()
 };
 
-/// Trains from `snapshot` (nothing: from the initial weights) until `on_scalars` says that it is enough, or to the end
-/// of the run. Nothing is written. Validates only where a schedule with state needs the value. Returns 0, or the exit
-/// code of the signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it
-/// went back to a snapshot, which is not repeated.
+/// Trains from `snapshot` (by default from the initial weights) until `on_scalars` returns false, or to the end of the
+/// run. Writes no files. Validates only if a schedule with state needs the value. Returns 0, or the exit code of the
+/// signal that ended it. Throws UserError: numerics if the run would have ended before; usage if it went back to a
+/// snapshot, which cannot be repeated.
 int train_again(const EarlierRun& run, const std::optional<std::filesystem::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars);
 

@@ -8,7 +8,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// The records that sample() takes.
+/// Returns the records that sample() accepts.
 std::vector<const TrialRecord*> taken(const Subject& subject, const Sampler& sampler) {
   const Rows rows(sampler.fields());
   std::vector<const TrialRecord*> all;

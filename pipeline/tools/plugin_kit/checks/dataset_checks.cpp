@@ -14,7 +14,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// Up to 64 of them, spread over the data set.
+/// Returns up to 64 ids, spread over the data set.
 std::vector<std::uint64_t> some_ids(const Dataset& dataset) {
   const std::uint64_t count = std::min<std::uint64_t>(64, dataset.size());
   std::vector<std::uint64_t> ids;

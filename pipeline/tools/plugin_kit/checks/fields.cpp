@@ -8,7 +8,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// "image u8 28x28x1".
+/// Describes a field: "image u8 28x28x1".
 std::string describe(const Field& field) {
   return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x"));
 }

@@ -18,7 +18,7 @@ struct Position {
   std::uint64_t epoch, index;
 };
 
-/// The first positions of some epochs.
+/// Returns the first positions of some epochs.
 std::vector<Position> some_positions(const Order& order) {
   std::vector<Position> positions;
   for (const std::uint64_t epoch : {0, 1, 1000})
