@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Returns the subject; a snapshot's folder has its own configuration.
-TestSubject subject_of(StartOptions start, const SnapshotWishes& wishes) {
+TestSubject subject_of(StartOptions start, const SnapshotSelection& selection) {
   const fs::path place = start.config;
-  if (!fs::exists(place / manifest_name)) return {std::move(start), wishes};
-  if (!wishes.iterations.empty() || !wishes.snapshots.empty())
+  if (!fs::exists(place / manifest_name)) return {std::move(start), selection};
+  if (!selection.iterations.empty() || !selection.snapshots.empty())
     throw UserError(ExitCode::usage, concat(place.string(), ": this is already a snapshot"),
                     "leave out --iter and --snapshot, or name the run");
   start.config = place / "config.toml";
@@ -42,10 +42,11 @@ int test(const Arguments& arguments, Interrupt& interrupt) {
   ConfigFlags flags(app, false);
   std::string other;
   add_path(app, "OTHER", other, "a second net, measured by its own configuration and compared with CONFIG's");
-  SnapshotWishes wishes;
+  SnapshotSelection selection;
   TestOptions options;
-  app.add_option("--iter", wishes.iterations, "select the snapshot of this iteration, or those of a range: 100..500");
-  add_path(app, "--snapshot", wishes.snapshots, "select snapshots: folders, or best, latest or all of the run");
+  app.add_option("--iter", selection.iterations,
+                 "select the snapshot of this iteration, or those of a range: 100..500");
+  add_path(app, "--snapshot", selection.snapshots, "select snapshots: folders, or best, latest or all of the run");
   app.add_option("--sets", options.sets, "measure on these sets: val, test, and names of [[val.set]] and [[test.set]]");
   app.add_option("--name", options.name, "write the files to this folder in RUN/test, to keep tests apart")
       ->check([](const std::string& name) {
@@ -63,15 +64,15 @@ int test(const Arguments& arguments, Interrupt& interrupt) {
   StartOptions start = flags.start();
   TestRequest request;
   if (start.config.empty()) {
-    if (wishes.snapshots.empty() || !wishes.iterations.empty())
+    if (selection.snapshots.empty() || !selection.iterations.empty())
       throw UserError(ExitCode::usage, "CONFIG is required",
                       "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
-    start.config = fs::path(wishes.snapshots.front()) / "config.toml";
+    start.config = fs::path(selection.snapshots.front()) / "config.toml";
   }
-  request.subjects.push_back(subject_of(start, wishes));
+  request.subjects.push_back(subject_of(start, selection));
   if (!other.empty()) {
     start.config = other;
-    request.subjects.push_back(subject_of(start, wishes));
+    request.subjects.push_back(subject_of(start, selection));
   }
   request.options = options;
   request.launch = find_launch(launch, [&] { return load_for_use(request.subjects.front().start); });

@@ -44,7 +44,7 @@ def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str)
 
 
 def _chain(values: Mapping[str, Any]) -> list[str]:
-    """The sampler; of a decorator what it decorates, too, down to the innermost."""
+    """Returns the sampler, and what each decorator decorates, down to the innermost."""
     name = values["sampler.name"]
     _, keys = _core.parts()["sampler"].get(name, ("", []))
     decorated = values["sampler.inner"].split(",") if "inner" in (key for key, *_ in keys) else []

@@ -165,21 +165,21 @@ def normalizing(
 
 
 def allocate_pinned(size: int) -> Any:
-    """So many bytes of page-locked memory, as a tensor."""
+    """Returns so many bytes of page-locked memory, as a tensor."""
     import torch
 
     return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
 
 def has_gpu() -> bool:
-    """Whether torch has one."""
+    """Returns whether torch has a GPU."""
     import torch
 
     return bool(torch.cuda.is_available())
 
 
 def is_elsewhere(device: Any) -> bool:
-    """Whether batches are to leave the host's memory."""
+    """Returns whether batches leave the host's memory."""
     return device is not None and str(device) != "cpu"
 
 
@@ -193,11 +193,11 @@ def make_output(
         raise ValueError(f"normalize = {normalize!r}: expected 'host' or 'device'")
     to_gpu = is_elsewhere(device)
     if normalize == "device" and not to_gpu:
-        raise TypeError("normalize = 'device' wants a device: device = 'cuda'")
+        raise TypeError("normalize = 'device' needs a device: device = 'cuda'")
     if memory_format is not None and not to_gpu:
-        raise TypeError("memory_format wants a device, which writes batches in that order: device = 'cuda'")
+        raise TypeError("memory_format needs a device, which writes batches in that order: device = 'cuda'")
     if output == "numpy" and (to_gpu or pin_memory):
-        raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
+        raise TypeError("output = 'numpy' takes no device and no page-locked memory: leave out device and pin_memory")
     if output == "numpy":
         return Output(copy)
     torch = torch_if_it_works(must=output == "torch" or to_gpu or bool(pin_memory))
@@ -224,10 +224,10 @@ def torch_if_it_works(must: bool) -> Any:
     except ImportError as error:
         if must:
             raise
-        warnings.warn(f"arrays of NumPy in place of tensors: {error}", stacklevel=_callers_level())
+        warnings.warn(f"batches are NumPy arrays instead of tensors: {error}", stacklevel=_callers_level())
         return None
     if torch is None and must:
-        raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch")
+        raise ImportError("output = 'torch', device and pin_memory need PyTorch: pip install torch")
     return torch
 
 

@@ -46,14 +46,14 @@ class PythonCore:
         self._made_in = os.getpid()
 
     def another(self) -> PythonCore:
-        """A second stream of the same samples."""
+        """Opens a second stream of the same samples."""
         return PythonCore(self._stream, self._rows)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         check_process(self._made_in)
         if not self._used.acquire(blocking=False):
-            raise RuntimeError("another thread is in this loader")
+            raise RuntimeError("another thread uses this loader")
         try:
             yield
         finally:
@@ -108,7 +108,7 @@ class PythonCore:
         return self._rows.basis(self._stream.basis())
 
     def fields(self) -> list[str]:
-        """Rows say themselves which fields they have."""
+        """Returns no fields: the rows themselves name them."""
         return []
 
     def sizes(self) -> dict[str, int]:
@@ -188,7 +188,7 @@ def _end(threads: Threads, made_in: int) -> None:
 
 
 class _Maker:
-    """Makes the batch of a place. Any thread."""
+    """Makes the batch of a place, in any thread."""
 
     def __init__(self, stream: _core.SampleStream, rows: Rows) -> None:
         self._stream, self._rows = stream, rows
@@ -197,7 +197,7 @@ class _Maker:
         self.busy_s = 0.0  # seconds that all threads have worked, or waited for the GIL
 
     def stop(self) -> None:
-        """Batches end at their next sample."""
+        """Ends batches at their next sample."""
         self._stopped = True
 
     def __call__(self, epoch: int, samples: int) -> Made:
@@ -218,7 +218,7 @@ class _Maker:
 
     def _row(self, epoch: int, id: int, seed: int) -> Any:
         if self._stopped:
-            raise RuntimeError("this loader was closed, or the interpreter ends")
+            raise RuntimeError("this loader was closed, or the interpreter exits")
         try:
             return self._rows.fetch(self._stream, id, seed)
         except Exception as error:

@@ -17,7 +17,7 @@ def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
     else:
         found = _of_environment()
     if not 0 <= found[0] < found[1]:
-        raise ValueError(f"rank {found[0]} of a world of {found[1]}")
+        raise ValueError(f"rank = {found[0]} and world_size = {found[1]}: expected 0 <= rank < world_size")
     return found
 
 

@@ -54,7 +54,7 @@ class SamplerRows:
         return (batch["image"], batch["label"]) if is_pair else batch
 
     def each(self, batch: Any, change: Callable[[numpy.ndarray], Any]) -> Any:
-        """The batch with each of its arrays changed."""
+        """Returns the batch with each of its arrays changed."""
         return _each_array(batch, change)
 
 
@@ -109,7 +109,7 @@ Rows = SamplerRows | DatasetRows
 
 
 def with_ids(batch: Any, ids: Any) -> Any:
-    """The batch with the ids of its samples: a last item, or a field of a dict."""
+    """Adds the ids of its samples to the batch, as a last item, or a field of a dict."""
     if isinstance(batch, Mapping):
         return {**batch, "ids": ids}
     return (*batch, ids) if isinstance(batch, (tuple, list)) else (batch, ids)

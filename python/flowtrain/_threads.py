@@ -39,7 +39,7 @@ class Threads:
         return future
 
     def end(self) -> None:
-        """Hurries, and lets the threads end after the calls that are left. Does not wait."""
+        """Hurries the remaining calls, after which the threads end. Does not wait."""
         self._hurry()
         for _ in self._threads:
             self._calls.put(None)

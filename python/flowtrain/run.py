@@ -124,23 +124,23 @@ class Run:
         except (OSError, KeyError, ValueError, StopIteration, zipfile.BadZipFile):
             return {}  # it has no package, or that is gone
 
-    def _choose(self, wish: Snapshot | int | None) -> Snapshot:
-        if isinstance(wish, Snapshot):
-            return wish
+    def _choose(self, requested: Snapshot | int | None) -> Snapshot:
+        if isinstance(requested, Snapshot):
+            return requested
         snapshots = self.snapshots
         if not snapshots:
             raise ValueError(f"{self.path} has no snapshot yet")
-        if wish is None:
+        if requested is None:
             return next((each for each in snapshots if each.best), snapshots[-1])
         for each in snapshots:
-            if each.iteration == wish:
+            if each.iteration == requested:
                 return each
         there = ", ".join(str(each.iteration) for each in snapshots)
-        raise ValueError(f"{self.path} has no snapshot of iteration {wish}; there are: {there}")
+        raise ValueError(f"{self.path} has no snapshot of iteration {requested}; there are: {there}")
 
 
 def read_metrics(file: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl. One that is being written, or was torn by a power cut, is left out."""
+    """The lines of metrics.jsonl. An unfinished line, or one torn by a power cut, is left out."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def read_metrics(file: Path) -> list[dict[str, Any]]:
 
 
 def metrics_line(text: str | bytes) -> dict[str, Any] | None:
-    """A line of metrics.jsonl; None where it is torn."""
+    """Parses a line of metrics.jsonl; None if it is torn."""
     try:
         line = json.loads(text)
     except ValueError:

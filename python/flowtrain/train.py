@@ -102,14 +102,14 @@ class Training(Iterator[dict[str, Any]]):
 
     @property
     def run(self) -> Run:
-        """The folder of this training, waited for until it is made."""
+        """The folder of this training; waits until it is made."""
         while self._output.folder is None and self._process.poll() is None:
             time.sleep(_POLL_S)
         if self._output.folder is None:
             self._output.wait()
         if self._output.folder is None:
             self._check()
-            raise RuntimeError("the training has ended before it made a run's folder")
+            raise RuntimeError("the training ended before it made a run's folder")
         return Run(self._output.folder)
 
     def __next__(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Training(Iterator[dict[str, Any]]):
                 self._file.close()
 
     def _read(self) -> None:
-        """Takes the lines that are complete."""
+        """Reads the complete lines."""
         if self._file is None:
             if self._output.folder is None or not self._output.begun:
                 return
@@ -169,7 +169,7 @@ class Training(Iterator[dict[str, Any]]):
                 self._waiting.append(line)
 
     def _check(self) -> None:
-        """Raises what has ended the program before its time."""
+        """Raises the error that ended the program early."""
         code = self._process.returncode
         if code == 0 or self._closed:
             return
@@ -178,7 +178,7 @@ class Training(Iterator[dict[str, Any]]):
         text = "".join(said[errors[-1]:] if errors else said[-10:]).strip().removeprefix("error: ")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         kind = {2: _core.ConfigError, 3: _core.DataError}.get(code, RuntimeError)
-        raise kind(text if errors else f"flowtrain has ended by {how}: {text}")
+        raise kind(text if errors else f"flowtrain ended by {how}: {text}")
 
 
 def _find_program(given: str | os.PathLike[str] | None) -> str:

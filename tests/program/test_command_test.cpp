@@ -150,7 +150,7 @@ TEST_CASE("a test that was killed goes on, and ends with the files of one that r
 TEST_CASE("a test lists the worst samples by each rule, on any number of ranks") {
   const TempRun place(std::string(tiny_config) +
                       "[[test.worst]]\nn = 3\n[[test.worst]]\nmetric = \"score\"\nmode = \"min\"\nn = 5\n"
-                      "[[test.worst]]\nmetric = \"score\"\n[[test.worst]]\nmetric = \"missed\"\n");
+                      "[[test.worst]]\nmetric = \"score\"\n[[test.worst]]\nmetric = \"false_negatives\"\n");
   train_two(place);
   const Words asked{"test", "run", "--iter", "20"};
   const auto outcome = place.run(asked);
@@ -175,7 +175,7 @@ TEST_CASE("a test lists the worst samples by each rule, on any number of ranks")
   check_list("worst-score-min", "score", false, 5);
   samples = lines_in(folder / "samples.jsonl");
   check_list("worst-score", "score", true, 16);
-  CHECK(shown.at("worst-missed").empty());
+  CHECK(shown.at("worst-false_negatives").empty());
   const auto whole = files_in(place.path("run/test"));
   fs::remove_all(place.path("run/test"));
   REQUIRE_EXIT(place.run(with(asked, {"--distributed", "--world-size", "2"})), 0);
@@ -284,7 +284,7 @@ TEST_CASE("detectors are compared by a bootstrap over pictures") {
   CHECK(lines[2].at("b").get<double>() == doctest::Approx(lines[1].at("ap").get<double>()));
   for (auto& sample : lines_in(place.path("run/test/iter-00000004/samples.jsonl"))) {
     CHECK(sample.at("truth").size() > 0);
-    CHECK(sample.contains("missed"));
+    CHECK(sample.contains("false_negatives"));
   }
   CHECK(json::parse(read_text(place.path("run/test/iter-00000004/pictures.json"))).at("worst").size() == 6);
   // Its files on two ranks, too, are those of one.

@@ -411,7 +411,7 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         open_pictures(pictures, flip=2.0)
     with pytest.raises(TypeError, match=r"no argument 'flipp': did you mean flip\?"):
         open_pictures(pictures, flipp=0.5)
-    with pytest.raises(ValueError, match="rank 2 of a world of 2"):
+    with pytest.raises(ValueError, match="rank = 2 and world_size = 2"):
         open_pictures(pictures, rank=2, world_size=2)
     with pytest.raises(ft.ConfigError, match="drop_last leaves no batch"):
         open_pictures(pictures, batch_size=100, drop_last=True)

@@ -132,7 +132,7 @@ def test_the_folder_has_to_exist(tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
 def test_a_gpu_is_needed_for_its_kernels(tmp_path):
-    with pytest.raises(ft.ExportError, match="here is none"):
+    with pytest.raises(ft.ExportError, match="this one has none"):
         ft.export(nn.Linear(3, 6), tmp_path / "net.pt2", BATCH, device="cuda")
 
 

@@ -51,7 +51,7 @@ double number_of(const json& sample, const char* key) {
 }
 
 bool has_no_error(const json& sample, bool detects) {
-  if (detects) return sample.at("missed") == 0 && sample.at("wrong") == 0;
+  if (detects) return sample.at("false_negatives") == 0 && sample.at("false_positives") == 0;
   return sample.contains("prediction") && sample.at("prediction") == sample.at("label");
 }
 
@@ -176,7 +176,7 @@ void compare_by_bootstrap(std::size_t samples, const CompareOptions& options, Co
 
 void compare_losses(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
   comparison.metric = "loss";
-  comparison.tells_right = false;
+  comparison.has_right_samples = false;
   std::vector<double> a, b;  // one value per sample that has one; a picture without labels has none
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const double of_a = number_of(pairs.a(i), "loss"), of_b = number_of(pairs.b(i), "loss");
@@ -206,7 +206,8 @@ std::string difference_line(const json& a, const json& b, bool a_is_right, bool 
   JsonObject line{{"id", a.at("id")}, {"name", a.at("name")}, {"right", a_is_right ? "a" : "b"}};
   if (a.contains("label")) line["label"] = a.at("label");
   for (auto [name, sample] : {std::pair{"a", &a}, {"b", &b}})
-    line[name] = detects ? only(*sample, {"missed", "wrong"}) : only(*sample, {"prediction", "score", "loss"});
+    line[name] = detects ? only(*sample, {"false_negatives", "false_positives"})
+                         : only(*sample, {"prediction", "score", "loss"});
   return json_line(std::move(line)) + "\n";
 }
 
@@ -278,7 +279,7 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
                     {"value_a", comparison.a},
                     {"value_b", comparison.b},
                     {"difference", comparison.b - comparison.a}};
-  if (comparison.tells_right) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
+  if (comparison.has_right_samples) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
   fields["test"] = comparison.bootstrap ? "paired bootstrap" : "mcnemar";
   fields["p"] = comparison.p;
   if (comparison.bootstrap) fields["interval95"] = {comparison.bootstrap->low, comparison.bootstrap->high};
@@ -288,8 +289,9 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
 }  // namespace
 
 std::string Comparison::text() const {
-  const std::string rights =
-      tells_right ? concat(": ", only_a, " samples are right only for A, ", only_b, " only for B") : std::string();
+  const std::string rights = has_right_samples
+                                 ? concat(": ", only_a, " samples are right only for A, ", only_b, " only for B")
+                                 : std::string();
   const std::string interval =
       bootstrap ? concat(", B - A in ", printed("%.4f … %.4f", bootstrap->low, bootstrap->high)) : std::string();
   return concat(metric, " ", format_loss(a), " and ", format_loss(b), rights, interval, ": p = ", printed("%.3g", p),

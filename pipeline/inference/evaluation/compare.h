@@ -21,7 +21,8 @@ struct Comparison {
   std::uint64_t samples = 0;  ///< samples that both were measured on; with a label, if labels are compared
   std::string metric = {};    ///< "accuracy"; for a detector "ap"; else "loss"
   double a = 0, b = 0;        ///< the values of the metric
-  bool tells_right = true;    ///< whether single samples are right or wrong, as those of classifiers and detectors are
+  bool has_right_samples =
+      true;  ///< whether single samples are right or wrong, as those of classifiers and detectors are
   std::uint64_t only_a = 0,
                 only_b = 0;  ///< samples that only one gets right; for a detector, pictures without an error
   double p = 1;              ///< by McNemar's test for a classifier, else by the bootstrap
@@ -45,8 +46,8 @@ struct CompareOptions {
 /// <A's folder>-vs-<B's run>-<B's snapshot>:
 ///   comparison.json    all of Comparison
 ///   differences.jsonl  a line for each sample that only one gets right: "id", "name", "right": "a" or "b", "label",
-///   and
-///                      "a" and "b" with "prediction", "score" and "loss"; of a detector with "missed" and "wrong"
+///                      and "a" and "b" with "prediction", "score" and "loss"; of a detector with "false_negatives"
+///                      and "false_positives"
 ///   only-a-00.png …    such samples as they are stored; of a detector with the boxes that each found: only-a-00-a.png,
 ///                      only-a-00-b.png
 /// Detectors are compared by paired_bootstrap() of their average precision over pictures, nets whose samples are

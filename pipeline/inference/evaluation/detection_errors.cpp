@@ -34,9 +34,9 @@ DetectionErrors errors_in(const PictureObjects& picture) {
     }
     // A crowd matches the detections that match no object of their own, as in COCO's evaluation.
     const bool is_met = best && met.insert(best).second;
-    if (!is_met && !is_ignored) ++errors.wrong;
+    if (!is_met && !is_ignored) ++errors.false_positives;
   }
-  for (const auto* object : picture.truth) errors.missed += !object->ignore && !met.contains(object);
+  for (const auto* object : picture.truth) errors.false_negatives += !object->ignore && !met.contains(object);
   return errors;
 }
 

@@ -22,8 +22,9 @@ struct PictureObjects {
 std::map<std::int64_t, PictureObjects> by_picture(const GroundTruth& truth, const std::vector<FoundObject>& found);
 
 struct DetectionErrors {
-  std::uint64_t missed = 0;  ///< objects that no find overlaps by half
-  std::uint64_t wrong = 0;   ///< finds that overlap no object of their class by half, or one that was found before
+  std::uint64_t false_negatives = 0;  ///< objects that no find overlaps by half
+  std::uint64_t false_positives =
+      0;  ///< finds that overlap no object of their class by half, or one that was found before
 };
 
 /// Counts as PASCAL VOC does: detections by descending score, each matched to the object of its class that it overlaps

@@ -74,8 +74,8 @@ std::string lines_of_pictures(const DetectionOutcome& objects, const Dataset& da
                        {"name", dataset.describe(id)},
                        {"image_id",
                         text_id == objects.truth.text_ids.end() ? ordered_json(image) : ordered_json(text_id->second)},
-                       {"missed", errors.missed},
-                       {"wrong", errors.wrong},
+                       {"false_negatives", errors.false_negatives},
+                       {"false_positives", errors.false_positives},
                        {"truth", std::move(truth)},
                        {"found", std::move(finds)}}) +
             "\n";

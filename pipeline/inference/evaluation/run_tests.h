@@ -23,7 +23,7 @@ class Interrupt;
 /// A configuration or run to test.
 struct TestSubject {
   StartOptions start;  ///< the configuration, or the folder of a run
-  SnapshotWishes snapshots = {};
+  SnapshotSelection snapshots = {};
   std::optional<std::filesystem::path> snapshot = {};  ///< if set, only this snapshot, whose configuration `start` has
 };
 

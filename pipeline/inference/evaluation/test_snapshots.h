@@ -10,7 +10,7 @@
 namespace flowtrain {
 
 /// The snapshots that a command line selects.
-struct SnapshotWishes {
+struct SnapshotSelection {
   std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all in that range
   std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
 };
@@ -18,6 +18,7 @@ struct SnapshotWishes {
 /// Returns the selected snapshots in the given order, those of a range and of "all" by iteration, each once; without a
 /// selection, the one that choose_snapshot() takes. Throws UserError: usage for a selection that cannot be read,
 /// snapshot if there is none.
-std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir, const SnapshotWishes& wishes);
+std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir,
+                                           const SnapshotSelection& selection);
 
 }  // namespace flowtrain

@@ -70,9 +70,9 @@ class Shown {
   const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
 
   std::vector<Ranked> values(const std::string& by) const {
-    const bool of_boxes = by == "errors" || by == "missed" || by == "wrong";
+    const bool of_boxes = by == "errors" || by == "false_negatives" || by == "false_positives";
     if (by != "auto" && of_boxes != (objects() != nullptr)) return {};
-    return objects() ? errors(by != "wrong", by != "missed") : values_of_rows(by == "score");
+    return objects() ? errors(by != "false_positives", by != "false_negatives") : values_of_rows(by == "score");
   }
 
   std::vector<Ranked> values_of_rows(bool by_score) const {
@@ -85,13 +85,15 @@ class Shown {
     return all;
   }
 
-  std::vector<Ranked> errors(bool missed, bool wrong) const {
+  std::vector<Ranked> errors(bool negatives, bool positives) const {
     const auto pictures = by_picture(objects()->truth, objects()->found);
     std::vector<Ranked> all;
     for (Index i = 0; i < objects()->image_results.size(); ++i) {
       const auto picture = pictures.find(objects()->truth.images[i]);
       const DetectionErrors errors = picture == pictures.end() ? DetectionErrors() : errors_in(picture->second);
-      all.push_back({static_cast<double>((missed ? errors.missed : 0) + (wrong ? errors.wrong : 0)), i});
+      all.push_back(
+          {static_cast<double>((negatives ? errors.false_negatives : 0) + (positives ? errors.false_positives : 0)),
+           i});
     }
     return all;
   }

@@ -11,25 +11,25 @@
 
 namespace flowtrain {
 
-/// A class with its score: its softmax probability, 0 … 1.
-struct ClassProbability {
+/// A class and its score, the softmax probability, 0 … 1.
+struct ClassScore {
   std::int64_t label;
-  double probability;
+  double score;
 };
 
 /// Returns the classes with the greatest logits, `count` at most, in descending order; of equal ones the lower label is
 /// first.
-std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count);
+std::vector<ClassScore> best_classes(std::span<const float> logits, std::size_t count);
 
 /// The prediction for one input. Its views last as long as the call that gets it.
 struct Prediction {
-  std::string name;                        ///< Input::name
-  std::string damage = {};                 ///< the reason why there is no prediction; empty: there is one
-  std::vector<ClassProbability> top = {};  ///< a classifier's most probable classes, best first
-  std::span<const float> logits = {};      ///< a classifier's logits, all of them
-  std::vector<Detection> found = {};       ///< a detector's objects, in pixels of the picture, best first
-  const Image* bgr = nullptr;              ///< the picture that a detector saw, blue first
-  std::string picture = {};                ///< the file with the boxes drawn, where there is one
+  std::string name;                    ///< Input::name
+  std::string damage = {};             ///< the reason why there is no prediction; empty: there is one
+  std::vector<ClassScore> top = {};    ///< a classifier's classes with the greatest scores, best first
+  std::span<const float> logits = {};  ///< a classifier's logits, all of them
+  std::vector<Detection> found = {};   ///< a detector's objects, in pixels of the picture, best first
+  const Image* bgr = nullptr;          ///< the picture that a detector saw, blue first
+  std::string picture = {};            ///< the file with the boxes drawn, where there is one
 };
 
 }  // namespace flowtrain

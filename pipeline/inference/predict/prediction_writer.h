@@ -30,7 +30,7 @@ struct PredictionFormat {
 /// were found. Names are padded to `name_width`. Damaged inputs have no line.
 std::unique_ptr<PredictionWriter> make_table_writer(const PredictionFormat& format, std::size_t name_width);
 
-/// CSV with a header line (RFC 4180). Of a classifier "file,rank,class,label,probability,error", a line for each class
+/// CSV with a header line (RFC 4180). Of a classifier "file,rank,class,label,score,error", a line for each class
 /// that is told; of a detector "file,class,label,score,x1,y1,x2,y2,error", a line for each box, in pixels of the
 /// picture, and for a picture without boxes one with `file` alone. A damaged input has one line with `file` and
 /// `error`.
@@ -39,7 +39,7 @@ std::unique_ptr<PredictionWriter> make_csv_writer(const PredictionFormat& format
 /// A line of to_json() for each input.
 std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& format, const std::string& path);
 
-/// {"file": …} and, of a classifier, "top": [{"class", "label", "probability"} …] and "logits": [numbers that read back
+/// {"file": …} and, of a classifier, "top": [{"class", "label", "score"} …] and "logits": [numbers that read back
 /// to the same f32]; of a detector "boxes": [{"class", "label", "score", "x1", "y1", "x2", "y2"} …] in pixels of the
 /// picture, and "picture": the file that shows them; of a damaged input "error": why.
 JsonObject to_json(const Prediction& prediction, const PredictionFormat& format);

@@ -94,7 +94,7 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
   const RowWork& work = slab.rows()[row];
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  return {.name = as_utf8(input.name), .top = most_probable(own, limits_.top), .logits = own};
+  return {.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {

@@ -33,15 +33,14 @@ class TableWriter final : public PredictionWriter {
 
   void write(const Prediction& prediction) override {
     if (!prediction.damage.empty()) return;
-    const std::string cells = format_.detects ? counts(prediction) : probabilities(prediction);
+    const std::string cells = format_.detects ? counts(prediction) : scores(prediction);
     out_.write(concat(padded(printable(without_secrets(prediction.name)), name_width_), "  ", cells, "\n"));
   }
 
  private:
-  std::string probabilities(const Prediction& prediction) const {
+  std::string scores(const Prediction& prediction) const {
     return join(prediction.top, "  ", [this](auto& each) {
-      return padded(printable(class_name(format_.classes, each.label)), class_width_) +
-             printed(" %.4f", each.probability);
+      return padded(printable(class_name(format_.classes, each.label)), class_width_) + printed(" %.4f", each.score);
     });
   }
 

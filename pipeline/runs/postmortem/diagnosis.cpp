@@ -41,7 +41,7 @@ const FlightThread* slowest_loading(const FlightLog& log) {
 }
 
 /// Returns the thread that shows where a rank is; null if none does.
-const FlightThread* telling_thread(const FlightLog& log) {
+const FlightThread* thread_of_place(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
   if (!compute || compute->open.empty()) return nullptr;
   if (compute->open.back().kind != flight::Kind::waits) return compute;
@@ -55,10 +55,10 @@ std::string ranks_text(const Logs& logs) {
 
 /// Returns ", at the same time in …" with the other threads of a rank, first those that do not make batches.
 std::string beside(const FlightLog& log) {
-  const FlightThread* told = telling_thread(log);
+  const FlightThread* placed = thread_of_place(log);
   std::vector<std::pair<bool, FlightPosition>> others;
   for (auto& thread : log.threads) {
-    if (&thread == told || thread.computes()) continue;
+    if (&thread == placed || thread.computes()) continue;
     if (const auto position = position_of(thread, end_of_record(log))) others.emplace_back(loads(thread), *position);
   }
   std::ranges::stable_sort(
@@ -228,7 +228,7 @@ std::optional<FlightPosition> position_of(const FlightThread& thread, FlightTime
 
 FlightPosition position_of(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
-  if (const FlightThread* thread = telling_thread(log)) {
+  if (const FlightThread* thread = thread_of_place(log)) {
     auto position = *position_of(*thread, end_of_record(log));
     // Another thread waits for the batch, such as that of validation.
     if (thread != compute && compute->open.size() > 1)

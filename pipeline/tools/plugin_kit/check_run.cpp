@@ -73,7 +73,7 @@ class CheckRun {
     const CheckCall call{{.plugin = options_.plugin, .config = {}, .set = {}, .part = {}, .trial_data = {}},
                          "interface"};
     const Verdict verdict = run_in_children(call, Runs::once, options_.timeout_s);
-    tell("interface", "it can be opened, and is built for this interface", verdict);
+    report("interface", "it can be opened, and is built for this interface", verdict);
     for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
@@ -134,7 +134,7 @@ class CheckRun {
         std::printf("  -     %-10s %s\n", check.name, without_secrets(verdict.refusal).c_str());
         return {check.name, verdict.refusal};
       }
-      tell(check.name, check.what, verdict);
+      report(check.name, check.what, verdict);
       if (verdict.failed() && check.gate) {
         const std::vector<Check> rest(checks.begin() + static_cast<std::ptrdiff_t>(i) + 1, checks.end());
         std::printf("  -     not run, as '%s' failed: %s\n", check.name,
@@ -146,13 +146,13 @@ class CheckRun {
   }
 
   void fail_as(const Refusal& refusal) {
-    tell(refusal.check.c_str(), "",
-         {.note = {},
-          .refusal = {},
-          .failure = {refusal.reason, "name a CONFIG with data that it takes; --set KEY=VALUE changes its keys"}});
+    report(refusal.check.c_str(), "",
+           {.note = {},
+            .refusal = {},
+            .failure = {refusal.reason, "name a CONFIG with data that it takes; --set KEY=VALUE changes its keys"}});
   }
 
-  void tell(const char* name, const char* what, const Verdict& verdict) {
+  void report(const char* name, const char* what, const Verdict& verdict) {
     if (!verdict.failed()) {
       ++passed_;
       std::printf("  pass  %-10s %s%s%s\n", name, what, verdict.note.empty() ? "" : ": ", verdict.note.c_str());

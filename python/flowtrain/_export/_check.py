@@ -35,7 +35,7 @@ class Eager:
     python: PythonState  #: when the net was traced
 
     def train(self, loss: str, batch: Batch) -> Tensors:
-        """The loss, what is shown beside it, and gradients, by their names in a Graph."""
+        """Returns the loss, its metrics, and gradients, by their names in a Graph."""
         for parameter in self.net.parameters():
             parameter.grad = None
         self._restore()
@@ -52,7 +52,7 @@ class Eager:
                 parameter.requires_grad_(wanted[name])
 
     def evaluate(self, batch: Batch) -> Tensors:
-        """Losses, what is shown beside them, and outputs."""
+        """Returns losses, their metrics, and outputs."""
         self._restore()
         with _torch.uncompiled():
             losses, shown = evaluated(self.net, self.losses, self.outputs, batch, self.amp)
@@ -60,7 +60,7 @@ class Eager:
             f"output {name}": value for name, value in shown.items()}
 
     def _restore(self) -> None:
-        """Python's state as it was; buffers that were assigned keep their values."""
+        """Restores Python's state; buffers that were assigned keep their values."""
         values = dict(self.net.named_buffers())
         self.python.restore()
         for name, buffer in self.net.named_buffers():
@@ -319,7 +319,7 @@ def _shown(name: str) -> str:
 
 
 def _floor(values: Tensors) -> float:
-    """A distance that is nothing beside all gradients."""
+    """Returns a distance that is negligible beside all gradients."""
     gradients = [value for name, value in values.items() if name.startswith("gradient ")]
     return 1e-8 * sum(float(value.double().square().sum()) for value in gradients) ** 0.5
 
@@ -330,7 +330,7 @@ def _distance(one: Tensor, other: Tensor) -> float:
 
 @contextlib.contextmanager
 def _left_as_it_is(net: nn.Module) -> Iterator[None]:
-    """Afterwards parameters, gradients, buffers, random numbers and what Python holds in modules are as before."""
+    """Restores parameters, gradients, buffers, random numbers and Python's values in modules at the end."""
     tensors = [*net.parameters(), *net.buffers()]
     values: list[Any] = [(tensor, tensor.detach().clone(), tensor.grad) for tensor in tensors]
     python = PythonState.of(net)

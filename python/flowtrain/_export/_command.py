@@ -1,4 +1,4 @@
-"""The command line of export: nets of libraries by name, and packages that are made anew."""
+"""The command line of export: nets of libraries by name, and packages that are made again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def named_model(options: argparse.Namespace) -> Model:
-    """The model that the options of parser() name. Raises ExportError where there is none."""
+    """Returns the model that the options of parser() name. Raises ExportError if there is none."""
     library, _, name = options.net.partition(":")
     net_options = NetOptions(options.classes, options.size, options.channels, options.length, options.pretrained,
                              options.task, dict(options.set))
@@ -65,12 +65,12 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the parser of the command's options."""
     parser = argparse.ArgumentParser(
         "python -m flowtrain export", description="Compiles a net with its loss and backward pass for flowtrain.")
     parser.add_argument("net", metavar="NET",
                         help="timm:NAME, torchvision:NAME, hf:NAME (a model of transformers: a name on its hub, a "
-                        "folder, or a kind, such as gpt2), or a package net.pt2, which is made anew")
+                        "folder, or a kind, such as gpt2), or a package net.pt2, which is made again")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="write the package to this file, net.pt2")
     parser.add_argument("--classes", type=int, default=1000, metavar="N", help="set the number of classes (1000)")
     parser.add_argument("--size", type=int, default=224, metavar="N", help="set the height and width of images (224)")

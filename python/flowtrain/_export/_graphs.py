@@ -151,7 +151,7 @@ def _without_gradients(loss: Function, net: nn.Module, batch: Batch) -> Any:
 
 
 def check_operators(graphs: Sequence[Graph]) -> None:
-    """Raises ExportError where one calls operators that the native program has not."""
+    """Raises ExportError if a graph calls operators that the native program lacks."""
     for graph in graphs:
         if foreign := _torch.foreign_operators(graph.program):
             raise ExportError(f"the net calls {', '.join(foreign)}: the native program has torch's own operators "
@@ -215,7 +215,7 @@ def _losses(name: str, result: Any) -> dict[str, Tensor]:
             raise ExportError(f"{what} is {value.dtype}: expected a floating-point number")
     total = named.pop("loss") if "loss" in named else sum(named.values())
     if name in named:
-        raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: name it otherwise")
+        raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: give it another name")
     return {name: total.float()} | {key: value.float() for key, value in named.items()}
 
 
@@ -229,5 +229,5 @@ def _outputs(result: Any, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not isinstance(value, Tensor):
             raise ExportError(f"the output {name!r} is a {type(value).__name__}: expected a tensor")
         if name in losses:
-            raise ExportError(f"the output {name!r} has the name of a loss: name it otherwise")
+            raise ExportError(f"the output {name!r} has the name of a loss: give it another name")
     return {name: value.float() if value.is_floating_point() else value for name, value in result.items()}

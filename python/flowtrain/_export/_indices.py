@@ -40,15 +40,15 @@ class Values:
 
 def index_values(program: torch.export.ExportedProgram, place: int) -> list[Values]:
     """Returns the values that the graph may get in input number `place`, for each part used as an index: rows of
-    an embedding, a label's class. Of parts of other kinds than the slices of dimensions, and of what is computed from a
-    field, they cannot be told."""
+    an embedding, a label's class. Parts other than slices of dimensions, and values computed from a field, are not
+    known."""
     name = program.graph_signature.user_inputs[place]
     node = next(node for node in program.graph.nodes if node.name == name)
     return merged(_uses(node, _Seen(None, (), tuple(range(node.meta["val"].dim())))))
 
 
 def merged(values: Iterable[Values]) -> list[Values]:
-    """One for each part."""
+    """Merges the values of each part."""
     by_part: dict[Part, Values] = {}
     for each in values:
         by_part[each.part] = each.both(by_part[each.part]) if each.part in by_part else each
@@ -84,8 +84,8 @@ def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
 
 
 def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
-    """Returns what a slice or a select() keeps; None if that is unknown. Rows stay whole, since their number may be any
-    them."""
+    """Returns what a slice or a select() keeps; None if that is unknown. Rows stay whole, since there may be any number
+    of them."""
     dimension, begin, end, step = [*_arguments(user)[1:], *(None,) * 4][:4]
     dimension = dimension or 0
     selects = user.target is _ATEN.select.int
@@ -107,7 +107,7 @@ def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
 
 
 def _left_out(condition: Any, node: fx.Node) -> int | None:
-    """The number that a where() takes out of a tensor: that of `tensor != number`."""
+    """Returns the number that a where() takes out of a tensor, as in `tensor != number`."""
     if isinstance(condition, fx.Node) and condition.target is _ATEN.ne.Scalar and condition.args[0] is node:
         number = condition.args[1]
         return number if isinstance(number, int) else None

@@ -40,7 +40,7 @@ class Model:
 
 
 def timm_model(name: str, options: NetOptions) -> Model:
-    """A classifier of timm."""
+    """Makes a classifier of timm."""
     import timm
 
     if not timm.is_model(name):
@@ -55,7 +55,7 @@ def timm_model(name: str, options: NetOptions) -> Model:
 
 
 def torchvision_model(name: str, options: NetOptions) -> Model:
-    """A classifier of torchvision, or a net that segments."""
+    """Makes a classifier of torchvision, or a net that segments."""
     from torchvision import models
 
     names = models.list_models()
@@ -91,7 +91,7 @@ def torchvision_model(name: str, options: NetOptions) -> Model:
 
 
 def hf_model(name: str, options: NetOptions) -> Model:
-    """A model of transformers: of its hub, a folder, or, with drawn weights, a kind: gpt2, bert."""
+    """Makes a model of transformers: of its hub, a folder, or, with drawn weights, a kind: gpt2, bert."""
     import transformers
 
     if options.pretrained or os.path.isdir(name) or "/" in name:
@@ -160,7 +160,7 @@ def _task_of(config: Any) -> str:
                         ("causal-lm", transformers.MODEL_FOR_CAUSAL_LM_MAPPING)):
         if type(config) in kinds:
             return task
-    raise ExportError(f"{config.model_type} is no language model and no classifier of images: write its loss, a "
+    raise ExportError(f"{config.model_type} is neither a language model nor a classifier of images: write its loss, a "
                       "function of the net and the batch, and call flowtrain.export (docs/any_model.md)")
 
 

@@ -84,7 +84,7 @@ def _values(graphs: list[Graph], place: int) -> list[dict[str, Any]]:
 
 
 def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Compiles the programs of a package once more, for this machine and this torch, with the same weights.
+    """Compiles the programs of a package again, for this machine and this torch, with the same weights.
 
     Raises ExportError where the file is no package, or is of another device than this machine has.
     """
@@ -95,10 +95,10 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
         programs = _torch.read_programs(source)
     except (RuntimeError, ValueError, KeyError) as error:
         reason = str(error).split("\n")[0]
-        raise ExportError(f"{os.fspath(source)} is no whole package of flowtrain.export: {reason}") from error
+        raise ExportError(f"{os.fspath(source)} is not a complete package of flowtrain.export: {reason}") from error
     device = torch.device(metadata["device"])
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ExportError(f"{os.fspath(source)} is for a GPU, and here is none: export the net anew, with --device cpu")
+        raise ExportError(f"{os.fspath(source)} needs a GPU, and this machine has none: export it with --device cpu")
     weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
     programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
     metadata |= {"version": _VERSION, "torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
@@ -125,7 +125,7 @@ def _write(
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """Raises ExportError where no package can be written there: to be called before minutes go into it."""
+    """Raises ExportError if no package can be written there. It is called before minutes of work."""
     if not os.fspath(path).endswith(".pt2"):
         raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if not Path(path).resolve().parent.is_dir():

@@ -35,7 +35,7 @@ class PythonState:
                                    for name, module in net.named_modules()])
 
     def restore(self) -> None:
-        """Puts all back as it was. Containers stay the same objects: handles of hooks, for one, refer to theirs."""
+        """Restores everything. Containers stay the same objects: handles of hooks, for one, refer to theirs."""
         random.setstate(self.generators["random"])
         if "numpy.random" in self.generators:
             sys.modules["numpy"].random.set_state(self.generators["numpy.random"])
@@ -50,7 +50,7 @@ class PythonState:
                     (value.extend if isinstance(value, list) else value.update)(_copied(content))
 
     def drawn_from(self) -> list[str]:
-        """The generators that have drawn since."""
+        """Returns the generators that have drawn since."""
         return [name for name, state in _generators().items() if not _same(state, self.generators.get(name, state))]
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
@@ -66,7 +66,7 @@ class PythonState:
 
 def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
     """Returns warnings for a net whose calls depend on Python's state. call: computes once, without values, and returns
-    it has computed, an operation each."""
+    the operations that it has computed."""
     first = PythonState.of(net)
     try:
         operations = call()
@@ -105,7 +105,7 @@ def _generators() -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of containers that a call may change; everything else as it is."""
+    """Copies containers that a call may change; everything else is returned as it is."""
     if isinstance(value, (dict, list, set)) and not isinstance(value, nn.Module):
         try:
             return copy.deepcopy(value) if _is_plain(value) else copy.copy(value)

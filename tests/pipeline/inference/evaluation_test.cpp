@@ -149,8 +149,8 @@ TEST_CASE("a picture's errors are objects that were missed and boxes that are wr
                                        {1, 1, 20, 20, 10, 10, 0.2},  // too unsure
                                        {1, 0, 50, 50, 9, 9, 0.6}};   // to be ignored
   const auto errors = errors_in(by_picture(truth, found).at(1));
-  CHECK(errors.missed == 1);
-  CHECK(errors.wrong == 2);
+  CHECK(errors.false_negatives == 1);
+  CHECK(errors.false_positives == 2);
 }
 
 TEST_CASE("the picture of a confusion matrix is bluer where there is more") {
