@@ -442,7 +442,7 @@ def test_one_plugin_needs_no_list(pictures):
 
 def test_errors_of_calls_name_the_argument(pictures):
     loader = open_pictures(pictures)
-    with pytest.raises(ValueError, match="epoch = -1: expected a whole number from 0 on"):
+    with pytest.raises(ValueError, match="epoch = -1: expected a whole number of at least 0"):
         loader.set_epoch(-1)
     with pytest.raises(ValueError, match="epoch = 'x'"):
         loader.set_epoch("x")

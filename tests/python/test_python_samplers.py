@@ -432,9 +432,9 @@ def test_arguments_are_checked(pictures):
     with pytest.raises(ft.ConfigError, match="drop_last leaves no batch"):
         of_numbers(batch_size=100, drop_last=True)
     for workers in (-1, 2.5, "3"):
-        with pytest.raises(ValueError, match="workers = .*: expected a whole number from 0 on"):
+        with pytest.raises(ValueError, match="workers = .*: expected a whole number of at least 0"):
             of_numbers(workers=workers)
-        with pytest.raises(ValueError, match="num_workers = .*: expected a whole number from 0 on"):
+        with pytest.raises(ValueError, match="num_workers = .*: expected a whole number of at least 0"):
             ft.DataLoader(Numbers(), 8, num_workers=workers, python="threads")
     with pytest.raises(ValueError, match="prefetch_factor = 0: expected a whole number of at least 1"):
         ft.DataLoader(Numbers(), 8, prefetch_factor=0, python="threads")

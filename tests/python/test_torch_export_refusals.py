@@ -138,7 +138,7 @@ def test_a_gpu_is_needed_for_its_kernels(tmp_path):
 
 @pytest.mark.parametrize("arguments, message", [
     (["net.txt"], "net.txt: expected timm:NAME, torchvision:NAME, hf:NAME, or a package"),
-    (["none.pt2"], "none.pt2 is no whole package"),
+    (["none.pt2"], "none.pt2 is not a complete package"),
     (["torchvision:resnet19"], "torchvision has no model resnet19; near it: resnet18"),
     (["torchvision:fasterrcnn_resnet50_fpn"], "write its loss"),
     (["torchvision:resnet18", "--set", "depth=3"], "resnet18: .*depth"),
