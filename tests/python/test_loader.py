@@ -459,7 +459,7 @@ def test_errors_of_calls_name_the_argument(pictures):
             loader.load_state_dict({key: value for key, value in state.items() if key != name})
     with pytest.raises(ft.ConfigError, match="version none, a list"):
         loader.load_state_dict([])
-    with pytest.raises(TypeError, match="data.path: a NoneType is no value"):
+    with pytest.raises(TypeError, match="data.path: a NoneType cannot be a value"):
         ft.Loader(overrides={"data.path": None})
 
 
