@@ -3,8 +3,8 @@
 
 namespace flowtrain {
 
-/// Completes commands, options and keys of --set in bash and zsh. It asks the program for them, so it is never out of
-/// date. The shell completes files and folders.
+/// Completes commands, options and keys of --set in bash and zsh. It asks the program for them, so that it never falls
+/// behind; files and folders are left to the shell.
 inline constexpr const char* completion_script =
     R"script([ -n "$ZSH_VERSION" ] && autoload -U +X bashcompinit && bashcompinit
 _flowtrain() {
