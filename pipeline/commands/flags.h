@@ -15,8 +15,7 @@ namespace flowtrain::commands {
 /// --help.
 bool parse(CLI::App& app, const Arguments& arguments);
 
-/// Adds an option that names a file or folder. A leading "~/" is the home folder, also in --name=~/x, which shells do
-/// not expand.
+/// Adds an option for a file or folder. A leading "~/" is the home folder, also in --name=~/x, unlike in shells.
 template <class Path>
 CLI::Option* add_path(CLI::App& app, const std::string& name, Path& path, const std::string& help) {
   return app.add_option(name, path, help)
@@ -38,8 +37,7 @@ class ConfigFlags {
  public:
   /// Adds the flags to `app`. If `required`, a command line without CONFIG is refused.
   explicit ConfigFlags(CLI::App& app, bool required = true);
-  /// Returns the file and all changes to it, for prepare_start() and load_for_use(). Sets the console's level and the
-  /// GPUs that this process sees.
+  /// Returns the file and its changes, for prepare_start() and load_for_use(). Sets the console's level and the GPUs.
   StartOptions start() const;
 
  private:

@@ -28,8 +28,7 @@ bool is_anothers(const std::filesystem::path& file) {
   return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;
 }
 
-// Checks a configuration's plugins, as they are code: a damaged snapshot is refused, and code of another user is named
-// before it runs.
+// Checks a configuration's plugins before they run: damaged snapshots are refused, other users' code is named.
 void guard_plugins(const std::filesystem::path& config, const std::filesystem::path& plugin) {
   static Mutex& mutex = *new Mutex;
   static auto& known = *new std::set<std::pair<std::filesystem::path, std::filesystem::path>>;

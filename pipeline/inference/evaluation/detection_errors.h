@@ -28,8 +28,7 @@ struct DetectionErrors {
 };
 
 /// Counts as PASCAL VOC does: detections by descending score, each matched to the object of its class that it overlaps
-/// most, if the overlap is at least 0.5. Objects to be ignored need not be found, and a detection of one is not an
-/// error.
+/// most, if by at least 0.5. Objects to be ignored need not be found, and detections of them are no errors.
 DetectionErrors errors_in(const PictureObjects& picture);
 
 }  // namespace flowtrain

@@ -1,6 +1,5 @@
 #pragma once
-// The inputs that decide the results of a part of a test. A part that was measured with equal inputs is not measured
-// again.
+// The inputs that decide the results of a part of a test. A part with the same inputs is not measured again.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

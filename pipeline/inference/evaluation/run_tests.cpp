@@ -72,8 +72,7 @@ std::string part_name(std::uint64_t iteration, const std::string& set, const std
   return concat(snapshot_name(iteration), set.empty() ? "" : ".", set, setting.empty() ? "" : "+", setting);
 }
 
-// A folder that tests write to. Another test may write there at the same time: only the first one removes the
-// unfinished files of killed tests.
+// A folder that tests write to. Only the first of several tests removes the unfinished files of killed ones.
 class TestFolder {
  public:
   explicit TestFolder(const fs::path& path) {
@@ -210,8 +209,7 @@ class TestRun {
     close();  // it uses `config`, which ends here
   }
 
-  // Runs `work`. Returns false if it failed and the test continues: its `parts` without a result are then reported as
-  // failed.
+  // Runs `work`. Returns false if it failed and the test continues: `parts` without a result have then failed, too.
   bool attempt(const std::vector<TestPart>& parts, const std::function<void()>& work) {
     try {
       work();

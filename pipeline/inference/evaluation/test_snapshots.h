@@ -15,9 +15,8 @@ struct SnapshotSelection {
   std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
 };
 
-/// Returns the selected snapshots in the given order, those of a range and of "all" by iteration, each once; without a
-/// selection, the one that choose_snapshot() takes. Throws UserError: usage for a selection that cannot be read,
-/// snapshot if there is none.
+/// Returns the selected snapshots in the given order, those of a range and of "all" by iteration, each once; by default
+/// the one that choose_snapshot() takes. Throws UserError: usage for an invalid selection, snapshot if there is none.
 std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir,
                                            const SnapshotSelection& selection);
 

@@ -109,8 +109,7 @@ std::vector<Settings> worst_rules(const Config& config) {
   return rules.empty() ? std::vector{Settings("test.worst", core_keys("test.worst"))} : rules;
 }
 
-// Lists the samples to show. The first rule's list is called `worst`, as that of [[best]] is `best`; the others have
-// longer names.
+// Lists the samples to show. The first rule's list is called `worst`, as that of [[best]] is `best`.
 ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
   const Shown shown(measured, dataset);

@@ -18,8 +18,7 @@ class FolderWatch {
   /// Files that exist now do not count as new. Throws UserError(data) if the folder cannot be listed.
   explicit FolderWatch(std::string folder);
   /// Returns the picture files that are new or were written again, sorted by name. A file that changed since the last
-  /// look waits, as it may still be being written. A look that fails, because a folder was removed meanwhile, finds
-  /// none.
+  /// look waits, as it may be unfinished. A look that fails, because a folder was removed meanwhile, finds none.
   std::vector<Input> look();
 
  private:

@@ -55,8 +55,7 @@ std::string speed(const PredictionTimes& times) {
                 milliseconds(times.net_seconds, times.pictures), " in the net");
 }
 
-// Returns "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms in the
-// net".
+// Returns "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms …".
 std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm) {
   const std::uint64_t pictures = warm_up.pictures + warm.pictures;
   const std::string all = concat(format_count(pictures), pictures == 1 ? " picture" : " pictures", " in ",

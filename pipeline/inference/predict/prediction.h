@@ -17,8 +17,7 @@ struct ClassScore {
   double score;
 };
 
-/// Returns the classes with the greatest logits, `count` at most, in descending order; of equal ones the lower label is
-/// first.
+/// Returns the classes with the greatest logits, `count` at most, the greatest and lower labels first.
 std::vector<ClassScore> best_classes(std::span<const float> logits, std::size_t count);
 
 /// The prediction for one input. Its views last as long as the call that gets it.

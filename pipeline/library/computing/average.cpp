@@ -24,8 +24,7 @@ bool has_running_statistics(const std::vector<StateTensor>& model) {
   return std::ranges::any_of(model, [](auto& tensor) { return tensor.name.ends_with("running_mean"); });
 }
 
-/// Computes the statistics of batch normalisation for the averaged weights, as the mean over `batches` training
-/// batches; 0: one epoch.
+/// Computes the averaged weights' statistics of batch normalisation from `batches` training batches; 0: one epoch.
 void take_statistics(std::vector<StateTensor>& model, const Config& config, std::uint64_t batches) {
   Session session(config);
   session.open_training();
@@ -50,8 +49,7 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
                   " training batches"));
 }
 
-/// Throws UserError(snapshot) if the nets have different classes: their weights would fit, but their average would be
-/// meaningless.
+/// Throws UserError(snapshot) if the nets have different classes: the average of their weights is meaningless.
 void check_classes(const std::vector<OpenSnapshot>& snapshots) {
   const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).classes; };
   const auto first = classes_of(snapshots.front());

@@ -14,8 +14,7 @@
 
 namespace flowtrain::computing {
 
-/// Starts the ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of
-/// all.
+/// Starts this node's ranks as processes that run `flowtrain <command> <arguments>`. Returns their exit code.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
                 const std::vector<std::string>& arguments);
 

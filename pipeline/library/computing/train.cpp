@@ -35,8 +35,7 @@ FindRows fitting(const RunOptions& options) {
   return [&](const Config& config) { return fit_batch(config, options, make_torch_learner); };
 }
 
-// Returns the environment of a run. It loads the GPU's libraries, so that their versions are known. If that fails, the
-// run reports it when it needs them.
+// Returns the environment of a run. It loads the GPU's libraries for their versions; if that fails, the run reports it.
 std::string environment_of(const Config& config, const RunOptions& options, const std::filesystem::path& run) {
   const std::string device = choose_device(config, options.local_rank, options.processes_here);
   try {
@@ -47,8 +46,7 @@ std::string environment_of(const Config& config, const RunOptions& options, cons
                           {{"torch", torch_version()}, {"device", device}, {start_folder_key, start_folder(run)}});
 }
 
-// Opens the log of a rank. Rank 0's is the run's log; the others' are beside it if this machine sees the folder, and
-// are optional.
+// Opens the log of a rank. Rank 0's is the run's; the others' are beside it if this machine sees the folder.
 void open_log(const std::filesystem::path& run, int rank) {
   if (rank == 0) return set_log_file(run / "train.log");
   std::error_code error;
@@ -135,8 +133,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   }
 }
 
-// Returns what distinguishes the run from a later one in the same folder, whose lock is another file or has another
-// writer.
+// Returns what distinguishes the run from a later one in the same folder: its lock and the lock's writer.
 std::string identity_of(const std::filesystem::path& run) {
   struct stat status {};
   const auto lock = run / "run.lock";

@@ -68,8 +68,7 @@ std::string beside(const FlightLog& log) {
   return ", at the same time in " + join(others, ", ", [](auto& each) { return each.second.text; });
 }
 
-/// Returns the number of collectives that a rank has entered, and whether it is inside one. Of equal ranks, those
-/// outside are behind.
+/// Returns how many collectives a rank has entered, and whether it is inside one; of equals, those outside are behind.
 std::pair<std::uint64_t, bool> progress_of(const FlightLog& log) {
   const auto last = last_collective(log);
   return last ? std::pair(last->entry.number, last->inside) : std::pair(std::uint64_t{0}, false);
@@ -180,8 +179,7 @@ Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
           shown.rank, position};
 }
 
-// Returns ranks that failed by themselves, not because they lost others, before any was killed: the launcher kills the
-// rest after a failure.
+// Returns ranks that failed by themselves before any was killed: the launcher kills the rest after a failure.
 Logs failed_before(const std::vector<FlightLog>& logs, const Logs& gone) {
   const FlightTime first_gone = (*std::ranges::min_element(gone, {}, &FlightLog::last))->last;
   Logs failed = in_state(logs, State::failed);

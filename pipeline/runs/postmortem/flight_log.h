@@ -85,8 +85,7 @@ struct FlightNow {
   std::uint64_t boot = 0, monotonic_ns = 0;  ///< the boot and clock of this machine
 };
 
-/// Parses a file's content. Throws UserError(data), with `name` in the message, if it is not a flight record, is of
-/// another version, or is damaged.
+/// Parses a file's content. Throws UserError(data), with `name` in the message, for other and damaged files.
 FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, const std::string& name);
 
 /// The ranks of a start.

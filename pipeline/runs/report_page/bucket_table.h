@@ -1,6 +1,5 @@
 #pragma once
-// Keeps the values of many lines in a bounded number of buckets, each with least, greatest and mean, so that spikes
-// stay.
+// Keeps the values of many lines in a bounded number of buckets, with least, greatest and mean, so that spikes stay.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +25,7 @@ class BucketTable {
   /// The most rows that add() keeps; at least half of them are kept once there were so many lines.
   static constexpr std::size_t most_rows = 800;
 
-  /// Adds a line of iteration `iteration`. Texts, `iter` and `epoch` are left out; numbers that are not finite leave a
-  /// gap.
+  /// Adds a line of iteration `iteration`. Texts, `iter` and `epoch` are left out; non-finite numbers leave a gap.
   void add(double iteration, const LineField* fields, std::size_t count);
 
   /// {"iter":[…],"elapsed_s":[…],"samples":[…],"series":{"loss":{"mean":[…],"low":[…],

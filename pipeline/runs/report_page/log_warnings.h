@@ -13,8 +13,7 @@
 
 namespace flowtrain {
 
-/// Reads the log once, and then only appended lines. Its memory is bounded: it keeps the last 100 different texts. Used
-/// by one thread.
+/// Reads the log once, and then only appended lines. It keeps the last 100 different texts. Used by one thread.
 class LogWarnings {
  public:
   explicit LogWarnings(std::filesystem::path log) : log_(std::move(log)) {}

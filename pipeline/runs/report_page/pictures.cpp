@@ -71,8 +71,7 @@ std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run)
   return records;
 }
 
-// Returns the order in which to embed pictures: the newest, the first, the middle one, then the middles of the gaps,
-// and so on.
+// Returns the order in which to embed pictures: the newest, the first, the middle one, the middles of the gaps, …
 std::vector<std::size_t> by_importance(std::size_t count) {
   std::vector<std::size_t> order;
   const auto add = [&](std::size_t index) {

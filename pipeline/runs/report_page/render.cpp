@@ -18,8 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Makes JSON safe within a <script>: it cannot end the element or begin a comment, and U+2028 is not read as the end of
-// a line.
+// Makes JSON safe within a <script>: it cannot end the element, begin a comment or break a line (U+2028).
 std::string in_script(std::string_view json) {
   std::string text;
   text.reserve(json.size());

@@ -42,8 +42,7 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options = {});
 /// the keys in which the configurations differ.
 std::string report_data(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
 
-/// Returns the whole page: HTML that loads no other files. Several runs are drawn in the same charts, with the keys in
-/// which their configurations differ.
+/// Returns the whole page: HTML that loads no other files. Several runs share charts, with the keys that differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
 
 /// The facts in graph.json beside the drawing.

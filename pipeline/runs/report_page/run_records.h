@@ -9,8 +9,7 @@ namespace flowtrain {
 /// Reads env.json: an object whose `gpus` are objects; or null.
 nlohmann::ordered_json environment_of(const std::filesystem::path& file);
 
-/// Returns `graph`, the content of graph.json, with nodes and edges that can be drawn: names and labels are texts; or
-/// null.
+/// Returns graph.json's `graph` with nodes and edges that can be drawn: names and labels are texts; or null.
 nlohmann::ordered_json drawable_graph(const nlohmann::ordered_json& graph);
 
 /// Reads confusion.csv: {"classes":["cat",…],"rows":[[count,…],…]}, or null.

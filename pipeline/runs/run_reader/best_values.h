@@ -1,6 +1,5 @@
 #pragma once
-// Finds the best validations of a run by the rules that the run itself wrote. It opens no plugin to learn their
-// directions.
+// Finds the best validations of a run by the rules that the run itself wrote; it opens no plugin.
 
 #include <cstdint>
 #include <map>

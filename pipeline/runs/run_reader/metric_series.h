@@ -13,8 +13,7 @@ struct MetricPoint {
   double low, high;
 };
 
-/// The points of a metric, in the order of iterations. If there are too many, neighbours are merged so that spikes
-/// stay.
+/// The points of a metric, in the order of iterations. Too many points are merged with neighbours so that spikes stay.
 class MetricSeries {
  public:
   static constexpr std::size_t most_points = 8192;

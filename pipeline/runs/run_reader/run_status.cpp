@@ -46,8 +46,7 @@ bool was_written_lately(const fs::path& folder) {
 
 std::string_view status_name(RunStatus status) { return status_names[static_cast<std::size_t>(status)]; }
 
-// Parses lines such as "1: FLOCK  ADVISORY  WRITE 4711 08:01:131415 0 EOF"; "->" after the number marks a process that
-// waits for the lock.
+// Parses lines such as "1: FLOCK  ADVISORY  WRITE 4711 08:01:131415 0 EOF"; "->" marks a process that waits.
 bool lists_lock(std::istream& locks, dev_t device, ino_t inode, bool any_device) {
   const auto file = printed("%02x:%02x:%llu", major(device), minor(device), static_cast<unsigned long long>(inode));
   const auto any = printed(":%llu", static_cast<unsigned long long>(inode));

@@ -45,8 +45,7 @@ bool seems_running(const std::filesystem::path& folder);
 /// describe a run that has continued since.
 bool is_current(const nlohmann::ordered_json& result, std::uint64_t iteration);
 
-/// Returns the outcome of a run that no process writes. `iteration`: the last one in metrics.jsonl; `ended`: it has a
-/// line of kind end there.
+/// Returns the outcome of a run that no process writes. `iteration`: metrics.jsonl's last; `ended`: it has a line end.
 RunOutcome outcome_of(const std::filesystem::path& folder, std::uint64_t iteration, bool ended);
 
 /// Returns the outcome of a run that a process may still write.

@@ -14,8 +14,7 @@ namespace flowtrain::serve {
 std::string text_of(const ReadMark& mark);
 ReadMark mark_of(std::string_view text);
 
-/// Returns HTML: the report's page with scripts that keep it up to date. `nonce` is that of the answer's
-/// Content-Security-Policy.
+/// Returns the report's page with scripts that keep it up to date. `nonce`: that of Content-Security-Policy.
 std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonce);
 
 /// Returns the page's data: {"runs":[…],"differences":[…]}.

@@ -22,8 +22,7 @@ struct ServerOptions {
 /// 400 to 499, and the connection is closed after each answer.
 class Server {
  public:
-  /// Begins to listen. Throws UserError: data if the folder does not exist, usage for an invalid token or address, or a
-  /// port that is in use.
+  /// Begins to listen. Throws UserError: data for a missing folder, usage for an invalid token, or an address in use.
   explicit Server(const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;

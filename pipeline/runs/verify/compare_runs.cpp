@@ -210,8 +210,7 @@ void compare_metrics(const RecordedMetrics& a, const RecordedMetrics& b, const s
   }
 }
 
-// Compares the hashes at the runs' ends: of the ids of all samples until then, and of the parameters. `snapshots`:
-// those that both have.
+// Compares the hashes of all ids and of the parameters at the runs' ends. `snapshots`: those that both have.
 void compare_ends(const RecordedMetrics& a, const RecordedMetrics& b, const std::set<std::uint64_t>& journaled,
                   const std::set<std::uint64_t>& snapshots, RunComparing& comparing,
                   std::set<std::uint64_t>& iterations) {

@@ -61,8 +61,7 @@ struct RecordedSnapshot {
   nlohmann::ordered_json model, optimizer;  ///< {TENSOR: "F32 (120, 400) 16 hex digits"}, as in verify.jsonl
 };
 
-/// The complete snapshots of a run by iteration, and the number of processes that trained the newest one; 0 if there is
-/// none.
+/// The complete snapshots of a run by iteration, and the number of processes that trained the newest one, or 0.
 struct RecordedSnapshots {
   std::map<std::uint64_t, RecordedSnapshot> all;
   int ranks = 0;

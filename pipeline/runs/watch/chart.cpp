@@ -97,8 +97,7 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// Extends the range. Half a percent of the values at each end may lie outside, so that a spike does not flatten the
-// rest.
+// Extends the range. Half a percent of the values at each end may lie outside, so that spikes do not flatten the rest.
 void include_most(Range& range, const std::vector<ChartPoint>& points) {
   std::vector<double> values;
   values.reserve(points.size());

@@ -16,8 +16,7 @@ namespace flowtrain {
 
 namespace {
 
-// Returns the part of free memory that batches may use. The rest is for a snapshot's copy of the state and for
-// fragmentation.
+// Returns the free memory that batches may use. The rest is for a snapshot's copy of the state and fragmentation.
 std::uint64_t spare(std::uint64_t free_bytes) { return free_bytes / 10 * 8; }
 
 // Returns the batches for validation, which are as large as those for training by default.
@@ -27,8 +26,7 @@ std::uint32_t validation_slabs(const Config& config) {
   return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Loader::slabs(validation_prefetch);
 }
 
-// Returns the bytes of the weights' copy that async validation uses. Its batches do not count: without gradients,
-// little of them is kept.
+// Returns the bytes of the weights' copy for async validation. Its batches keep little without gradients.
 std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;
@@ -47,8 +45,7 @@ std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
   }
 }
 
-// Fills a slab with the rows of `few`, repeatedly. Memory depends on the rows' form, which is fixed, and on their
-// number.
+// Fills a slab with the rows of `few`, repeatedly. Memory depends only on the rows' form and number.
 void fill(Slab& slab, const Slab& few, std::uint32_t rows) {
   const SlabLayout &from = few.layout(), &to = slab.layout();
   slab.begin(few.ticket(), few.epoch(), rows, 1);

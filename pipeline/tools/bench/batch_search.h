@@ -6,9 +6,8 @@
 
 namespace flowtrain {
 
-/// Searches for the largest batch of this process, on its device, by steps of a net that is made for the search and
-/// then destroyed, so it does not affect the run. `config` has a batch of a few rows. Throws the errors of data and
-/// net.
+/// Searches for the largest batch of this process, on its device, by steps of a net that is destroyed afterwards, so
+/// the run is not affected. `config` has a batch of a few rows. Throws the errors of data and net.
 FoundRows fit_batch(const Config& config, const SessionOptions& options, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -59,8 +59,7 @@ StageStats measure(const std::string& name, unsigned threads, double seconds,
   return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
 }
 
-// Measures the stages. Each thread has a slab of its own, which the bench fills itself, so that a stage runs without
-// the graph.
+// Measures the stages without the graph: each thread has a slab of its own, which the bench fills itself.
 class Bench {
  public:
   Bench(const Config& config, const BenchOptions& options)

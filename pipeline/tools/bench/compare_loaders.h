@@ -27,11 +27,9 @@ struct LoaderComparison {
 /// rest of an epoch as a shorter batch; they are not copied to a device.
 class LoaderPair {
  public:
-  /// Opens the data of both. Throws UserError(usage or data); its messages begin with "A: " or "B: ", as do those of
-  /// the other methods.
+  /// Opens the data of both. Throws UserError(usage or data), whose messages begin with "A: " or "B: ".
   explicit LoaderPair(const Config& a);
-  /// Opens B. It may name plugins with parts of the same names as those of A, if forget_plugins() was called in
-  /// between.
+  /// Opens B. If forget_plugins() was called in between, it may name plugins with the same parts as those of A.
   void open_b(const Config& b);
 
   /// Compares `batches` batches byte by byte; by default those of an epoch. Returns the number of compared samples.

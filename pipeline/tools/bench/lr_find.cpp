@@ -16,8 +16,7 @@ constexpr double past = 0.9;    // a share of the mean
 constexpr double diverged = 4;  // times the least loss
 constexpr unsigned curve_rows = 8;
 
-// Returns the slope of the straight line that fits the losses best, over the rates' logarithms, which are evenly
-// spaced.
+// Returns the slope of the best straight line through the losses, over evenly spaced logarithms of the rates.
 double slope_of(std::span<const LrFinder::Tried> window) {
   const double middle = static_cast<double>(window.size() - 1) / 2;
   double above = 0, below = 0;

@@ -12,8 +12,7 @@ namespace flowtrain {
 /// and how the optimizers' rates change.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
-/// Returns the net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes,
-/// shape, optimizer or frozen.
+/// Returns the net, a line for each layer (describe_layers), and one for each parameter with its size and optimizer.
 std::string summarise_net(const Config& config, const MakeLearner& make_learner);
 
 /// Returns a line for each call of a hook: the event and the order.

@@ -77,8 +77,7 @@ class CheckRun {
     for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
-  /// Checks a built-in sampler. A decorator (sampling/samplers/decorators) decorates `classify`, unless --set names
-  /// another sampler.
+  /// Checks a built-in sampler. A decorator decorates `classify`, unless --set names another sampler.
   void check_builtin(const std::string& name, const std::string& folder) {
     std::vector<std::string> set;
     for (auto& key : samplers().at(name).keys) {

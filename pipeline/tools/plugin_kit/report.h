@@ -1,6 +1,5 @@
 #pragma once
-// The report of a check: its process writes lines to a file, which `flowtrain plugin check` reads after the process has
-// ended, even by a crash.
+// The report of a check. Its process writes lines to a file, which are read after it has ended, even by a crash.
 
 #include <cstdint>
 #include <map>

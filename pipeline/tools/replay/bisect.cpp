@@ -18,8 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Returns the first iteration whose non-finite loss did not end the run, because the run left out the update or went
-// back.
+// Returns the first non-finite iteration that the run survived, by leaving out the update or going back.
 std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {

@@ -111,8 +111,7 @@ bool goes_back(const Config& config) {
   return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
 }
 
-// Returns a configuration that only trains: without snapshots, validations and other actions of the run, and without
-// its end.
+// Returns a configuration that only trains, without validations, early stops and displays.
 Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };

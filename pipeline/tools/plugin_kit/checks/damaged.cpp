@@ -1,5 +1,4 @@
-// The check `damaged` uses records with damaged files and annotations. Their bytes end at the end of a page; a read
-// beyond them ends the process.
+// The check `damaged` uses damaged records whose bytes end at the end of a page: a read beyond ends the process.
 
 #include <sys/mman.h>
 #include <unistd.h>
