@@ -23,8 +23,7 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
   app.add_option("--shard-samples", options.limits.samples, "limit a shard to so many samples instead")
       ->check(counts_from_one("samples"))
       ->excludes(mb);
-  auto* shuffle =
-      app.add_option("--shuffle", seed, "write samples in the random order of this seed; default: as they are stored");
+  auto* shuffle = app.add_option("--shuffle", seed, "write samples in the random order of this seed");
   app.add_flag("--sort", options.sort, "sort samples by label")->excludes(shuffle);
   app.add_option("--resize", options.pictures.edge,
                  "shrink larger pictures to a shorter edge of so many pixels (antialiased), and encode them again")

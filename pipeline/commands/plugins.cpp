@@ -21,8 +21,7 @@ void describe(const PartKind& kind, const std::string& name) {
 
 int plugins(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Lists the nets, data sets, samplers and other parts that a configuration can name. With FILE, lists the parts\n"
-      "that a plugin adds, and their keys.",
+      "Lists the parts that a configuration can name. With FILE, lists the parts that a plugin adds, and their keys.",
       "flowtrain plugins");
   std::string path;
   add_path(app, "FILE", path, "a plugin (.so)");

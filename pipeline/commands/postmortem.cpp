@@ -17,9 +17,7 @@ int postmortem(const Arguments& arguments, Interrupt&) {
   double seconds_s = 5;
   bool former = false, as_json = false;
   add_path(app, "RUN", run, "folder of the run, e.g. runs/quickstart")->required();
-  app.add_option("--seconds", seconds_s, "show this many seconds of the past")
-      ->check(above_zero())
-      ->capture_default_str();
+  app.add_option("--seconds", seconds_s, "show so many seconds")->check(above_zero())->capture_default_str();
   app.add_flag("--former", former, "show the start before the last one, after a resume or a restart");
   app.add_flag("--json", as_json, "print JSON with each record");
   if (!parse(app, arguments)) return 0;

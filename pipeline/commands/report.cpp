@@ -19,8 +19,7 @@ int report(const Arguments& arguments, Interrupt&) {
   std::vector<std::string> folders;
   std::filesystem::path out;
   app.add_option("RUN", folders, "folders of runs, e.g. runs/quickstart")->required();
-  add_path(app, "--out", out,
-           "write the page to this file; default RUN/report.html, or ./report.html for several runs");
+  add_path(app, "--out", out, "write this file; default RUN/report.html, for several runs ./report.html");
   if (!parse(app, arguments)) return 0;
   std::vector<ReportedRun> runs;
   for (auto& folder : folders) {

@@ -17,8 +17,7 @@ int serve(const Arguments& arguments, Interrupt& interrupt) {
       "flowtrain serve");
   serve::ServerOptions options;
   add_path(app, "FOLDER", options.folder, "folder of runs, e.g. runs, or of one run")->required();
-  app.add_option("--host", options.host, "listen at this address; 0.0.0.0 listens at all of this machine's")
-      ->capture_default_str();
+  app.add_option("--host", options.host, "listen at this address; 0.0.0.0: all of them")->capture_default_str();
   app.add_option("--port", options.port, "listen at this port; 0 chooses a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();

@@ -41,12 +41,10 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   };
   auto* ls = add("ls", "list the snapshots of a run");
   auto* show = add("show", "show the tensors and state of a snapshot");
-  auto* show_iter =
-      show->add_option("--iter", iteration, "show the snapshot of this iteration; default: the newest undamaged one");
+  auto* show_iter = show->add_option("--iter", iteration, "show this iteration; default: the newest undamaged one");
   auto* verify = add("verify", "read every byte, and name damaged files");
   std::vector<std::string> drop, rename;
-  auto* convert =
-      app.add_subcommand("convert", "convert weights of torch.save (.pth, .pkl) or safetensors to safetensors");
+  auto* convert = app.add_subcommand("convert", "convert weights of torch.save or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; no code in it is executed")->required();
   add_path(*convert, "OUT", other, "the safetensors file to write")->required();
   convert->add_option("--key", key,
@@ -65,8 +63,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   std::uint64_t batches = 0;
   bool keeps_statistics = false;
   std::vector<std::string> set;
-  auto* average =
-      app.add_subcommand("average", "average the weights of several snapshots, and write them as a new run");
+  auto* average = app.add_subcommand("average", "average the weights of several snapshots as a new run");
   add_path(*average, "SNAPSHOT", averaged, "snapshots; a run stands for its best one")
       ->required()
       ->expected(2, 1 << 16);
@@ -75,18 +72,13 @@ int snapshot(const Arguments& arguments, Interrupt&) {
       "--batches", batches,
       "compute the statistics of batch normalisation from so many training batches; default: one epoch");
   given_batches->check(counts_from_one("batches"));
-  average
-      ->add_flag("--keep-statistics", keeps_statistics,
-                 "keep the mean of the snapshots' own statistics of batch normalisation")
+  average->add_flag("--keep-statistics", keeps_statistics, "keep the mean of the snapshots' own statistics")
       ->excludes(given_batches);
-  average->add_option("--set", set, "change a key of the configuration: KEY=VALUE; repeatable")
-      ->allow_extra_args(false);
+  average->add_option("--set", set, "change a key: KEY=VALUE; repeatable")->allow_extra_args(false);
   auto* now = app.add_subcommand("now", "ask a run that trains to save a snapshot; the run continues");
   add_path(*now, "RUN", place, "the run's folder")->required();
   double timeout_s = 600;
-  now->add_option("--timeout", timeout_s, "wait this many seconds for the snapshot")
-      ->capture_default_str()
-      ->check(above_zero());
+  now->add_option("--timeout", timeout_s, "wait this many seconds")->capture_default_str()->check(above_zero());
   if (!parse(app, arguments)) return 0;
 
   auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };

@@ -44,8 +44,7 @@ int test(const Arguments& arguments, Interrupt& interrupt) {
   add_path(app, "OTHER", other, "a second net, measured by its own configuration and compared with CONFIG's");
   SnapshotSelection selection;
   TestOptions options;
-  app.add_option("--iter", selection.iterations,
-                 "select the snapshot of this iteration, or those of a range: 100..500");
+  app.add_option("--iter", selection.iterations, "select the snapshot of this iteration, or a range: 100..500");
   add_path(app, "--snapshot", selection.snapshots, "select snapshots: folders, or best, latest or all of the run");
   app.add_option("--sets", options.sets, "measure on these sets: val, test, and names of [[val.set]] and [[test.set]]");
   app.add_option("--name", options.name, "write the files to this folder in RUN/test, to keep tests apart")
@@ -54,8 +53,7 @@ int test(const Arguments& arguments, Interrupt& interrupt) {
                                                                                   : std::string();
       });
   app.add_option("--pictures", options.pictures, "write pictures of the first N samples of each set, and of the worst");
-  app.add_option("--resamples", options.resamples,
-                 "set the number of bootstrap resamples with which detectors are compared (OTHER)")
+  app.add_option("--resamples", options.resamples, "compare detectors (OTHER) by so many bootstrap resamples")
       ->check(CLI::Range(1, 1'000'000));
   LaunchOptions launch;
   add_launch_flags(app, launch);

@@ -28,6 +28,14 @@ TEST_CASE("every command helps") {
   CHECK_EXIT(place.run({}), 2);
 }
 
+TEST_CASE("the help groups the commands by what people want to do") {
+  const std::string help = TempRun().run({"--help"}).out;
+  std::size_t at = 0;
+  for (auto text : {"\nTrain:\n  [train] CONFIG ", "\nLook at runs:\n  watch RUN ",
+                    "\nData and speed:\n  bench CONFIG ", "\nMake your own:\n  info [CONFIG] "})
+    CHECK_MESSAGE((at = help.find(text, at)) != help.npos, help);
+}
+
 TEST_CASE("metrics prints what a run measured as a table") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "40"}), 0);
