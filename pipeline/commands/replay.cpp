@@ -6,7 +6,7 @@
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/library/computing.h"
-#include "pipeline/tools/replay/bisect.h"
+#include "pipeline/tools/replay/find_breakdown.h"
 #include "pipeline/tools/replay/replay.h"
 #include "pipeline/tools/replay/rerun.h"
 #include "sampling/core/error.h"
@@ -67,7 +67,7 @@ int find_nan(ReplayRequest request, Interrupt& interrupt) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
   const std::uint64_t last = request.iteration > 0 ? request.iteration : run.last;
-  const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interrupt);
+  const BreakdownSearch found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interrupt);
   if (found.exit_code != 0) return found.exit_code;
   if (!found.breakdown) {
     std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from),

@@ -169,7 +169,7 @@ TEST_CASE("a rate that validation has lowered is the replay's, too") {
   check_same_scalars(place, read_json(place.path("out/batch.json")), 50);
 }
 
-TEST_CASE("bisect names the iteration, the sample and the layer of a number too large for half precision") {
+TEST_CASE("replay --find-nan names the iteration, the sample and the layer of a number too large for half precision") {
   const TempRun place(idx_config);
   write_one_bright_picture(place.folder());
   const auto outcome =
@@ -196,7 +196,7 @@ TEST_CASE("bisect names the iteration, the sample and the layer of a number too 
   for (const std::string text : {"the loss is nan", "of layers.0, in the net", "id 37"}) CHECK_PRINTS(found, text);
 }
 
-TEST_CASE("bisect finds the first failure of a run that left several out, and of one that stopped") {
+TEST_CASE("replay --find-nan finds the first failure of a run that left several out, and of one that stopped") {
   for (const bool skips : {false, true}) {
     CAPTURE(skips);
     const TempRun place;

@@ -1,4 +1,4 @@
-#include "pipeline/tools/replay/bisect.h"
+#include "pipeline/tools/replay/find_breakdown.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,11 +92,11 @@ std::string samples_text(const Breakdown& breakdown) {
 
 }  // namespace
 
-Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& requested,
-                         const MakeLearner& make_learner, Interrupt& interrupt) {
+BreakdownSearch find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& requested,
+                               const MakeLearner& make_learner, Interrupt& interrupt) {
   const auto recovered = run.folder ? first_recovery(*run.folder) : std::nullopt;
   const auto snapshot = snapshot_before(run, recovered ? std::min(*recovered, last) : last, true, requested);
-  Bisection found;
+  BreakdownSearch found;
   const std::uint64_t after = iteration_of(snapshot);
   found.from = after + 1;
   const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));

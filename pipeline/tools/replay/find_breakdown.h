@@ -29,7 +29,7 @@ struct Breakdown {
 };
 
 /// The outcome of a search.
-struct Bisection {
+struct BreakdownSearch {
   int exit_code = 0;                   ///< set if a signal ended the search
   std::uint64_t from = 0, to = 0;      ///< iterations that were trained again
   std::optional<Breakdown> breakdown;  ///< empty: all iterations are finite
@@ -38,8 +38,8 @@ struct Bisection {
 /// Trains `run` again to the first iteration whose loss or gradients are not finite, `last` at most, and searches that
 /// iteration for the cause. Begins at the newest finite snapshot before the first failure in the run's metrics, or at
 /// `snapshot`. Throws UserError.
-Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& snapshot,
-                         const MakeLearner& make_learner, Interrupt& interrupt);
+BreakdownSearch find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& snapshot,
+                               const MakeLearner& make_learner, Interrupt& interrupt);
 
 /// Formats a few lines for people.
 std::string to_text(const Breakdown& breakdown);
