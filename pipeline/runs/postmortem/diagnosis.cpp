@@ -228,7 +228,7 @@ FlightPosition position_of(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
   if (const FlightThread* thread = thread_of_place(log)) {
     auto position = *position_of(*thread, end_of_record(log));
-    // Another thread waits for the batch, such as that of validation.
+    // Names what waits for the batch, if that is not training itself.
     if (thread != compute && compute->open.size() > 1)
       position.text += concat(" for `", compute->open.front().place, "`");
     return position;

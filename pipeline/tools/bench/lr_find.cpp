@@ -12,7 +12,7 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double past = 0.9;    // a share of the mean
+constexpr double past = 0.9;    // the weight of the past in the mean
 constexpr double diverged = 4;  // times the least loss
 constexpr unsigned curve_rows = 8;
 
