@@ -22,6 +22,8 @@ def _frames(path):
 
 
 def batches(pictures, workers, floats, work):
+    spdl.io.demux_image(pictures[0])  # Without FFmpeg's libraries this is an error; in the pipeline nothing would end.
+
     def paths():
         while True:
             yield from random.sample(pictures, len(pictures))
