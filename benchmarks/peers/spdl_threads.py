@@ -22,7 +22,7 @@ def _frames(path):
 
 
 def batches(pictures, workers, floats, work):
-    spdl.io.demux_image(pictures[0])  # Without FFmpeg's libraries this is an error; in the pipeline nothing would end.
+    spdl.io.demux_image(pictures[0])  # It throws if FFmpeg's libraries are missing; the pipeline would hang.
 
     def paths():
         while True:

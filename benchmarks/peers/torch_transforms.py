@@ -1,4 +1,4 @@
-"""The same augmentation for all peers that are made of torch's parts: a JPEG's bytes become a tensor (3, 224, 224)."""
+"""All peers that are made of torch's parts share this augmentation: a JPEG's bytes become a tensor (3, 224, 224)."""
 
 import io
 

@@ -25,7 +25,6 @@ MORE = {  # the page that describes a command
 HEAD = f"""# Commands
 `flowtrain CONFIG` trains; every other task has a command of its own. This page is what the program says with `--help`:
 `{RENEW}` writes it anew.
-
 """
 
 
@@ -88,7 +87,7 @@ class Help:
         usage = self.usage.replace(" [OPTIONS]", "") + (" [OPTIONS]" if self.lists["Options"] else "")
         about = self.about[:1].upper() + self.about[1:] + "." * (self.about[-1:] not in ".:")
         about = re.sub(r"(?<=[.:])\n", "\n\n", about.replace("<", "\\<"))
-        lines = [f"{'#' * (2 + len(self.words))} {' '.join(self.words)}", about, ""]
+        lines = [f"{'#' * (2 + len(self.words))} flowtrain {' '.join(self.words)}", about, ""]
         own = [each for each in self.lists["Options"] if each not in shared]
         shown = self.lists.get("Positionals", []) + own + self.lists.get("Subcommands", [])
         lines += ["```text", usage, *[""] * bool(shown), *shown, "```"]
@@ -112,10 +111,10 @@ def render(program):
     page, heading = HEAD, None
     for group, name, usage, text in commands:
         if group != heading:
-            page += (f"\n## {group}\n" if group else "") + "| command | purpose |\n|---|---|\n"
+            page += (f"\n**{group}**\n\n" if group else "\n") + "| command | purpose |\n|---|---|\n"
             heading = group
         usage, text = (cell.replace("|", "\\|") for cell in (usage, text))
-        page += f"| [`{usage}`](#{name}) | {text} |\n"
+        page += f"| [`{usage}`](#flowtrain-{name}) | {text} |\n"
     page += "\n## Exit codes\n| code | meaning |\n|---|---|\n"
     page += "".join(f"| {code} | {meaning} |\n" for code, meaning in exit_codes(overview))
     page += "\n`verify` and `plugin check` have exit codes of their own, which stand in their sections. "
