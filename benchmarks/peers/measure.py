@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--step-ms", type=float, default=0)
-    parser.add_argument("--train", action="store_true", help="consume the batches by a training step in PyTorch")
+    parser.add_argument("--train", action="store_true", help="use the batches in a training step of PyTorch")
     parser.add_argument("--float", action="store_true", dest="floats")
     parser.add_argument("--prepare", action="store_true", help="write the peer's own format, and measure nothing")
     options = parser.parse_args()
