@@ -59,7 +59,7 @@ struct SamplerInput {
 };
 
 /// All samplers by name: classify, copy, cornernet, cornernet_saccade. `sampler.plugin` is served by SamplerPlugin
-/// (sampling/plugin.h).
+/// (sampling/plugin_host/plugin.h).
 Registry<Sampler, SamplerInput>& samplers();
 
 }  // namespace flowtrain

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sampling/codecs/image.h"
+#include "sampling/dataset.h"
 
 namespace flowtrain {
 

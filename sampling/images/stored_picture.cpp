@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "sampling/codecs/color.h"
 #include "sampling/codecs/exif.h"
 #include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/shapes.h"
-#include "sampling/images/color.h"
 #include "sampling/images/picture_cache.h"
 
 namespace flowtrain {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sampling/codecs/image.h"
+#include "sampling/dataset.h"
 #include "sampling/datasets/entries.h"
 #include "tests/support/settings_helper.h"
 

@@ -4,13 +4,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pipeline/base/config/metric_rules.h"
-#include "pipeline/base/telemetry/drawing.h"
 #include "pipeline/runs/report_page/log_warnings.h"
-#include "stages/core/every.h"
 
 namespace flowtrain {
 
@@ -44,18 +40,5 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
 
 /// Returns the whole page: HTML that loads no other files. Several runs share charts, with the keys that differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
-
-/// The facts in graph.json beside the drawing.
-struct RunShape {
-  Every epoch = {};
-  std::uint64_t last_iteration = 0;       ///< the last iteration of the run
-  std::uint64_t batch = 0;                ///< samples of an iteration's batches in all processes
-  std::vector<RuledMetric> metrics = {};  ///< the metrics of validations
-  std::vector<std::pair<std::string, RuledMetric>> best =
-      {};  ///< the link and metric of each rule that keeps snapshots
-};
-
-/// Returns the text of graph.json: nodes, edges, and the shape. A metric's direction is "min" or "max".
-std::string graph_json(const Drawing& drawing, const RunShape& shape);
 
 }  // namespace flowtrain

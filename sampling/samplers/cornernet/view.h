@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sampling/codecs/image.h"
+#include "sampling/dataset.h"
 #include "sampling/samplers/cornernet/draws.h"
 #include "sampling/samplers/cornernet/options.h"
 
