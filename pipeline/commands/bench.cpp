@@ -62,7 +62,7 @@ void tune(const Config& config, const std::string& config_file, double seconds, 
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole loader, "
+      "Measures each data stage alone (plan, read, sample, and the transfer to a GPU) and then the whole loader, "
       "without\n"
       "a net.\n"
       "With --tune: the fastest number of workers, readers and batches ahead on this machine, as TOML.\n"
@@ -72,7 +72,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   ConfigFlags flags(app);
   BenchOptions options;
   std::string json;
-  app.add_option("--stage", options.stages, "order, read, sample, transfer or pipeline; repeatable; default: all")
+  app.add_option("--stage", options.stages, "plan, read, sample, transfer or pipeline; repeatable; default: all")
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
   add_path(app, "--json", json, "also write the metrics to this file");

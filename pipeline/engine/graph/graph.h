@@ -17,7 +17,7 @@
 #include "stages/core/every.h"
 #include "stages/core/ticket.h"
 #include "stages/device/device.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/slab.h"
 #include "stages/trace/clock.h"
 
@@ -76,7 +76,7 @@ struct LoaderShape {
 
 /// What each stage did since the start.
 struct LoaderTimes {
-  StageTimes order, read, sample, transfer;
+  StageTimes plan, read, sample, transfer;
   double ready = 0;         ///< sum, over the calls of next(), of the share of the batches ahead that were ready
   std::uint64_t asked = 0;  ///< calls of next()
   /// In its present shape: the rate of a stage with one thread less, as a share of its rate; nothing: not known.

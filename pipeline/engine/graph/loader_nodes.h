@@ -26,7 +26,7 @@
 #include "stages/core/bounded_queue.h"
 #include "stages/core/tsan_annotations.h"
 #include "stages/flight/flight.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/sample.h"
 #include "stages/trace/clock.h"
 #include "stages/trace/profile.h"
@@ -62,9 +62,9 @@ struct LoaderState {
   const std::uint64_t begin = (parts.first - 1) * parts.accum;
   const std::uint64_t end = parts.last == LoaderParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
   std::uint64_t received = 0;  // by Loader::next(), one thread
-  IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
-  LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
-  StageClock order_clock, read_clock, sample_clock, transfer_clock;
+  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{begin, end, parts.accum, planner, parts.dataset, parts.read_ahead};  // the plan node's
+  StageClock plan_clock, read_clock, sample_clock, transfer_clock;
   ThreadTrial read_trial, sample_trial;  // where parts.tries_threads
   ReadyCount ready;
   std::stop_source reads;  // of the threads ft-read
@@ -72,15 +72,15 @@ struct LoaderState {
   std::uint64_t batches() const { return end - begin; }
   LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
   LoaderTimes times() const {
-    return {order_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
-            ready.share_sum(),   ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
+    return {plan_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
+            ready.share_sum(),  ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
   }
 };
 
 /// One for each slab, where the loader is to hash rows; else none.
-inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& basis) {
-  std::vector<std::unique_ptr<RowHashes>> all(!basis.parts.hash_every.off() ? Loader::slabs(basis.parts.prefetch) : 0);
-  for (auto& each : all) each = std::make_unique<RowHashes>(basis.layout);
+inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& state) {
+  std::vector<std::unique_ptr<RowHashes>> all(!state.parts.hash_every.off() ? Loader::slabs(state.parts.prefetch) : 0);
+  for (auto& each : all) each = std::make_unique<RowHashes>(state.layout);
   return all;
 }
 
@@ -106,11 +106,11 @@ struct TraceNames {
 
 /// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
 struct LoaderContext {
-  LoaderState& basis;
+  LoaderState& state;
   flow::graph& graph;
   const std::vector<std::unique_ptr<Slab>> slabs;
-  const LoaderParts& parts = basis.parts;
-  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(basis);  ///< by the slab's slot
+  const LoaderParts& parts = state.parts;
+  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(state);  ///< by the slab's slot
   std::atomic<std::uint32_t> free_slabs{0};
   std::atomic<bool> stopping{false};
   // Stages, as the flight recorder calls them.
@@ -118,7 +118,7 @@ struct LoaderContext {
   const char* const planning = flight_name(prefix + "plan");
   const char* const reading = flight_name(prefix + "read");
   const char* const sampling = flight_name(prefix + "sample");
-  const char* const ordering = flight_name(prefix + "order");
+  const char* const sequencing = flight_name(prefix + "sequence");
   const char* const transferring = flight_name(prefix + "transfer");
   const TraceNames names{parts.name};
 
@@ -199,20 +199,19 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
   // Gives the slab its plan, positions and records. An error takes its turn like any other: as a bad batch, which is
   // the loader's last.
   void plan(std::uint32_t slot, output_ports_type& out) {
-    if (loader_.stopping || failed_ || loader_.basis.next_ticket.over()) return;
+    if (loader_.stopping || failed_ || loader_.state.next_ticket.over()) return;
     Slab& slab = *loader_.slabs[slot];
     taken_over(&slab);
-    Ticket ticket = loader_.basis.next_ticket();
+    Ticket ticket = loader_.state.next_ticket();
     ticket.seq = next_seq_++;
     ticket.slot = slot;
     loader_.free_slabs.fetch_sub(1);
     loader_.count_slabs();
     std::uint32_t count = 0;
     failed_ = !loader_.attempt(ticket, [&] {
-      const StageClock::Scope busy(loader_.basis.order_clock, loader_.parts.batch,
-                                   loader_.at(loader_.planning, ticket));
+      const StageClock::Scope busy(loader_.state.plan_clock, loader_.parts.batch, loader_.at(loader_.planning, ticket));
       slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
-      count = loader_.basis.issue(ticket, slab);
+      count = loader_.state.planner(ticket, slab);
       if (loader_.parts.schedule) slab.add_part();
     });
     handed_over(&slab);
@@ -229,7 +228,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
   }
 
   LoaderContext& loader_;
-  std::uint64_t next_seq_ = loader_.basis.received;  // of the body, which is serial
+  std::uint64_t next_seq_ = loader_.state.received;  // of the body, which is serial
   bool failed_ = false;
 };
 
@@ -259,11 +258,11 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
 
   /// Of each thread, until the queue is closed.
   void loop() {
-    const ReadsUntil until(loader_.basis.reads.get_token());
+    const ReadsUntil until(loader_.state.reads.get_token());
     for (Ticket ticket; queue.pop(ticket);) {
       read(ticket);
       gateway().try_put(ticket);
-      loader_.after_piece(loader_.basis.read_trial, loader_.basis.read_clock, loader_.parts.readers);
+      loader_.after_piece(loader_.state.read_trial, loader_.state.read_clock, loader_.parts.readers);
     }
   }
 
@@ -274,7 +273,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
     waiting_.set(queue.size());
     loader_.count(loader_.names.to_read, queue);
     const auto rows = loader_.take_chunk(ticket);
-    const StageClock::Scope busy(loader_.basis.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
+    const StageClock::Scope busy(loader_.state.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
     const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.read, ticket));
     loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
     handed_over(rows.data());
@@ -303,12 +302,12 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
       handed_over(rows.data());
       std::get<unread>(out).try_put(ticket);
     }
-    loader_.after_piece(loader_.basis.sample_trial, loader_.basis.sample_clock, loader_.parts.workers);
+    loader_.after_piece(loader_.state.sample_trial, loader_.state.sample_clock, loader_.parts.workers);
   }
 
   // False: some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
-    const StageClock::Scope busy(loader_.basis.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
+    const StageClock::Scope busy(loader_.state.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
     const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.sample, ticket));
     Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
@@ -348,7 +347,7 @@ class Transfer {
 
  private:
   bool start_copy(const Ticket& ticket) const {
-    const StageClock::Scope busy(loader_.basis.transfer_clock, loader_.slab(ticket).rows().size(),
+    const StageClock::Scope busy(loader_.state.transfer_clock, loader_.slab(ticket).rows().size(),
                                  loader_.at(loader_.transferring, ticket));
     const auto work = loader_.work(loader_.names.transfer, ticket);
     const Profile::Span span(loader_.parts.profile, work);
@@ -356,7 +355,7 @@ class Transfer {
     Device& device = loader_.parts.device;
     return loader_.attempt(ticket, [&] {
       Profile::StreamSpan copy(loader_.parts.profile, device, DeviceStream::copies, loader_.names.copy_stream, work);
-      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
+      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.state.layout.bytes());
       copy.end();
     });
   }
@@ -372,7 +371,7 @@ class LoaderEnd {
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
   bool next(Ticket& ticket) {
-    loader_.basis.ready.count(queue.size(), loader_.parts.prefetch);
+    loader_.state.ready.count(queue.size(), loader_.parts.prefetch);
     const bool one = queue.pop(ticket);
     set_ready();
     return popped(one);
@@ -393,7 +392,7 @@ class LoaderEnd {
   }
   /// Where the next thread begins: the transfer, or compute.
   void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
-    const FlightSpan flight(loader_.at(loader_.ordering, ticket));
+    const FlightSpan flight(loader_.at(loader_.sequencing, ticket));
     taken_over(&loader_.slab(ticket));
     if (next.try_push(ticket) || loader_.stopping) {
       if (&next == &queue) return set_ready();

@@ -86,7 +86,7 @@ class Model {
 }  // namespace
 
 const char* to_text(Limit limit) {
-  constexpr const char* names[] = {"none", "order", "read", "sample", "transfer", "compute", "communication", "cores"};
+  constexpr const char* names[] = {"none", "plan", "read", "sample", "transfer", "compute", "communication", "cores"};
   return names[static_cast<std::size_t>(limit)];
 }
 

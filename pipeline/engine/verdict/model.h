@@ -11,8 +11,8 @@ namespace flowtrain {
 
 /// What limits a pipeline.
 enum class Limit : std::uint8_t {
-  none,   ///< not known
-  order,  ///< positions and records of batches; one thread
+  none,  ///< not known
+  plan,  ///< positions and records of batches; one thread
   read,
   sample,         ///< decodes and augments
   transfer,       ///< copies to the device; one thread

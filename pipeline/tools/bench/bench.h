@@ -14,7 +14,7 @@ namespace flowtrain {
 
 struct BenchOptions {
   double seconds = 3;               ///< per stage
-  std::vector<std::string> stages;  ///< of order, read, sample, transfer, pipeline; empty: all
+  std::vector<std::string> stages;  ///< of plan, read, sample, transfer, pipeline; empty: all
   /// The device that batches go to, in place of run.device's.
   std::function<std::unique_ptr<Device>()> device = {};
 };

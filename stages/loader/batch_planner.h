@@ -20,10 +20,10 @@ struct StreamRow {
 };
 
 /// Pure in the ticket. Any thread.
-class IssueStage {
+class BatchPlanner {
  public:
   /// `accum` micro-batches make an iteration; slabs hold this process's slice, handled in up to `chunks` parts.
-  IssueStage(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks)
+  BatchPlanner(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks)
       : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks) {}
 
   /// Up to how many parts from now on; not while another thread uses this.
@@ -57,11 +57,11 @@ class IssueStage {
 /// batches up to `rows` rows ahead are hinted, and those of the batch that is given are prefetched.
 class LookAhead {
  public:
-  /// Batches `begin` to `end` - 1 of the stream, of which `accum` make an iteration. `issue` says what the rows of a
+  /// Batches `begin` to `end` - 1 of the stream, of which `accum` make an iteration. `planner` says what the rows of a
   /// ticket are; it and the data set must outlive this.
-  LookAhead(std::uint64_t begin, std::uint64_t end, std::uint32_t accum, const IssueStage& issue,
+  LookAhead(std::uint64_t begin, std::uint64_t end, std::uint32_t accum, const BatchPlanner& planner,
             const Dataset& dataset, std::uint64_t rows)
-      : next_(begin), end_(end), accum_(accum), issue_(issue), dataset_(dataset), rows_(rows) {}
+      : next_(begin), end_(end), accum_(accum), planner_(planner), dataset_(dataset), rows_(rows) {}
 
   /// All tickets were given.
   bool over() const { return drawn_.empty() && next_ == end_; }
@@ -79,7 +79,7 @@ class LookAhead {
 
   std::uint64_t next_, end_;  // batches to draw
   std::uint32_t accum_;
-  const IssueStage& issue_;
+  const BatchPlanner& planner_;
   const Dataset& dataset_;
   std::uint64_t rows_;
   std::deque<Drawn> drawn_;
