@@ -14,7 +14,7 @@ std::string BadSamples::Entry::text() const {
 }
 
 void BadSamples::account(std::vector<BadSample> found, std::uint64_t iteration) {
-  // Chunks enter theirs as they come; a position's own attempts are in order already.
+  // Chunks add their entries in any order; the attempts of one position are in order already.
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.position < b.position; });
   for (auto& bad : found) {
     const bool is_new = ids_.insert(bad.id).second;

@@ -20,14 +20,14 @@ StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
   }
 }
 
-// A batch of fewer rows than processes: one that gets none repeats the first, at no weight, so that all take part in
-// every collective.
+// If a batch has fewer rows than processes, a process without one repeats the first at no weight, so that all take part
+// in every collective.
 BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
   const std::uint64_t whole = batches_.rows(number), own = slice_.rows(whole);
   return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
 }
 
-// See Slab::share. A batch at the end of a padded epoch has fewer rows than the iteration's others.
+// Slab::share explains it. A batch at the end of a padded epoch has fewer rows than the iteration's others.
 double BatchPlanner::share_of(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket), first = batch - ticket.micro;
   std::uint64_t rows = 0;
@@ -86,7 +86,7 @@ void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::
       done += drawn;
     }
   } catch (...) {
-    // Nothing is lost: operator() meets the same, in its turn.
+    // The error is not lost: operator() meets it again in its turn.
   }
 }
 

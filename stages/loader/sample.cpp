@@ -14,7 +14,7 @@ namespace {
 constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
 
-// Where reading takes no time, nor does a sample have a file whose name would help.
+// A resident sample is read at once and has no file whose name would help.
 void tell(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
   if (flight) flight.at(id, dataset.resident() ? "" : dataset.describe(id));
 }
@@ -78,8 +78,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   return complete;
 }
 
-// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one
-// tell.
+// Returns false, with no row done, if a row was not read or is bad; the rows one by one then show which.
 bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
   thread_local std::vector<const Record*> records;
   records.clear();

@@ -6,8 +6,8 @@
 
 namespace flowtrain {
 
-/// Of each parameter ("weights/<name>"), and of its gradient where it has one ("gradients/<name>"). Counted on the
-/// device; waits for it.
+/// Counts each parameter ("weights/<name>") and its gradient, if any ("gradients/<name>"). It counts on the device, and
+/// waits for it.
 Histograms tensor_histograms(const nets::NamedTensors& parameters);
 
 }  // namespace flowtrain

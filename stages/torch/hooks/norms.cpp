@@ -14,7 +14,7 @@ namespace flowtrain {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// The 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`.
+/// Logs the 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`.
 class Norms final : public Hook {
  public:
   Norms(std::uint64_t every, std::int64_t depth) : every_(every), depth_(depth) {}

@@ -1,5 +1,5 @@
 #pragma once
-// The names of Gloo that c10d's header of its process group mentions. LibTorch's packages hold Gloo, but not its
+// The names of Gloo that c10d's header of its process group mentions. LibTorch's packages hold Gloo without its
 // headers; flowtrain only passes these on, so declarations are enough (cmake/LibTorch.cmake gives them Gloo's file
 // names).
 

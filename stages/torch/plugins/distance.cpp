@@ -1,5 +1,5 @@
-// A training step: beside the cross entropy, what the net says of a picture should not depend on what dropout drew.
-// After X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021, with the squared distance.
+// A training step that adds to the cross entropy the squared distance between two passes with different dropout. It
+// follows X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021.
 
 #include <torch/types.h>
 

@@ -1,5 +1,5 @@
-// A hook: gradients get normal noise of variance eta / (1 + iteration)^0.55, as in A. Neelakantan et al., "Adding
-// Gradient Noise Improves Learning for Very Deep Networks", 2015.
+// A hook that adds normal noise of variance eta / (1 + iteration)^0.55 to gradients, as in A. Neelakantan et al.,
+// "Adding Gradient Noise Improves Learning for Very Deep Networks", 2015.
 
 #include <torch/types.h>
 #include <torch/utils.h>

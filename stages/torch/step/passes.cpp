@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 bool among(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
-// In the order of the step's, so that the same losses are seen to be the same.
+// Returns the losses in the step's order, so that equal sets of losses compare equal.
 Names losses_of(const Settings& optim, const Names& known) {
   const Names wanted = optim.texts("losses");
   if (wanted.empty()) return {known.front()};

@@ -17,8 +17,8 @@
 namespace flowtrain {
 
 namespace {
-constexpr int warm_up_steps = 3;  // made as ever: libraries choose their kernels, and find their memory
-constexpr int most_captures = 8;  // more often it does not pay
+constexpr int warm_up_steps = 3;  // made without graphs: libraries choose their kernels and memory in them
+constexpr int most_captures = 8;  // more captures do not pay
 }  // namespace
 
 StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.boolean("cuda_graph")) {

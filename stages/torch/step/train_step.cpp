@@ -79,7 +79,7 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
 }
 
-// The first one of a pass is counted; all that follow are alike.
+// Counts the first pass; all later ones are alike.
 nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::NamedTensors& batch) {
   if (forward_flops_[pass] >= 0) return forward(passes_[pass], batch);
   const nets::FlopCount count;
@@ -88,7 +88,7 @@ nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::Name
   return losses;
 }
 
-// Backward takes twice as many: for the gradients of inputs, and of weights.
+// Backward takes twice as many, to compute the gradients of inputs and of weights.
 double TrainStep::flops() const {
   double sum = 0;
   for (std::size_t i = 0; i < passes_.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Gradients: forward and backward of an iteration's micro-batches, and what is done with the sum.
+// Computes gradients: forward and backward of an iteration's micro-batches, and the handling of their sum.
 
 #include <ATen/core/Tensor.h>
 
@@ -24,17 +24,18 @@ namespace flowtrain {
 /// One iteration: begin(), add_gradients() for each micro-batch, finish_gradients(), apply() or not.
 class TrainStep {
  public:
-  /// Freezes what no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage) for what does not fit.
+  /// Freezes parameters that no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage) for settings
+  /// that do not fit.
   TrainStep(const LearnerSpec& spec, nets::Net& net);
 
-  /// No gradients yet. `parameters`: all of the net's, which tell a profile the layers.
+  /// Clears the gradients. `parameters` are all of the net's, which give a profile its layers.
   void begin(std::uint64_t iteration, const nets::NamedTensors& parameters);
-  /// The net's draws (dropout) are keyed by step and rank_of_draws(), so that they need no state in snapshots.
+  /// Seeds the net's draws (dropout) by step and rank_of_draws(), so that snapshots need no state of them.
   void seed_draws(const Ticket& ticket) const;
-  /// Forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies: after
-  /// Device::consumed).
+  /// Computes forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies:
+  /// after Device::consumed).
   void add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags);
-  /// See Learner.
+  /// Implements Learner::contribute_zeros().
   bool contribute_zeros(Slab& slab, const StepFlags& flags);
   /// Once: takes half precision's scale off the gradients, shows them to hooks, and clips them; without train.clip it
   /// only measures.
