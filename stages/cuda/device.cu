@@ -180,8 +180,8 @@ class CudaDevice final : public Device {
   int index_;  // declared first: streams and events belong to the GPU that is current when they are made
   bool pin_;   // host memory is page-locked; otherwise the driver copies through memory of its own
   Stream transfer_;
-  std::vector<Event> copied_;    // by slot: the copy has left host memory and is on the device
-  std::vector<Event> consumed_;  // by slot: compute has read the device memory
+  std::vector<Event> copied_;    // slot's copy has left host memory and is on the device
+  std::vector<Event> consumed_;  // compute has read the slot's device memory
   RowsOnTheWay mix_rows_;
   DeviceArray<float> mix_grey_;
 };

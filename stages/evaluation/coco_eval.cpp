@@ -91,9 +91,9 @@ class Matcher {
   Objects objects_;
   Detections detections_;
   std::vector<double> overlaps_;  ///< (detections, objects)
-  std::vector<char> ignored_;     ///< by object: ignored in the current range
+  std::vector<char> ignored_;     ///< ignored objects in the current range
   std::vector<std::size_t> order_;
-  std::vector<char> taken_;  ///< by object: taken at the current threshold
+  std::vector<char> taken_;  ///< objects taken at the current threshold
 };
 
 /// One class over all pictures.

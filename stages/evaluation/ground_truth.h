@@ -36,7 +36,7 @@ struct ImageResult {
 
 struct GroundTruth {
   std::vector<std::int64_t> images;      ///< ids; of records, in the order of their results
-  std::vector<CocoCategory> categories;  ///< in label order
+  std::vector<CocoCategory> categories;  ///< classes in label order
   std::vector<TrueObject> objects;       ///< objects of these images and categories alone
   CocoTextIds text_ids = {};             ///< text ids of images and categories in the annotation file
 };

@@ -91,7 +91,7 @@ class Ring {
     --depth_;
     if (depth >= most_depth) return;
     const auto& open = thread_->open[depth];
-    constexpr auto own = std::memory_order_relaxed;  // only this thread writes it
+    constexpr auto own = std::memory_order_relaxed;  // no other thread writes it
     const std::uint64_t sequence = ++recorded_;
     auto& record = records_[sequence % most_records];
     record.tail.store(0, memory_order_release);

@@ -41,7 +41,7 @@ struct Header {
   Word started_ns, wall_ns;    ///< one instant, by the monotonic and by the wall clock
   Word alive_ns;               ///< written twice a second while the process runs
   Word end, exit_code;         ///< End; exit code of a failed process
-  Word places, queues;         ///< their numbers
+  Word places, queues;         ///< numbers of places and queues
   Word threads_without_place;  ///< threads that found all slots taken
   Word locked_inode;           ///< inode of the file that the process keeps locked while it lives; 0: no locks
   char host[64], message[256];
@@ -70,7 +70,7 @@ struct Thread {
   Word changes;  ///< number of the last change of `open`, written before it
   Word depth;    ///< valid entries of `open`
   Open<Word> open[most_depth];
-  Word changes_again;            ///< that number again, written behind it
+  Word changes_again;            ///< repeats that number behind it
   Word state, id, recorded;      ///< SlotState; the system's id; records so far
   Word sample, sample_since_ns;  ///< sample that it works on, and its start (to within 10 ms)
   Word sample_span_ns;           ///< begin of the place in which it works on the sample
@@ -82,7 +82,7 @@ struct Thread {
 /// A place where a thread was.
 template <class Word>
 struct Record {
-  Word sequence;  ///< from 1; record n is at n % most_records
+  Word sequence;  ///< number from 1; record n is at n % most_records
   Word begin_ns, end_ns, iteration, number;
   Word tail;  ///< place in bits 0 to 15, depth in bits 16 to 31, the lower half of `sequence` above
 };

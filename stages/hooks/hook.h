@@ -24,11 +24,11 @@ enum class HookEvent {
   epoch_begin,      ///< precedes the epoch's first iteration; skipped if a run continues within the epoch
   iteration_begin,  ///< `hyper` may be changed, for this iteration
   batch,            ///< a micro-batch is about to be used; `batch` may be changed
-  loss,             ///< its scalars are known, backward has not begun; `losses` may be changed
+  loss,             ///< the batch's scalars are known, backward has not begun; `losses` may be changed
   backward,       ///< `parameters` have the gradients of the whole iteration, of all processes, not clipped yet; may be
                   ///< changed
   step,           ///< the gradients have changed the parameters; skipped with an update that is left out
-  iteration_end,  ///< comes with `scalars`, and before it if the loss is known
+  iteration_end,  ///< comes with `scalars`; the loss, if known, is the first of them
   epoch_end,
   validation_begin,  ///< the net is still in train mode
   validation_end,    ///< comes with `scalars`

@@ -51,7 +51,7 @@ struct BadSample {
   std::uint64_t position;    ///< row of the stream
   std::uint64_t id;          ///< record
   std::uint64_t substitute;  ///< record used instead
-  const char* stage;         ///< that found it: "read" or "sample"
+  const char* stage;         ///< stage that found it: "read" or "sample"
   std::string reason;
 };
 

@@ -38,7 +38,7 @@ struct StepStats {
   double exposed_s = 0;   ///< part of that in which nothing was left to compute
   Scalars parts = {};     ///< parts of the loss, and further values that it reports
   bool overflow =
-      false;  ///< in half precision gradients were not finite: update() leaves the weights, and lowers the loss's scale
+      false;  ///< gradients overflowed in half precision: update() leaves the weights, and lowers the loss's scale
   double clipped = 0;  ///< iterations since the last one that was read whose gradients were clipped
   DeferredStats deferred = {};
 };

@@ -11,7 +11,7 @@ namespace flowtrain {
 struct LayerList {
   struct Layer {
     std::string name;                      ///< name of its parameters without the last part: "layer3.0.conv1"
-    std::string kind = {};                 ///< its operation: "conv2d"; empty: no forward pass used it
+    std::string kind = {};                 ///< operation: "conv2d"; empty: no forward pass used it
     std::vector<std::int64_t> shape = {};  ///< shape of its output for a batch; empty: not known, or a scalar
     std::uint64_t elements = 0, bytes = 0, frozen = 0;  ///< sizes of its parameters; `frozen` counts elements, too
   };

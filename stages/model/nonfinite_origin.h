@@ -16,7 +16,7 @@ struct NonFiniteOrigin {
   /// The batch's field, the parameter, or the layer: its parameters' names without the last part, "layer3.0.conv1".
   std::string layer;
   bool after_layer = false;                              ///< the operation uses no parameters and follows `layer`
-  std::uint64_t nans = 0, infinities = 0, elements = 0;  ///< counts in the values that are not finite
+  std::uint64_t nans = 0, infinities = 0, elements = 0;  ///< counts in the tensor that has them
   double largest_parameter = 0;   ///< largest absolute value of the layer's parameters before the step; 0: not known
   std::vector<std::size_t> rows;  ///< guilty rows of the micro-batch, from 0; empty: not known
   std::string rows_by;            ///< method that found them

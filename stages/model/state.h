@@ -20,7 +20,7 @@ struct StateTensor {
   std::vector<std::int64_t> strides = {};
 };
 
-/// All tensors that a snapshot keeps.
+/// The tensors that a snapshot keeps.
 struct LearnerState {
   std::vector<StateTensor> model;  ///< parameters and buffers, with the names of the reference implementation
   std::vector<StateTensor> optim;

@@ -26,7 +26,7 @@ struct SignalRule {
   bool only_if_default = false;  ///< keeps the reaction of a process that ignored or handled it before
 };
 
-/// All other signals keep their defaults: SIGKILL and SIGSTOP cannot be handled, SIGQUIT (Ctrl-\) is a request for an
+/// The other signals keep their defaults: SIGKILL and SIGSTOP cannot be handled, SIGQUIT (Ctrl-\) is a request for an
 /// end at once with a core dump, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV (also a stack beyond `ulimit -s`), SIGSYS and
 /// SIGTRAP are faults, and nobody but libraries sends real-time signals. Limits that fail a call instead (`ulimit -n`,
 /// -u, -v, -l) have no signal.
@@ -82,7 +82,7 @@ inline void leave_time_for_the_end() {
 inline void prepare_descriptors_and_signals() {
   for (int each = STDIN_FILENO; each <= STDERR_FILENO; ++each)
     if (::fcntl(each, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)
-      static_cast<void>(::open("/", O_RDONLY | O_DIRECTORY));  // without /dev: any file that takes no writes
+      static_cast<void>(::open("/", O_RDONLY | O_DIRECTORY));  // any file that takes no writes replaces a missing /dev
   for (auto& rule : signal_rules)
     if (rule.action == OnSignal::ignore) ::signal(rule.signal, SIG_IGN);
   leave_time_for_the_end();

@@ -21,7 +21,7 @@ namespace {
 std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const std::vector<std::uint8_t>& value) { return {value.begin(), value.end()}; }
 
-// c10d warns, with stacks, of every connection that ends; what matters of that we say ourselves.
+// c10d warns, with stacks, of every connection that ends; our own messages cover the relevant ones.
 void silence_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
   c10::initLogging();
@@ -39,7 +39,7 @@ std::string stored_failure(c10d::Store& store) { return store.check({"failure"})
 
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout) {
   silence_c10d();
-  raise_file_limit();  // who serves the store has a connection to each rank
+  raise_file_limit();  // the server of the store has a connection to each rank
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serves;

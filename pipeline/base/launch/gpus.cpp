@@ -82,7 +82,7 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
 }  // namespace
 
 std::vector<GpuUse> query_gpus(const std::string& nvml) try {
-  constexpr int insufficient_size = 7;  // there are more processes than room for them: the count is right all the same
+  constexpr int insufficient_size = 7;  // the list is too short for all processes, but the count is right
   const Nvml driver(nvml);
   unsigned count = 0;
   driver.call("nvmlDeviceGetCount_v2", {0}, &count);

@@ -22,7 +22,7 @@ class Formula final : public Schedule {
   double reach_;
 };
 
-/// From 1 to `end` along a shape that goes from 0 to 1.
+/// Goes from 1 to `end` along a shape that goes from 0 to 1.
 inline double between(double end, double shape) { return 1 + (end - 1) * shape; }
 inline double half_cosine(double share) { return (1 - std::cos(std::numbers::pi * share)) / 2; }
 

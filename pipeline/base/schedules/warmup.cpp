@@ -3,7 +3,7 @@
 namespace flowtrain {
 namespace {
 
-/// Linear, over what the other schedules make of the value: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
+/// Rises linearly on top of the other schedules: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
 std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleInput& input) {
   const auto length = static_cast<double>(settings.integer("length"));
   const std::string& mode = settings.text("mode");

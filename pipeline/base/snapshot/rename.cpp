@@ -15,7 +15,7 @@ const std::vector<std::string> cornernet_rules = {
     R"(^kps\. -> hg.hgs.)", R"(^(pre|cnvs|inters|inters_|cnvs_)\. -> hg.$1.)", R"(^(tl|br)_cnvs\. -> $1_modules.)",
     R"(^(tl|br)_regrs\. -> $1_offs.)"};
 
-/// What `use` gives; an error of a pattern is one of `rule`, where it is written.
+/// Returns the result of `use`; an error of a pattern is reported at `rule`.
 template <class Use>
 auto naming(const std::string& rule, const Use& use) {
   try {
@@ -30,7 +30,7 @@ auto naming(const std::string& rule, const Use& use) {
 
 struct Renaming::Rules {
   struct Rule {
-    std::string text;  ///< as it was written
+    std::string text;  ///< original text
     Pattern pattern;
     std::string by = {};
   };

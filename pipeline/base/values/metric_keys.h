@@ -1,5 +1,5 @@
 #pragma once
-// Keys that all rules over metrics have: [early_stop], [[best]] and the schedule plateau.
+// Keys of all rules over metrics: [early_stop], [[best]] and the schedule plateau.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// The metric that a rule compares.
+/// Returns the key of the metric that a rule compares.
 inline Key metric_key(bool required = false) {
   return {.name = "metric",
           .kind = Kind::text,

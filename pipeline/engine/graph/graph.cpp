@@ -1,6 +1,6 @@
 #include "pipeline/engine/graph/graph.h"
 
-// global_control, task_arena, task_scheduler_observer; loader_nodes.h brings flow::graph
+// These bring global_control, task_arena and task_scheduler_observer; loader_nodes.h brings flow::graph.
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
@@ -42,8 +42,7 @@ std::vector<std::unique_ptr<Slab>> slabs_of(const LoaderState& state) {
   return slabs;
 }
 
-/// Calls oneTBB's threads "ft-worker" once they work here: else each has the name of the thread that it was started
-/// from.
+/// Calls oneTBB's threads "ft-worker" once they work here: otherwise each has the name of the thread that started it.
 class WorkerNames : public oneapi::tbb::task_scheduler_observer {
  public:
   explicit WorkerNames(oneapi::tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
@@ -60,17 +59,17 @@ class WorkerNames : public oneapi::tbb::task_scheduler_observer {
 /// A flow graph in an arena of its own, and a thread that waits there, so that work starts promptly.
 class GraphArena {
  public:
-  /// One slot more than workers, so that routing never queues behind sampling; how many sample at once is the sample
-  /// node's own limit.
+  /// The arena has one slot more than workers, so that routing never queues behind sampling; the sample node has its
+  /// own limit.
   explicit GraphArena(unsigned workers) : arena_(static_cast<int>(workers) + 1) {
-    arena_.execute([this] { graph_.emplace(); });  // it belongs to the arena of the thread that makes it
+    arena_.execute([this] { graph_.emplace(); });  // the graph belongs to the arena of the thread that makes it
   }
 
   flow::graph& graph() { return *graph_; }
   void wait_for_all() {
     arena_.execute([this] { graph_->wait_for_all(); });
   }
-  /// From now on other threads may put messages at any time, until join().
+  /// Lets other threads put messages at any time from now on, until join().
   void start(const std::string& thread_name) {
     graph_->reserve_wait();
     thread_ = named_thread(thread_name, [this] { wait_for_all(); });
@@ -87,7 +86,7 @@ class GraphArena {
   std::jthread thread_;
 };
 
-/// All of a loader that is made for one shape. Started, closed and joined once, in this order.
+/// The graph of a loader in one shape. Started, closed and joined once, in this order.
 class LoaderGraph {
  public:
   explicit LoaderGraph(LoaderState& state)
@@ -120,7 +119,7 @@ class LoaderGraph {
     return loader_.hashes[ticket.slot]->values().first(loader_.slab(ticket).rows().size() *
                                                        loader_.state.layout.fields().size());
   }
-  /// Wakes whoever waits; nothing is begun any more.
+  /// Wakes all waiting threads; no new work begins.
   void close() {
     loader_.stopping = true;
     if (read_) read_->queue.close();
@@ -131,9 +130,9 @@ class LoaderGraph {
     loader_.graph.cancel();
     threads_.clear();  // joins
     arena_.join();
-    taken_over(&loader_);  // from every body that ran
+    taken_over(&loader_);  // passed on by every body that ran
   }
-  /// What was hinted and prefetched for batches that are dropped. A row that was read is hinted anew.
+  /// Forgets hints and prefetches of dropped batches. A row that was read is hinted anew.
   void forget_unread() const {
     if (!loader_.parts.dataset.takes_hints()) return;
     for (auto& slab : loader_.slabs)
@@ -153,7 +152,7 @@ class LoaderGraph {
   const Drawing& drawing() const { return drawing_; }
 
  private:
-  // All nodes and edges of the loader.
+  // Connects all nodes and edges of the loader.
   Drawing wire() {
     const LoaderParts& parts = loader_.parts;
     const std::size_t slabs = loader_.slabs.size();
@@ -192,7 +191,7 @@ class LoaderGraph {
 
   GraphArena arena_;
   LoaderContext loader_;
-  // Nodes are declared after their graph, so that they go first.
+  // Nodes are declared after their graph, so that they are destroyed first.
   PlanNode plan_{loader_};
   std::optional<ScheduleNode> schedule_;
   std::optional<ReadNode> read_;
@@ -208,9 +207,9 @@ class LoaderGraph {
 }  // namespace
 
 struct Loader::Impl {
-  enum class Phase { built, running, stopped };  // only forwards
+  enum class Phase { built, running, stopped };  // goes only forwards
 
-  // No aggregate: where a member of one that `new` makes throws, GCC 12 frees the memory twice.
+  // This is no aggregate: if a member of one that `new` makes throws, GCC 12 frees the memory twice.
   explicit Impl(LoaderParts parts) : state{std::move(parts)} {}
 
   bool is_over() const { return state.received == state.batches(); }
@@ -263,7 +262,7 @@ void Loader::retune(const LoaderShape& shape) {
 
 void Loader::stop() {
   const auto phase = std::exchange(impl_->phase, Impl::Phase::stopped);
-  if (phase == Impl::Phase::stopped || !impl_->graph) return;  // none: it could not be made in another shape
+  if (phase == Impl::Phase::stopped || !impl_->graph) return;  // no graph: it could not be made in another shape
   impl_->graph->close();
   cancel_reads();
   if (phase != Impl::Phase::running) return;

@@ -54,7 +54,7 @@ json to_json(const Settings& settings) {
   return values;
 }
 
-// The keys follow from `name` and `inner`.
+// Makes the settings, whose keys follow from `name` and `inner`.
 Settings settings_from(const json& values) {
   const auto filled = [&](const std::vector<Key>& keys) {
     Settings settings("sampler", keys);

@@ -84,7 +84,7 @@ class Page {
   std::string labels_, name_, text_;
 };
 
-// The samples of a metric stand together, whatever the order of the fields.
+// The samples of a metric are adjacent, whatever the order of the fields.
 using Labelled = std::vector<std::pair<std::string, double>>;
 
 void add_labelled(Page& page, std::string_view name, std::string_view help, std::string_view label,

@@ -16,7 +16,7 @@ struct ScaledView {
   at::Tensor images;  ///< (1 or 2, 3, h, w) f32, normalised; the second one is mirrored
   double scale;
   int height, width;       ///< size of the scaled picture
-  int top, left;           ///< its place in the net's input
+  int top, left;           ///< place in the net's input
   int map_width;           ///< cells of the net's heat maps
   float ratio_y, ratio_x;  ///< cells per input pixel
 };

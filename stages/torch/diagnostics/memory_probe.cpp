@@ -73,7 +73,7 @@ std::optional<std::uint64_t> TorchMemoryProbe::step_bytes(Slab& slab) {
 void TorchMemoryProbe::try_step(Slab& slab, BatchAdapter& batches) {
   readout_.forget(step_);
   weights_.keep_buffers();
-  step_.begin(0, weights_.parameters());  // all optimizers are at work in iteration 0
+  step_.begin(0, weights_.parameters());  // every optimizer is at work in iteration 0
   for (std::int64_t micro = 0; micro < std::min<std::int64_t>(spec_.train.integer("accum"), 2); ++micro)
     step_.add_gradients(slab, batches, {});
   step_.finish_gradients();

@@ -27,7 +27,7 @@ void take_rows(const at::Tensor& tensor, NonFiniteOrigin& origin) {
     if (!finite[row].item<bool>()) origin.rows.push_back(static_cast<std::size_t>(row));
 }
 
-// If a layer has as many outputs as the batch has rows, its weights' gradient looks like one of rows.
+// A layer with as many outputs as the batch has rows has a gradient of its weights that looks like one of rows.
 bool is_shaped_as_a_parameter(const at::Tensor& tensor, const nets::NamedTensors& parameters) {
   return std::any_of(parameters.begin(), parameters.end(), [&](auto& item) {
     const at::Tensor& parameter = item.second;
@@ -103,7 +103,7 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
   for (auto& pass : step.passes()) {
     if (!pass.due(step.iteration())) continue;
     const auto lowered = step.optimizers().scaled(pass.lowered(step.forward(pass, row)) / divisor);
-    if (!compiled_)  // in eval mode it has no gradients
+    if (!compiled_)  // eval mode has no gradients
       pass.backward(lowered, step.iteration(), step.passes().size() == 1);
     made.add("loss", lowered);
   }

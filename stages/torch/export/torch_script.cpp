@@ -124,7 +124,7 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   const auto traced = jit::tracer::trace(
       {image}, [&](jit::Stack inputs) -> jit::Stack { return {as_value(forward(*net, inputs.front().toTensor()))}; },
       [](const at::Tensor&) { return std::string(); }, /*strict=*/false, /*force_outplace=*/false, &root, {"image"});
-  // Without this, the executor would split addmm(), which nn::Linear calls, into a product and a sum, which round in
+  // The executor would otherwise split addmm(), which nn::Linear calls, into a product and a sum, which round in
   // another way.
   jit::FuseLinear(traced.first->graph);
   expand_windows(*traced.first->graph);

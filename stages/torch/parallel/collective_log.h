@@ -30,10 +30,9 @@ class CollectiveLog {
   double take_longest_answer();
 
   struct Position {
-    std::uint64_t entered =
-        0;             ///< number of collectives that have begun: the others wait for the process with the fewest
-    std::string what;  ///< purpose of the last one; empty before the first
-    std::string text;  ///< "iteration 57, in the averaging of gradients (collective 530)"
+    std::uint64_t entered = 0;  ///< collectives begun; the others wait for the process with the fewest
+    std::string what;           ///< purpose of the last one; empty before the first
+    std::string text;           ///< "iteration 57, in the averaging of gradients (collective 530)"
   };
   Position position() const;
   /// Returns the purpose of the collective of that number; nothing if it has not begun, or is not kept any more.

@@ -97,7 +97,7 @@ struct DataParallelOptions {
   double first_bucket_mb = 1;               ///< size of the first, which leaves early
   bool find_unused = false;                 ///< an iteration's loss may leave out parameters
   bool only_own = false;                    ///< backward also reaches others' parameters, which get no gradients
-  bool no_gradients = false;                ///< only the scalars and the flags travel, and nothing is computed backward
+  bool no_gradients = false;                ///< the exchange has scalars and flags only, and there is no backward
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; empty: in their own type
 };
 

@@ -42,7 +42,7 @@ at::Tensor Clipping::clip() {
     if (clipped.cut.defined()) cut = cut.defined() ? at::maximum(cut, clipped.cut) : clipped.cut;
   }
   if (cut.defined() && !cuts_.defined()) cuts_ = at::zeros_like(cut);
-  if (cut.defined()) cuts_.add_(cut);  // in place, because a CUDA graph repeats it in the same memory
+  if (cut.defined()) cuts_.add_(cut);  // adds in place, because a CUDA graph repeats it in the same memory
   return parts_.size() > 1 ? squares.sqrt() : norm;
 }
 

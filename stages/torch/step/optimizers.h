@@ -1,5 +1,5 @@
 #pragma once
-// All of [[optim]] with clipping, scaling and averaging: the way from gradients to an update.
+// The way from gradients to an update: all of [[optim]] with clipping, scaling and averaging.
 
 #include <ATen/core/Tensor.h>
 

@@ -58,8 +58,8 @@ class StepExchange {
   std::vector<Pass>& passes_;
   const double accum_;
   const bool has_gradients_;
-  std::vector<std::unique_ptr<DataParallel>>
-      parts_;  // one for each pass; empty if this process trains alone, which saves the copies into buckets
+  // Each pass has one; a process that trains alone has none, which saves the copies into buckets.
+  std::vector<std::unique_ptr<DataParallel>> parts_;
   std::size_t carrier_ = 0;  // first pass that every iteration has: it carries the flags
   // State of the current micro-batch:
   std::uint64_t iteration_ = 0, seq_ = 0;
