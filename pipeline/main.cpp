@@ -48,7 +48,7 @@ void print_help() {
       "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, that computes");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-      "            6 distributed: a process lost, 70 a fault of flowtrain's own,\n"
+      "            6 distributed: a process lost, 70 a bug in flowtrain,\n"
       "            130 (Ctrl-C) or 143 interrupted, after a snapshot where there was something to save");
 }
 

@@ -37,7 +37,7 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
   void* library = open_part(parts, "libtorch_cuda.so");
   if (library == nullptr) {
     throw UserError(ExitCode::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
-                    "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");
+                    "Run cmake/go build on this machine: if a GPU answers, it installs LibTorch's CUDA libraries.");
   }
   auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, cuda_device_entry));
   if (entry == nullptr) {

@@ -197,8 +197,8 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
     if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
   if (!missing.empty() || !unexpected.empty())
     throw UserError(ExitCode::snapshot,
-                    concat("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
-                           list_of(unexpected), " that this run has not"),
+                    concat("the snapshot's ", what, " does not fit: it lacks ", list_of(missing), ", and has ",
+                           list_of(unexpected), " that this run does not have"),
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);

@@ -60,10 +60,10 @@ struct GroupSession::Impl {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(ExitCode::distributed,
-                      concat("rank ", place.rank, " of ", place.world,
-                             " waited in vain for the others: ", first_line(error.what())),
-                      "start all of them within dist.timeout");
+      throw UserError(
+          ExitCode::distributed,
+          concat("rank ", place.rank, " of ", place.world, " did not find the other ranks: ", first_line(error.what())),
+          "start all of them within dist.timeout");
     }
   }
 
@@ -98,7 +98,8 @@ struct GroupSession::Impl {
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
         silent.push_back(is_silent(rank, now[at]));
       else if (now[at].at.entered < most)
-        late.push_back(rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
+        late.push_back(rank_and_host(rank, now[at]) + " is alive, but the other ranks had to wait for it" +
+                       last_seen(now[at]));
     }
     return flowtrain::join(silent.empty() ? late : silent, "; ");
   }

@@ -49,7 +49,7 @@ StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
     throw UserError(ExitCode::distributed, tcp_url(host, port) + ": " + first_line(error.what()),
-                    serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
+                    serves ? "name another port: --dist-url" : "is rank 0 running at this address?");
   }
 }
 
@@ -108,9 +108,9 @@ std::string is_silent(int rank, const Beat& beat) {
 std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
   const auto what = own.what(beat.at.entered);
   if (!what || *what == beat.at.what) return {};
-  return concat("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,
-                " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
-                "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
+  return concat("ranks ", own_rank, " and ", rank, " are in different collectives: collective ", beat.at.entered,
+                " is ", *what, " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
+                "). Their data, programs or flags differ, or this is a bug in flowtrain: please report it");
 }
 
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint) {

@@ -211,7 +211,7 @@ void Listener::accept() {
       return take(std::make_shared<Connection>(*this, std::move(socket)));
     }
     if (error == asio::error::operation_aborted) return;
-    log_warn(concat("a connection to port ", port_, " cannot be taken: ", error.message(), "; trying again"));
+    log_warn(concat("a connection to port ", port_, " was refused: ", error.message(), "; trying again"));
     io_->pause.expires_after(std::chrono::milliseconds(200));
     io_->pause.async_wait([this](asio::error_code ended) {
       if (!ended) accept();

@@ -15,7 +15,7 @@ namespace flowtrain {
 namespace {
 
 constexpr char visible_variable[] = "CUDA_VISIBLE_DEVICES";
-constexpr char forms[] = "Give numbers from 0 (0,2), or idle:N for N that nobody computes on; nvidia-smi lists them.";
+constexpr char forms[] = "Give numbers from 0 (0,2), or idle:N for N idle GPUs; nvidia-smi lists them.";
 
 using Words = std::vector<std::string>;
 
@@ -112,7 +112,7 @@ std::optional<std::string> choose_gpus(const std::string& wish, const Environmen
   const auto visible = now ? std::optional(now->empty() ? Words{} : split(*now)) : std::nullopt;
   if (!wish.starts_with("idle:")) return chosen_by_list(wish, visible);
   if (detect_launcher(environment, false))
-    throw refusal(wish, "each of the launcher's processes would look for itself");
+    throw refusal(wish, "each of the launcher's processes would choose for itself");
   return chosen_idle(wish, visible, look());
 }
 

@@ -20,7 +20,7 @@ Variables slurm_variables(const Environment& environment) { return {environment,
 Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", no_launcher}; }
 
 [[noreturn]] void refuse_hosts(const std::string& list) {
-  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" names no first host",
+  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" has no first host",
                   "Check SLURM_STEP_NODELIST and SLURM_JOB_NODELIST, or give --dist-url and --launcher none.");
 }
 
@@ -33,7 +33,7 @@ RankInfo checked(RankInfo place) {
   if (place.rank < place.world && place.local_rank < place.local_world && place.local_world <= place.world)
     return place;
   throw UserError(ExitCode::distributed,
-                  concat("the launcher's environment makes no sense: rank ", place.rank, " of ", place.world,
+                  concat("the launcher's environment is contradictory: rank ", place.rank, " of ", place.world,
                          ", on its node ", place.local_rank, " of ", place.local_world),
                   "Ranks count from 0. Give --launcher none to ignore the environment.");
 }

@@ -86,7 +86,7 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
     throw UserError(ExitCode::usage,
                     concat("--world-size ", options.world_size, " with ", nproc,
                            " processes each would start them all on this machine"),
-                    "Give --dist-url and --rank where there are several nodes.");
+                    "Give --dist-url and --rank on each of several nodes.");
   plan.node = all_here ? 0 : options.rank.value_or(0);
   plan.first_rank = plan.node * nproc;
   return plan;

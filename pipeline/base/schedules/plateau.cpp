@@ -51,7 +51,8 @@ class Plateau final : public Schedule {
   }
   void restore(const std::string& state) override {
     std::istringstream text(state);
-    if (!(text >> factor_ >> since_ >> cooling_)) throw std::invalid_argument("'" + state + "' is no plateau's state");
+    if (!(text >> factor_ >> since_ >> cooling_))
+      throw std::invalid_argument("'" + state + "' is not a state of plateau");
     best_.reset();
     BestValue best;
     std::string direction;
@@ -77,10 +78,10 @@ class Plateau final : public Schedule {
 ScheduleEntry plateau_entry() {
   return {
       "plateau",
-      "divided when a metric of the validation has not improved for a while; saved with snapshots",
+      "divides the value when a metric of validation has not improved for some time; saved with snapshots",
       {metric_key(),
-       {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0,
-        1 << 24},
+       {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are tolerated",
+        0, 1 << 24},
        mode_key(),
        min_delta_key(),
        relative_key(),

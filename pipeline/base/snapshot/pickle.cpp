@@ -211,7 +211,7 @@ class Unpickler {
   }
   /// Values below the last mark belong to what is being built there.
   PickleRef pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("it takes a value where there is none");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("it needs a value, but there is none");
     const auto ref = stack_.back();
     stack_.pop_back();
     return ref;
@@ -222,7 +222,7 @@ class Unpickler {
     return items;
   }
   std::vector<PickleRef> pop_to_mark() {
-    if (marks_.empty()) fail("it goes back to a mark where there is none");
+    if (marks_.empty()) fail("it goes back to a mark, but there is none");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<PickleRef> items(begin, stack_.end());
     stack_.erase(begin, stack_.end());
@@ -235,7 +235,7 @@ class Unpickler {
     const auto ref = pop();
     stack_.push_back(ref);
     auto* value = std::get_if<T>(&pickle_.values[ref]);
-    if (!value) fail(std::string("a change of something that is no ") + expected);
+    if (!value) fail(std::string("a change of an object that is not a ") + expected);
     return *value;
   }
   void remember(std::uint32_t key) {
@@ -283,7 +283,7 @@ class Unpickler {
   void push_stack_global() {
     const auto* name = pickle_.as<std::string_view>(pop());
     const auto* module = pickle_.as<std::string_view>(pop());
-    if (!name || !module) fail("a name that is no text");
+    if (!name || !module) fail("a name that is not text");
     push(global(*module, *name));
   }
   std::string_view line() {
@@ -327,7 +327,7 @@ class Unpickler {
     if (!arguments.empty() && !pairs) fail("an OrderedDict of unknown arguments");
     for (std::size_t i = 0; pairs && i < pairs->items.size(); ++i) {
       const auto* pair = pickle_.as<PickleSequence>(pairs->items[i]);
-      if (!pair || pair->items.size() != 2) fail("an OrderedDict of something that is no pair");
+      if (!pair || pair->items.size() != 2) fail("an OrderedDict with an entry that is not a pair");
       count_value();
       made.items.emplace_back(pair->items[0], pair->items[1]);
     }
@@ -372,20 +372,20 @@ class Unpickler {
     pop();
     const auto ref = pop();
     stack_.push_back(ref);
-    if (!pickle_.as<PickleDict>(ref) && !pickle_.as<PickleOther>(ref)) fail("a change of something that is no dict");
+    if (!pickle_.as<PickleDict>(ref) && !pickle_.as<PickleOther>(ref)) fail("a change of an object that is not a dict");
   }
   /// Reads ("storage", its class, its key, its device, its elements[, view of another one: None since torch 0.4]).
   PickleStorage storage(PickleRef id) const {
     const auto* tuple = pickle_.as<PickleSequence>(id);
     const auto count = tuple ? tuple->items.size() : 0;
-    if (count != 5 && count != 6) fail("a persistent id that is no storage's");
+    if (count != 5 && count != 6) fail("a persistent id that is not a storage's");
     const auto* word = pickle_.as<std::string_view>(tuple->items[0]);
     const auto* type = pickle_.as<PickleGlobal>(tuple->items[1]);
     const auto* key = pickle_.as<std::string_view>(tuple->items[2]);
     const auto* elements = pickle_.as<std::int64_t>(tuple->items[4]);
     const bool view = count == 6 && !pickle_.as<PickleNone>(tuple->items[5]);
     if (!word || *word != "storage" || !type || !type->dtype || !key || !elements || *elements < 0 || view)
-      fail("a persistent id that is no storage's");
+      fail("a persistent id that is not a storage's");
     return {type->dtype, *key, static_cast<std::uint64_t>(*elements)};
   }
 

@@ -79,12 +79,13 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
     }
     if (dropped) continue;
     if (!names.insert(tensor.name).second)
-      throw UserError(ExitCode::usage, "two tensors come to the name '" + tensor.name + "'");
+      throw UserError(ExitCode::usage, "two tensors get the name '" + tensor.name + "'");
     left.push_back(std::move(tensor));
   }
   for (auto& rule : rules_->drop)
     if (!used.contains(rule.text))
-      throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name", "without it all are taken");
+      throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name",
+                      "without it all tensors are loaded");
   return left;
 }
 

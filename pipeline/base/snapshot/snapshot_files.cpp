@@ -119,7 +119,7 @@ std::vector<std::string> verify_snapshot(const fs::path& snapshot) {
   // A copy may have any other name; one of our names must be the right one.
   if (const auto name = snapshot.filename().string();
       name.starts_with("iter-") && name != snapshot_name(manifest.iteration))
-    problems.push_back("manifest.json: it is that of iteration " + std::to_string(manifest.iteration));
+    problems.push_back("manifest.json: it belongs to iteration " + std::to_string(manifest.iteration));
   for (const auto& file : manifest.files) {
     try {
       verify_file(snapshot / file.name, file, problems);

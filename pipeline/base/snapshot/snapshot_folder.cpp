@@ -42,7 +42,7 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
             file.name + ": " + std::to_string(actual) + " bytes, the manifest says " + std::to_string(file.bytes);
     }
     if (manifest.iteration != iteration)
-      info.reason = "manifest.json: it is that of iteration " + std::to_string(manifest.iteration);
+      info.reason = "manifest.json: it belongs to iteration " + std::to_string(manifest.iteration);
   } catch (const UserError& error) {
     info.reason = error.what();
   }

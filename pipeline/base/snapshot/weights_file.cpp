@@ -49,7 +49,7 @@ class StateDictReader {
       const auto* tensor = pickle_.as<PickleTensor>(value);
       if (!tensor) continue;
       const auto* name = pickle_.as<std::string_view>(key);
-      if (!name) fail("a tensor whose name is no text");
+      if (!name) fail("a tensor whose name is not text");
       if (!names.insert(*name).second) fail("tensor " + shown(*name) + " comes twice");
       if (names.size() > max_tensors) fail("more than 2^16 tensors");
       tensors.push_back({std::string(*name), pickle_.as<PickleStorage>(tensor->storage)->dtype, numbers(tensor->size)});

@@ -53,7 +53,7 @@ void report_fault(int file, const std::string& message) {
   int depth = ::backtrace(frames.data(), frames.size());
   put(file, "internal error: " + message + "\n");
   ::backtrace_symbols_fd(frames.data(), depth, file);
-  put(file, concat("This is a fault of flowtrain: please report it with the lines above. ", program_version(), "\n"));
+  put(file, concat("This is a bug in flowtrain: please report it with the lines above. ", program_version(), "\n"));
 }
 
 std::atomic<std::chrono::milliseconds> time_for_losses{std::chrono::milliseconds(0)};
@@ -72,7 +72,7 @@ bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c
   } catch (...) {
     reason = "no reason is known";
   }
-  end_process(ExitCode::distributed, [&](int file) { put(file, "error: lost the others: " + reason + "\n"); });
+  end_process(ExitCode::distributed, [&](int file) { put(file, "error: lost the other processes: " + reason + "\n"); });
 }
 
 // Reports an allocator's exception. It takes no memory itself.

@@ -11,7 +11,7 @@ namespace flowtrain {
 /// both lines reach the log file too. "Out of memory" is handled likewise, with exit 2. Everything else is an internal
 /// error: "internal error: …" with the stack of the place that threw, and exit 70. This also covers exceptions that
 /// escape from other threads, except LibTorch's reports that other processes are lost (NCCL's watchdog throws
-/// c10::DistBackendError in a thread of its own): they become "error: lost the others: …" and exit 6.
+/// c10::DistBackendError in a thread of its own): they become "error: lost the other processes: …" and exit 6.
 int guarded_main(const std::function<int()>& body);
 
 /// Delays the end of the process by a loss that escapes from a thread: the job's supervision gets this time to name the

@@ -178,7 +178,8 @@ void Interrupt::watch_deadline() {
       end = now_plus(grace_ns);  // waits for another grace period, or the end
     } else if (errno == ETIMEDOUT) {
       say_at_once(
-          "no clean end within the grace period (run.grace_seconds): stopped; the newest snapshot is an earlier one\n");
+          "the run did not end within the grace period (run.grace_seconds) and was stopped; the newest snapshot is an "
+          "earlier one\n");
       ::_exit(exit_code(signal));
     }
   }

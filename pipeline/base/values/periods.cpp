@@ -50,7 +50,7 @@ Every Period::to_iterations(const Every& epoch) const {
     }
     case Unit::seconds: return 0;
   }
-  throw InternalError("a period of no known unit");
+  throw InternalError("a period of an unknown unit");
 }
 
 Period parse_period(const Value& value, bool by_clock) {

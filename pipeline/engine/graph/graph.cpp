@@ -145,8 +145,8 @@ class LoaderGraph {
     const std::size_t waiting =
         end_.queue.size() + (read_ ? read_->queue.size() : 0) + (transfer_ ? transfer_->queue.size() : 0);
     if (state.received != state.batches() || state.received != plan_.next_seq() || free != slabs || waiting != 0)
-      throw InternalError(concat("the loader '", loader_.parts.name, "' did not finish clean: ", state.received, " of ",
-                                 state.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
+      throw InternalError(concat("the loader '", loader_.parts.name, "' did not finish cleanly: ", state.received,
+                                 " of ", state.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
                                  " tickets left"));
   }
   const Drawing& drawing() const { return drawing_; }

@@ -40,7 +40,7 @@ Value value_from(const json& pair) {
     if (pair.at(0) != index) return value_from<index + 1>(pair);
     return Value(pair.at(1).get<std::variant_alternative_t<index, Value::variant>>());
   } else {
-    throw InternalError("a value of no known kind");
+    throw InternalError("a value of an unknown kind");
   }
 }
 

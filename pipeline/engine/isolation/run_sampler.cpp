@@ -34,7 +34,7 @@ class DatasetFacts final : public Dataset {
   Record read(std::uint64_t id, ReadBuffer&) const override {
     if (!setup_.first_id) throw SampleError(setup_.unreadable);
     if (id == *setup_.first_id) return first_.record();
-    throw SampleError("with sampler.process = true, the data set's first record alone can be read");
+    throw SampleError("with sampler.process = true, making a sampler can read only the data set's first record");
   }
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return setup_.classes; }

@@ -164,7 +164,7 @@ void SamplerProcess::run(Request request, std::size_t records, std::chrono::dura
     }
     if (seconds_since(begin) > limit.count())
       lose(concat("was ended after ", limit.count(), " s",
-                  limit == time_limit_ ? " (sampler.process_timeout)" : ", which making a sampler may take"));
+                  limit == time_limit_ ? " (sampler.process_timeout)" : ", the limit for making a sampler"));
   }
   rethrow_result();
 }

@@ -36,8 +36,8 @@ void PictureLog::write(const ValidationEvent& event) try {
 } catch (const FolderLost&) {            // the trainer ends the run
 } catch (const std::exception& error) {  // lack of memory, for example
   if (!std::exchange(warned_, true))
-    log_warn(concat("no pictures of the validation of iteration ", event.iteration, ": ", error.what(),
-                    "; the run goes on, and says so only once"));
+    log_warn(concat("cannot write the pictures of the validation of iteration ", event.iteration, ": ", error.what(),
+                    "; the run goes on, and further failures are not reported"));
 }
 
 std::function<void()> PictureLog::wait_for_written() {

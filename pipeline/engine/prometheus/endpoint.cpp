@@ -50,10 +50,10 @@ PrometheusEndpoint::PrometheusEndpoint(const std::optional<ListenAddress>& addre
   if (!address) return;
   server_ = std::make_unique<Server>(*address, [this] { return page(); });
   if (const auto reason = server_->listen(); !reason.empty()) {
-    log_warn(concat("display.prometheus: cannot listen at ", http::host_and_port(address->host, address->port), ": ",
-                    reason,
-                    "; the run goes on without. Another port there, or port 0 for any that is free, helps if another "
-                    "program has this one"));
+    log_warn(
+        concat("display.prometheus: cannot listen at ", http::host_and_port(address->host, address->port), ": ", reason,
+               "; the run goes on without it. If another program uses the port, choose another one, or port 0 for any "
+               "free one"));
     server_.reset();
     return;
   }

@@ -96,7 +96,7 @@ std::vector<std::string> profile_lines(const Profile& profile, const std::vector
             concat("operation, in iterations ", profile.window_first(), " to ",
                    profile.window_first() + profile.recorded() - 1),
             lines);
-  add_costs(profile, profile.layers(), "layer, with what follows it", lines);
+  add_costs(profile, profile.layers(), "layer, with the operations after it", lines);
   return lines;
 }
 

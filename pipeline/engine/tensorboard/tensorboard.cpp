@@ -178,7 +178,7 @@ void TensorBoard::guarded(const Task& task) {
 void TensorBoard::warn(const std::string& what) {
   if (std::exchange(warned_, true)) return;
   log_warn(concat((run_ / "tensorboard").string(), ": ", what,
-                  "; training goes on, TensorBoard sees a gap (display.tensorboard = false writes none)"));
+                  "; training goes on, TensorBoard shows a gap (display.tensorboard = false writes no files)"));
 }
 
 void TensorBoard::begin(const Drawing& graph) {

@@ -47,7 +47,7 @@ std::string other_help(const Verdict& verdict, const PipelineLoad& load) {
       return "more workers would not help; cheaper augmentation or smaller stored pictures would";
     }
     case Limit::cores: return "more workers would not help; cheaper augmentation or smaller stored pictures would";
-    case Limit::transfer: return "smaller rows would help, and loader.pin where a GPU computes";
+    case Limit::transfer: return "smaller rows would help, and loader.pin if a GPU computes";
     case Limit::plan: return "a cheaper order of samples would help";
     default: return "";
   }

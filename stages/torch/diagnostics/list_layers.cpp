@@ -95,7 +95,7 @@ LayerList list_layers(nets::Net& net, const LearnerSpec& spec, const NetSummary&
     if (parameter.optimizer < 0) layer->frozen += parameter.elements;
   }
   if (nets::compiled_net(net)) {
-    list.note = "the graph of net.package is compiled into one operation, in which no layers can be told apart";
+    list.note = "the graph of net.package is compiled into one operation, which hides its layers";
     return list;
   }
   try {

@@ -235,9 +235,9 @@ void DataParallel::throw_unused() const {
   std::vector<std::string> names;
   for (auto& [name, parameter] : parameters_)
     if (parameter.requires_grad() && !parameter.grad().defined()) names.push_back(name);
-  throw UserError(ExitCode::usage,
-                  "parameters that take no part in the loss: " + (names.empty() ? "some" : join(names)),
-                  "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
+  throw UserError(
+      ExitCode::usage, "parameters that take no part in the loss: " + (names.empty() ? "some" : join(names)),
+      "set dist.find_unused = true, which does not wait for their gradients, or freeze them: [[group]] with frozen");
 }
 
 at::Tensor DataParallel::scalars() const { return control_.grad().slice(0, 0, control_.size(0) - flag_count); }

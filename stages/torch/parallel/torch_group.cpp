@@ -31,7 +31,8 @@ std::string as_bytes(const at::Tensor& tensor, std::int64_t size) {
 }  // namespace
 
 void throw_lost(const char* what, const std::exception& error) {
-  throw UserError(ExitCode::distributed, concat("lost the others during ", what, ": ", first_line(error.what())));
+  throw UserError(ExitCode::distributed,
+                  concat("lost the other processes during ", what, ": ", first_line(error.what())));
 }
 
 void TorchGroup::add_up(std::span<double> values) {

@@ -41,8 +41,8 @@ class Distance final : public nets::Step {
 
 void add() {
   nets::steps().add({"distance",
-                     "cross entropy, and the distance between two draws of dropout",
-                     {{"weight", Kind::real, 1.0, "of the distance", 0, 1e6}},
+                     "adds the distance between two draws of dropout to the cross entropy",
+                     {{"weight", Kind::real, 1.0, "weight of the distance", 0, 1e6}},
                      [](const Settings& settings, const nets::StepInput& input) {
                        return std::make_unique<Distance>(settings, input.net);
                      }});

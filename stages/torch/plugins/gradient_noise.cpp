@@ -40,7 +40,7 @@ class GradientNoise final : public Hook {
 
 void add() {
   hooks().add({"gradient_noise",
-               "normal noise on all gradients, less with every iteration",
+               "adds normal noise to all gradients, less with every iteration",
                {{"eta", Kind::real, 0.01, "variance of the noise at the start", 0, 1e6}},
                [](const Settings& settings, const HookInput&) { return std::make_unique<GradientNoise>(settings); }});
 }

@@ -47,7 +47,7 @@ struct BatchStatistics::Impl {
         batches(make_train_batches(spec, spec.train_layout)) {
     auto* const modules = dynamic_cast<nets::ModuleNet*>(net.get());
     if (!modules)
-      throw spec.net.error("name", "the batch normalisation of a script or package cannot take its statistics anew",
+      throw spec.net.error("name", "the batch normalisation of a script or package cannot recompute its statistics",
                            ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
     weights.load(model);
     net->freeze(share_out(weights.parameters(), spec.optims, spec.groups).frozen);

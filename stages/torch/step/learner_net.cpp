@@ -64,7 +64,7 @@ void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTenso
       nets::initialise(parameter, init_rule_of(rule));
     } catch (const std::invalid_argument& error) {
       throw rule.error("rule", concat("parameter ", name, ": ", error.what()), ExitCode::usage,
-                       "narrow params, or give another [[net.init]] after this one for what it cannot set");
+                       "narrow params, or give another [[net.init]] after this one for parameters that it cannot set");
     }
   }
   patterns.check_used(parameters);

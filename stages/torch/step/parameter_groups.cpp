@@ -77,7 +77,7 @@ void NamePatterns::check_used(const nets::NamedTensors& parameters) const {
   for (std::size_t i = 0; i < used_.size(); ++i)
     if (!used_[i])
       throw tables_[i].error("params", "matches no parameter of the net", ExitCode::usage,
-                             concat("most like it are ", most_alike(tables_[i].text("params"), parameters),
+                             concat("the most similar are ", most_alike(tables_[i].text("params"), parameters),
                                     "; without this table `flowtrain info CONFIG` lists all"));
 }
 

@@ -37,7 +37,7 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
           "losses", concat("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
-          "the step has: " + join(known) + "; [[optim]] with losses and params says who lowers which");
+          "the step has: " + join(known) + "; [[optim]] with losses and params selects the optimizer of each loss");
 }
 
 }  // namespace
