@@ -5,9 +5,8 @@
 
 namespace flowtrain {
 
-/// Rethrows the exception that is being handled as "stage read, a/b.jpg: …"; `what` names the sample or position. A
-/// UserError remains one, with its code and hint; std::bad_alloc becomes OutOfMemory, and any other type an
-/// InternalError.
+/// Rethrows the current exception as "stage read, a/b.jpg: …"; `what` names the sample or position. A UserError stays
+/// one, code and hint included; std::bad_alloc becomes OutOfMemory, and any other type an InternalError.
 [[noreturn]] void add_error_context(const std::string& stage, const std::string& what);
 
 }  // namespace flowtrain

@@ -20,8 +20,7 @@ struct Ticket {
   std::uint8_t chunk = 0;       ///< part of the slab's rows, between `plan` and `sample`
   TicketKind kind = TicketKind::batch;
 };
-/// Returns the number of the ticket's batch, counted from 0 over the whole stream; `accum` micro-batches make an
-/// iteration.
+/// Returns the number of the ticket's batch, from 0 over the stream; `accum` micro-batches make an iteration.
 constexpr std::uint64_t batch_number(const Ticket& ticket, std::uint32_t accum) {
   return (ticket.iteration - 1) * accum + ticket.micro;
 }

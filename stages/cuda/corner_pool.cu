@@ -74,8 +74,7 @@ __global__ void sum_rows(const T* __restrict__ g, const std::uint8_t* __restrict
   }
 }
 
-/// Uses a warp for each line whose elements lie side by side, 32 at a time: a scan by shuffles that carries its last
-/// value over.
+/// Uses a warp for each line whose elements lie side by side, 32 at a time: a scan by shuffles with a carry.
 template <class T>
 __global__ void scan_lines(const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ replaced, Lines all) {
   using W = typename Wide<T>::type;

@@ -44,7 +44,7 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
     throw UserError(ExitCode::usage, name + ": " + parts.string() + " lacks " + cuda_device_entry,
                     "It comes from another version of flowtrain: build or install this one again.");
   }
-  if (auto* ranges = reinterpret_cast<CudaRangesEntry*>(dlsym(library, cuda_ranges_entry))) tell_ranges_to(ranges());
+  if (auto* ranges = reinterpret_cast<CudaRangesEntry*>(dlsym(library, cuda_ranges_entry))) report_ranges_to(ranges());
   std::array<char, 512> error{};
   std::unique_ptr<Device> device(entry(index, slots, pin, error.data(), error.size()));
   if (!device) {

@@ -35,8 +35,7 @@ class Device {
   virtual void compute_on(void*) {}
   /// Starts the copy of a slab on the transfer stream, once compute no longer uses the slot there. Transfer thread.
   virtual void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) = 0;
-  /// Makes everything that the calling thread enqueues from now on wait, on the device, for the slot's copy. Compute
-  /// thread.
+  /// Makes all later work of the calling thread wait, on the device, for the slot's copy. Compute thread.
   virtual void wait_copy(std::uint32_t slot) = 0;
   /// Allows the slot's device memory to be overwritten once all work enqueued so far is done. Compute thread.
   virtual void consumed(std::uint32_t slot) = 0;

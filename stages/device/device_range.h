@@ -10,7 +10,7 @@ struct RangeCalls {
 };
 
 /// Reports ranges to `calls` from now on; null reports them to nobody. `calls` stays valid for ever.
-void tell_ranges_to(const RangeCalls* calls);
+void report_ranges_to(const RangeCalls* calls);
 
 /// Reports a range of the calling thread while it lives. It does nothing if the CUDA parts are not loaded or came
 /// without NVTX; without an attached profiler it returns at once.

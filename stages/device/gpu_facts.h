@@ -22,8 +22,8 @@ struct GpuFacts {
 };
 
 /// Asks the driver and those of LibTorch's libraries that are loaded by then (make_cuda_device() loads them). It makes
-/// no context, which would take GPU memory. `driver` is its library, loaded for good; if empty, the system's is used on
-/// a machine with a GPU.
+/// no context, which would take GPU memory. `driver` is its library, loaded for good; empty: the system's, if there is
+/// a GPU.
 GpuFacts gpu_facts(std::string driver = {});
 
 }  // namespace flowtrain

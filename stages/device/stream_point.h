@@ -1,6 +1,5 @@
 #pragma once
-// Points in the work of a device's streams, with which --profile measures device times. This file needs neither torch
-// nor CUDA.
+// Points in a device's streams, with which --profile measures its times. This file needs neither torch nor CUDA.
 
 #include <cstdint>
 

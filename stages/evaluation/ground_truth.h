@@ -69,8 +69,7 @@ struct OfClass {
 /// are not finite, InternalError for such an object.
 std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObject> detections);
 
-/// Returns the intersection over union of two boxes; with `crowd`, over the detection's area alone. It is 0 if they do
-/// not meet.
+/// The intersection over union of two boxes; with `crowd`, over the detection's area alone. It is 0 if they are apart.
 double overlap(const FoundObject& found, const TrueObject& object, bool crowd);
 
 /// Calls body(first, last) for each run of items of one image.

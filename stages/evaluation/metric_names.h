@@ -15,8 +15,8 @@ namespace flowtrain {
 inline constexpr std::string_view class_accuracy = "accuracy.";
 
 /// Returns the one of `metrics`, or the loss, that a scalar belongs to, whatever set stands before it and whatever
-/// group of val.group_by after it: "f1" for "f1", "night.f1" and "night.f1.cat". It is empty if there is none. No set
-/// is called like a metric.
+/// group of val.group_by after it: "f1" for "f1", "night.f1" and "night.f1.cat". Empty: none. No set is called like a
+/// metric.
 inline std::string metric_of(std::string_view scalar, const std::vector<std::string>& metrics) {
   const auto begins = [](std::string_view text, const std::string& name) {
     return text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '.');

@@ -21,8 +21,8 @@ struct VocEvaluation {
 
 /// Evaluates detections by VOC's rules. A detection is right if it overlaps the object of its class and picture that it
 /// overlaps most by at least `least_overlap`, and that object was not found before; detections of ignored objects do
-/// not count. Detections are taken by descending score; ties go to the lower image id, then to the order given. Throws
-/// like by_class().
+/// not count. Order is by descending score; ties go to the lower image id, then to the order given. Throws like
+/// by_class().
 VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections,
                            VocRule rule = VocRule::all_points, double least_overlap = 0.5);
 

@@ -149,8 +149,8 @@ std::uint64_t FileWriter::learn(const char* name, Kind kind) {
   return number;
 }
 
-// A thread takes the slot of an ended one of its name, as the threads that write snapshots do; otherwise an unused one,
-// or the first free one.
+// A thread takes the slot of an ended one of its name, as the threads that write snapshots do, or an unused or free
+// one.
 std::size_t FileWriter::take_slot(const char* name, std::uint64_t id) {
   MutexLock lock(mutex_);
   auto& threads = content_->threads;

@@ -233,7 +233,7 @@ FlightRecorder::FlightRecorder(const std::filesystem::path& folder, int rank, in
     owner = file_;
     recording = file_.get();
   }
-  thread_ = named_thread("ft-flight", [this] { tell_life(); });
+  thread_ = named_thread("ft-flight", [this] { show_life(); });
 }
 
 FlightRecorder::~FlightRecorder() {
@@ -254,7 +254,7 @@ FlightRecorder::~FlightRecorder() {
   if (end == static_cast<std::uint64_t>(flight::End::none)) end = static_cast<std::uint64_t>(flight::End::ended);
 }
 
-void FlightRecorder::tell_life() {
+void FlightRecorder::show_life() {
   MutexLock lock(mutex_);
   while (!is_over_) {
     const auto now = std::chrono::steady_clock::now();

@@ -27,7 +27,7 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
  private:
-  void tell_life();
+  void show_life();
 
   std::shared_ptr<flight::FileWriter> file_;
   Mutex mutex_;

@@ -16,8 +16,7 @@ namespace nets {
 class NamedTensors;
 }
 
-/// The events of a run at which hooks are called, in their order. Epochs are counted in whole iterations, as periods
-/// are.
+/// The events of a run at which hooks are called, in order. Epochs are counted in whole iterations, as periods are.
 enum class HookEvent {
   run_begin,        ///< the weights are loaded, no batch is
   resume,           ///< run_begin of a run that continues from a snapshot: restore() has been called
@@ -66,8 +65,7 @@ struct HookContext {
   Scalars logged = {};
 };
 
-/// One hook. The compute thread alone calls it. An exception of on_event() ends the run with a UserError(usage) that
-/// names the hook.
+/// The compute thread alone calls a hook. An exception of on_event() ends the run as a UserError(usage).
 class Hook {
  public:
   virtual ~Hook() = default;

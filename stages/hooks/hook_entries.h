@@ -16,8 +16,7 @@ struct TraitsOf<Hook> {
 
 using HookEntry = Entry<Hook, HookInput>;
 
-/// Returns the registry. Makers throw UserError(usage), or std::invalid_argument, which is reported at the table's
-/// name.
+/// Returns the registry. Makers throw UserError(usage), or std::invalid_argument, reported at the table's name.
 Registry<Hook, HookInput>& hooks();
 
 }  // namespace flowtrain

@@ -20,8 +20,7 @@ StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
   }
 }
 
-// A process without a row in a small batch repeats the first one at no weight, so that all processes take part in every
-// collective.
+// A process without a row in a small batch repeats the first one at no weight, so that all take part in collectives.
 BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
   const std::uint64_t whole = batches_.rows(number), own = slice_.rows(whole);
   return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};

@@ -44,8 +44,7 @@ class BatchPlanner {
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
   double share_of(const Ticket& ticket) const;
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
-  /// Writes the records of the first of `ids.size()` rows of batch `number`, from `row` on, to `ids`; returns their
-  /// number.
+  /// Writes the records of the first of `ids.size()` rows of batch `number`, from `row` on, to `ids`; returns how many.
   std::size_t draw(std::uint64_t number, std::uint64_t row, std::span<std::uint64_t> ids) const;
 
   const Order& order_;

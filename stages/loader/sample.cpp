@@ -15,7 +15,7 @@ constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
 
 // A resident sample is read at once and has no file whose name would help.
-void tell(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
+void mark_sample(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
   if (flight) flight.at(id, dataset.resident() ? "" : dataset.describe(id));
 }
 
@@ -25,7 +25,7 @@ void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
   FlightSample flight;
   for (auto& row : rows) {
     if (row.state != RowWork::State::pending) continue;
-    tell(flight, dataset, row.id);
+    mark_sample(flight, dataset, row.id);
     try {
       row.record = dataset.read(row.id, row.buffer);
       row.state = RowWork::State::read;
@@ -57,7 +57,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   for (auto& row : rows) {
     if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
     if (row.state == RowWork::State::read) {
-      tell(flight, dataset_, row.id);
+      mark_sample(flight, dataset_, row.id);
       slab.row_pointers(index, {pointers.data(), fields});
       Stream random(seed_, purpose_, row.position);
       try {

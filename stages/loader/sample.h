@@ -1,6 +1,5 @@
 #pragma once
-// The read stage gets the bytes of rows. The sample stage runs the sampler on rows, straight into the slab, and
-// replaces bad samples.
+// The read stage gets the bytes of rows. The sample stage runs the sampler on rows, in place, and replaces bad samples.
 
 #include <cstdint>
 #include <span>

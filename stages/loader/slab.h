@@ -20,8 +20,7 @@
 
 namespace flowtrain {
 
-/// Returns whether it is the `image` (height, width, channels) of bytes that nets read, rather than one that the
-/// sampler finished.
+/// Returns whether it is the `image` (height, width, channels) of bytes that nets read, and no finished one.
 bool is_image(const Field& field);
 /// Returns the shape of a field of pictures.
 PictureShape shape_of(const Field& field);
@@ -91,8 +90,7 @@ class Slab {
   const Plan& plan() const { return plan_; }
   std::uint64_t epoch() const { return epoch_; }
   /// Returns the weight of its rows in the iteration's mean over all processes and micro-batches: own rows × processes
-  /// × micro-batches / rows of the whole iteration. It is 1 if all have as many, and 0 if the batch has no rows for
-  /// this process.
+  /// × micro-batches / rows of the whole iteration. It is 1 if all have as many, and 0 if this process has none.
   double share() const { return share_; }
   void set_share(double share) { share_ = share; }
   std::span<RowWork> rows() { return {rows_.data(), used_}; }
@@ -103,9 +101,8 @@ class Slab {
   /// Returns the memory that compute reads: on the device, or host() if the device does not copy.
   const std::byte* device() const { return device_memory_; }
   std::byte* device() { return device_memory_; }
-  /// Gives the slab other memory of layout().bytes(), which its owner has allocated, and returns the old one, so that a
-  /// batch can be kept while its slab goes back to work. Only the holder of the ticket calls it, and only if the device
-  /// does not copy.
+  /// Gives the slab other memory of layout().bytes(), which its owner has allocated, and returns the old one: the batch
+  /// can be kept. Only the holder of the ticket calls it, and only if the device does not copy.
   std::byte* exchange_memory(std::byte* memory) {
     device_memory_ = memory;
     return std::exchange(host_, memory);

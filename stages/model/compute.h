@@ -63,8 +63,7 @@ class MemoryProbe {
   /// Returns the bytes that are free where the net computes; nothing if that is the machine's own memory.
   virtual std::optional<std::uint64_t> free_bytes() = 0;
   /// Takes a training step with a batch of any number of rows, and returns the bytes that it took beside weights,
-  /// optimizers and batch, at its peak; nothing if the device has too little. The learned weights are of no use
-  /// afterwards.
+  /// optimizers and batch, at its peak; nothing if the device has too little. It spoils the weights.
   virtual std::optional<std::uint64_t> step_bytes(Slab& slab) = 0;
   /// Returns the bytes that a forward pass over the batch keeps for backward; 0 on a GPU.
   virtual std::uint64_t kept_bytes(Slab& slab) = 0;
@@ -104,7 +103,7 @@ class Learner : public Validator {
   virtual bool stats_are_free() const = 0;
   /// Changes the parameters by the iteration's gradients.
   virtual void update() = 0;
-  /// Forgets the gradients, instead of update(), and what the iteration's forward passes left in buffers (running
+  /// Forgets, instead of update(), the gradients and what the iteration's forward passes left in buffers (running
   /// statistics).
   virtual void discard() = 0;
 

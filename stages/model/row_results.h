@@ -28,8 +28,8 @@ struct RowResult {
 
 /// The results of a batch.
 struct RowResults {
-  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" if it has no
-  /// results of single rows.
+  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" without such
+  /// results.
   std::string kind = "samples";
   std::vector<RowResult> rows;    ///< ordered as the batch; empty if it has no rows of this process
   double loss = RowResult::none;  ///< the validation's loss of the batch: a mean over its rows
@@ -39,8 +39,7 @@ struct RowResults {
 class RowValidator {
  public:
   virtual ~RowValidator() = default;
-  /// Works as Validator::validate(), and returns the net's result for each row, with pictures only for the rows
-  /// `shown`.
+  /// Works as Validator::validate(), and returns the result of each row, with pictures for `shown` rows.
   virtual RowResults validate_rows(Slab& slab, std::span<const std::size_t> shown) = 0;
 };
 

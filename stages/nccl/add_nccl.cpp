@@ -13,8 +13,8 @@ namespace flowtrain {
 
 namespace {
 
-// The library fills in the members that nccl.h declared when LibTorch was compiled. The spare room lets a longer struct
-// be detected.
+// The library fills in the members that nccl.h declared when LibTorch was compiled. Spare room makes a longer one
+// visible.
 struct Options : c10d::ProcessGroupNCCL::Options {
   char room[4096];
 };

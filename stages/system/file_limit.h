@@ -5,8 +5,7 @@
 
 namespace flowtrain {
 
-/// Raises it to the most that the system allows this user: shards, connections of ranks and of servers need more than
-/// the usual 1,024.
+/// Raises it to the most that the system allows this user: shards, and connections need more than the usual 1,024.
 inline void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -11,9 +11,8 @@ std::filesystem::path find_part(const char* file_name);
 
 /// Opens a part for good (dlopen), with its symbols global, as LibTorch's libraries look up each other's.
 /// `torch_library` is the library of LibTorch that it needs: it comes from the folder in the environment variable
-/// FLOWTRAIN_TORCH (LibTorch's, a torch package's, or the one above it), and otherwise from the part's run path.
-/// Returns null if it cannot be opened; dlerror() says why. Throws UserError(usage) if FLOWTRAIN_TORCH names no
-/// LibTorch.
+/// FLOWTRAIN_TORCH (LibTorch's, a torch package's, or its parent), or from the part's run path. Returns null if it
+/// cannot be opened; dlerror() says why. Throws UserError(usage) if FLOWTRAIN_TORCH names no LibTorch.
 void* open_part(const std::filesystem::path& part, const char* torch_library);
 
 }  // namespace flowtrain

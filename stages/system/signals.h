@@ -1,6 +1,5 @@
 #pragma once
-// Defines the program's reaction to each signal that would end it, and prepares the standard streams: one table for all
-// processes.
+// Defines the program's reaction to each signal that would end it, and prepares the standard streams.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -76,9 +75,8 @@ inline void leave_time_for_the_end() {
   ::setrlimit(RLIMIT_CPU, &limit);
 }
 
-/// Comes first in main(): opens /dev/null if standard input, output or error is closed, as in programs that some
-/// daemons start. Messages would be written into a file that got such a number. Signals that stand for a failed call
-/// are ignored.
+/// Comes first in main(): opens /dev/null if standard input, output or error is closed, as some daemons leave it.
+/// Messages would be written into a file that got such a number. Signals that stand for a failed call are ignored.
 inline void prepare_descriptors_and_signals() {
   for (int each = STDIN_FILENO; each <= STDERR_FILENO; ++each)
     if (::fcntl(each, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", O_RDWR) < 0)

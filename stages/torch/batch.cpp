@@ -91,8 +91,7 @@ void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, flo
 void BatchAdapter::mix_labels(const BatchMix& mix, nets::NamedTensors& batch) {
   if (mix.kind == BatchMix::Kind::none) return;
   const auto rows = static_cast<std::int64_t>(mix.rows.size());
-  // The partners follow from the number of rows. Copying them to a device each time would wait for all its pending
-  // work.
+  // The partners follow from the number of rows. Copying them to a device each time would wait for it.
   if (!partners_.defined() || partners_.size(0) != rows) {
     const auto partners = torch::empty({rows}, torch::kLong);
     for (std::int64_t* to = partners.data_ptr<std::int64_t>(); auto& drawn : mix.rows) *to++ = drawn.partner;

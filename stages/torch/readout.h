@@ -13,8 +13,8 @@ namespace flowtrain {
 /// each, fetch(), then operator[]. Values come as doubles, which hold f32, f64, and whole numbers below 2^53 exactly.
 class Readout {
  public:
-  /// Returns the number of the answer, whose values are in row-major order; an undefined tensor has none. All tensors
-  /// are on one device.
+  /// Returns the number of the answer, whose values are in row-major order; an undefined tensor has none. They share a
+  /// device.
   std::size_t ask(const at::Tensor& values);
   /// Reads all answers; called once. It waits for the device, unless there was no ask().
   void fetch();

@@ -14,15 +14,13 @@
 namespace flowtrain {
 
 /// Copies a learner's tensors to the host. The CPU makes a memcpy. A device copies to page-locked memory on a stream of
-/// its own, while compute goes on; compute waits, on the device, only before it changes tensors that are still being
-/// copied.
+/// its own, while compute goes on; compute waits, on the device, only before it changes tensors in transit.
 class StateCopier {
  public:
   explicit StateCopier(at::Device where);
   ~StateCopier();
 
-  /// Copies buffers, parameters and the optimizer's slots to `state`; LearnerState::settle() waits until they are
-  /// there.
+  /// Copies buffers, parameters and the optimizer's slots to `state`; LearnerState::settle() waits for them.
   void copy(const nets::NamedTensors& parameters, const nets::NamedTensors& buffers, const nets::NamedTensors& slots,
             LearnerState& state);
   /// Comes before compute changes buffers: its later work waits until the copy has left them.

@@ -20,8 +20,7 @@ struct StageTimes {
   double busy_s = 0;          ///< time at work, including waits within the work
   std::uint64_t samples = 0;  ///< number of samples that it handled
   std::uint64_t pieces = 0;   ///< pieces of work that it began, usually parts of a batch
-  /// Times of a few pieces of work: the whole, and the part that their thread computed. The rest are waits for a disk,
-  /// a lock or a core.
+  /// Times of a few pieces of work, and the part that was computed. The rest are waits for a disk, a lock or a core.
   double timed_s = 0, cpu_s = 0;
 
   StageTimes operator-(const StageTimes& earlier) const {

@@ -69,17 +69,15 @@ class Profile {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Adds up the time of each phase for line_s() and nothing else, which is cheap enough for every run. The compute
-  /// thread makes it.
+  /// Adds up the time of each phase for line_s() and nothing else: cheap enough for every run. Compute thread.
   Profile() = default;
   /// Covers iterations `first` to `last`. All is recorded in the window, which begins after the first ten and has ten;
   /// half and a quarter of a short run. The compute thread makes it.
   Profile(std::uint64_t first, std::uint64_t last);
-  /// Returns whether --profile asks for more than the sums of phases. On a GPU a phase then ends when the device is
-  /// done.
+  /// Returns whether --profile asks for more than the sums of phases. A phase then ends when the GPU is done.
   bool detailed() const { return window_first_ > 0; }
-  /// Times the device's streams, too, in the window, if it has any. `device` is where the compute thread computes; it
-  /// must outlive finish().
+  /// Times the device's streams, too, in the window, if it has any. The compute thread's `device` must outlive
+  /// finish().
   void time_streams(Device& device) { device_ = &device; }
 
   /// Begins an iteration, or ends the run and waits for the times of streams. Compute thread.
@@ -87,8 +85,8 @@ class Profile {
   void finish();
   /// Sets the batch of the compute thread's next passes.
   void begin_batch(const BatchPlace& batch) { batch_ = batch; }
-  /// Returns whether the compute thread is at a phase, and in no other within it. The compute thread calls it, and
-  /// threads that it waits for.
+  /// Returns whether the compute thread is at a phase, and in no other within it. Compute thread, and threads that it
+  /// waits for.
   bool is_at(Phase phase) const;
   /// Returns whether the window is open. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
@@ -125,8 +123,7 @@ class Profile {
     std::uint64_t iteration = 0;  ///< 0: unknown
   };
 
-  /// Records work of the calling thread, if records(), while it lives. Without a profile it reports to NVIDIA's
-  /// profilers alone.
+  /// Records work of the calling thread, if records(), while it lives. Without one only NVIDIA's profilers see it.
   class Span {
    public:
     Span(Profile* profile, const Work& work)

@@ -34,13 +34,13 @@ NcclEntry& open_nccl() {
 }  // namespace
 
 std::string choose_backend(const Settings& dist, const std::string& device) {
-  const std::string& wish = dist.text("backend");
-  if (wish == "gloo" || (wish == "auto" && device == "cpu")) return "gloo";
+  const std::string& backend = dist.text("backend");
+  if (backend == "gloo" || (backend == "auto" && device == "cpu")) return "gloo";
   if (device == "cpu")
     throw dist.error("backend", "nccl connects GPUs, but this run computes on the CPU", ExitCode::usage,
                      "leave it at \"auto\", or give --device cuda on a machine with a GPU");
   if (!find_part(nccl_parts).empty()) return "nccl";
-  if (wish == "nccl") throw no_nccl(lacks_nccl);
+  if (backend == "nccl") throw no_nccl(lacks_nccl);
   return "gloo";
 }
 

@@ -96,7 +96,7 @@ struct GroupSession::Impl {
     for (int rank = 0; rank < place.world; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
-        silent.push_back(is_silent(rank, now[at]));
+        silent.push_back(describe_silence(rank, now[at]));
       else if (now[at].at.entered < most)
         late.push_back(rank_and_host(rank, now[at]) + " is alive, but the other ranks had to wait for it" +
                        last_seen(now[at]));

@@ -82,8 +82,8 @@ struct Heartbeat::State {
       theirs = now;
       // A rank that never came is missed at the start, where all wait for all.
       const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > timeouts.limit;
-      if (silent) report_failure(*store, is_silent(next, theirs));
-      if (const auto apart = parted_ways(place.rank, *record, next, theirs); !apart.empty())
+      if (silent) report_failure(*store, describe_silence(next, theirs));
+      if (const auto apart = describe_divergence(place.rank, *record, next, theirs); !apart.empty())
         report_failure(*store, apart);
       const std::string known = reported_failure(*store);
       if (!known.empty() && !knows) {

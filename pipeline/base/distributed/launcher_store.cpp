@@ -104,7 +104,7 @@ void LauncherStore::begin(int restart) {
   failed_ = false;
 }
 
-void LauncherStore::tell_death(int rank, const std::string& how) {
+void LauncherStore::report_death(int rank, const std::string& how) {
   failed_ = true;
   if (!impl_->store) return;
   const auto store = of_start(impl_->store, impl_->state->restart);

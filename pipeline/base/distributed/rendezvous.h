@@ -1,6 +1,6 @@
 #pragma once
 // The rendezvous of a job's ranks: a store that all can reach (TCPStore or FileStore of c10d), and the process group on
-// top of it.
+// it.
 
 #include <filesystem>
 #include <memory>
@@ -33,9 +33,8 @@ class LauncherStore {
   /// Begins the `restart`th start of all ranks (from 0).
   void begin(int restart);
   /// Tells the ranks on all nodes how one of ours ended.
-  void tell_death(int rank, const std::string& how);
-  /// Returns the failure that ended the job, as some rank on any node reported it; empty if none did. It returns at
-  /// once.
+  void report_death(int rank, const std::string& how);
+  /// Returns the failure that ended the job, as some rank on any node reported it; empty if none did.
   std::string failure() const;
   /// Returns the run's folder from rank 0; empty if it has none yet, or the store does not answer.
   std::string run_folder() const;
@@ -49,8 +48,7 @@ class LauncherStore {
 };
 
 /// Returns the backend for tensors of processes that compute on `device` ("cpu", "cuda:N"), by dist.backend: "nccl" or
-/// "gloo". "auto" is nccl between GPUs, if this build has it. It queries no GPU. Throws UserError(usage) if nccl is
-/// impossible.
+/// "gloo". "auto" is nccl between GPUs, if this build has it. Throws UserError(usage) if nccl is impossible.
 std::string choose_backend(const Settings& dist, const std::string& device);
 
 /// A rank's membership in its job.
@@ -69,14 +67,12 @@ class GroupSession {
 
   /// Returns the message for the error that ends this rank with exit code `code`. A rank that failed by itself returns
   /// its own, and informs the others; a rank that only lost them (`lost`) names the first failure and that rank's last
-  /// action, once it is known. It is empty if another rank shows it. `hint` goes in and out: it belongs to the shown
-  /// failure.
+  /// action, once known. It is empty if another rank shows it. `hint` goes in and out: it belongs to the shown failure.
   std::string explain(const std::string& message, std::string& hint, bool lost, int code);
 
   /// Stores the run for later starts of the job by the same launcher, which continue it.
   void remember_run(const SharedRun& run);
-  /// Returns the run of an earlier start; its folder is empty if there was none, it did not come so far, or its store
-  /// is gone.
+  /// Returns the run of an earlier start; its folder is empty if there was none, or its store is gone.
   SharedRun remembered_run();
 
   /// Writes the rank's last collectives to collectives-rank<R>.jsonl.

@@ -101,11 +101,11 @@ std::string rank_and_host(int rank, const Beat& beat) {
 
 std::string last_seen(const Beat& beat) { return beat.at.text.empty() ? "" : ", last seen at " + beat.at.text; }
 
-std::string is_silent(int rank, const Beat& beat) {
+std::string describe_silence(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
 }
 
-std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
+std::string describe_divergence(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
   const auto what = own.what(beat.at.entered);
   if (!what || *what == beat.at.what) return {};
   return concat("ranks ", own_rank, " and ", rank, " are in different collectives: collective ", beat.at.entered,

@@ -19,8 +19,8 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout);
 /// Returns whether this process serves the store of its job, until it ends.
 bool serves_store(const RankInfo& place);
-/// Opens a rank's store; `serves` is serves_store() at first. Every connection answers one caller at a time, and may
-/// make it wait.
+/// Opens a rank's store; `serves` is serves_store().  Every connection answers one caller at a time, and the next one
+/// waits.
 StorePtr open_store(const RankInfo& place, bool serves, Timeouts::Span timeout);
 /// Returns a store with names of its own for this start of the job, so that entries of the start before do not matter.
 StorePtr of_start(const StorePtr& store, int restart);
@@ -47,10 +47,10 @@ std::string rank_and_host(int rank, const Beat& beat);
 std::string last_seen(const Beat& beat);
 
 /// Returns "rank 1 on node7 does not answer any more, last seen at …".
-std::string is_silent(int rank, const Beat& beat);
+std::string describe_silence(int rank, const Beat& beat);
 /// Describes two ranks that have come to different collectives, since collectives of one number must be one and the
 /// same. It is empty if they agree, or nothing is known.
-std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat);
+std::string describe_divergence(int own_rank, const CollectiveLog& own, int rank, const Beat& beat);
 
 /// Reports a failure; the first one counts. Its hint goes with it, as another rank may show it.
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint = {});

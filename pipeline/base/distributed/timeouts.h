@@ -1,6 +1,5 @@
 #pragma once
-// The times within which the loss of a rank is noticed. All follow from dist.timeout, within which every rank must have
-// ended.
+// Time limits for the loss of a rank. All follow from dist.timeout, within which every rank must have ended.
 
 #include <algorithm>
 #include <chrono>

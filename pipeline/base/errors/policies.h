@@ -1,6 +1,5 @@
 #pragma once
-// Policies for values that are not finite (train.nonfinite), and for errors that a run could survive (train.on_error,
-// val.on_error).
+// Policies for values that are not finite (train.nonfinite), and for survivable errors (train.on_error, val.on_error).
 
 #include <cstdint>
 #include <exception>
@@ -32,8 +31,7 @@ struct NonFinitePolicy {
   static NonFinitePolicy from(const Settings& train);
 };
 
-/// Returns whether the result is finite. Gradients that overflow under the loss's scale do not count: the learner
-/// handles them.
+/// Gradients that overflow under the loss's scale do not count: the learner handles them.
 bool is_finite(const StepStats& result);
 
 /// Returns "the loss is nan"; call it only for a result that is not finite.

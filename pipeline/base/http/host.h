@@ -10,8 +10,7 @@ namespace flowtrain::http {
 bool is_loopback(std::string_view host);
 
 /// Returns whether a Host header names this server: an IP address, localhost, this machine's name, or `served_host`,
-/// with any port, as tunnels have others. A page of a foreign name that was made to lead here (DNS rebinding) is
-/// refused.
+/// with any port. A page of a foreign name that was made to lead here (DNS rebinding) is refused.
 bool is_own_host(std::string_view header, std::string_view served_host);
 
 /// Returns "127.0.0.1:8700" or "[::1]:8700".

@@ -17,8 +17,7 @@ inline constexpr std::size_t most_head_bytes = 16'384, most_header_lines = 64, m
 struct RequestHead {
   std::string method;  ///< GET or HEAD
   std::string target;  ///< text as sent: "/run/quickstart/?x=1"
-  /// The headers that the server uses (host, cookie, authorization, if-none-match), by name in lower case; each is
-  /// there at most once.
+  /// The headers that the server uses (host, cookie, authorization, if-none-match), once each, by name in lower case.
   std::map<std::string, std::string> headers;
 };
 

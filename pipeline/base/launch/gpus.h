@@ -23,11 +23,12 @@ struct GpuUse {
 /// context. Throws UserError(usage) if there is no driver, or it does not answer.
 std::vector<GpuUse> query_gpus(const std::string& nvml = "libnvidia-ml.so.1");
 
-/// Returns the value of CUDA_VISIBLE_DEVICES for `--gpus wish`, among those that it leaves now: "0,2" (the first and
-/// the third of them; UUIDs are kept), or "idle:2" (two without a process, those with the most free memory first). It
-/// returns nothing for a rank that our own launcher started and that has inherited the choice. Throws UserError(usage).
+/// Returns the value of CUDA_VISIBLE_DEVICES for `--gpus` as `requested`, among those that it leaves now: "0,2" (the
+/// first and the third of them; UUIDs are kept), or "idle:2" (two without a process, those with the most free memory
+/// first). It returns nothing for a rank that our own launcher started and that has inherited the choice. Throws
+/// UserError(usage).
 std::optional<std::string> choose_gpus(
-    const std::string& wish, const Environment& environment,
+    const std::string& requested, const Environment& environment,
     const std::function<std::vector<GpuUse>()>& look = [] { return query_gpus(); });
 
 }  // namespace flowtrain

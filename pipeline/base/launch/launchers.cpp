@@ -105,8 +105,7 @@ RankInfo slurm_place(const Environment& environment, const std::string& url) {
   return place;
 }
 
-// The names are those of Open MPI, of MVAPICH, and of MPICH and Intel MPI. srun sets PMI_RANK, too, but no
-// MPI_LOCALRANKID.
+// Open MPI, MVAPICH, and MPICH and Intel MPI use these names. srun sets PMI_RANK, too, but no MPI_LOCALRANKID.
 constexpr std::initializer_list<const char*> mpi_rank = {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK"};
 constexpr std::initializer_list<const char*> mpi_size = {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"};
 

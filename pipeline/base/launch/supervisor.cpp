@@ -30,10 +30,9 @@ struct End {
   int signal = 0;  ///< signal that killed it; 0: it ended by itself
 
   bool by_request() const { return asks_to_end(signal); }
-  bool is_hearsay() const { return signal == 0 && code == peer_lost; }
-  /// Returns whether the exit code is one of the program's own (sampling/core/error.h): the rank has shown its error
-  /// itself.
-  bool has_said_why() const {
+  bool only_lost_peer() const { return signal == 0 && code == peer_lost; }
+  /// Returns whether the exit code is the program's own (sampling/core/error.h): the rank has shown its error itself.
+  bool has_shown_error() const {
     return signal == 0 && ((code >= static_cast<int>(ExitCode::usage) && code <= peer_lost) ||
                            code == static_cast<int>(ExitCode::bug));
   }
@@ -92,7 +91,7 @@ class Ranks {
         continue;
       }
       const bool all_ended = std::ranges::none_of(children_, [](auto& child) { return child.pid > 0; });
-      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.hearsay)) report();
+      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.blame_wait)) report();
       if (all_ended) return;
       hear_of_others();
       if (is_over() && Clock::now() >= deadline_) end_the_others();
@@ -156,8 +155,8 @@ class Ranks {
       blamed_ = end;
       failed_at_ = Clock::now();
       deadline_ = failed_at_ + options_.grace;
-      if (!end.is_hearsay()) report();
-    } else if (!reported_ && !end.is_hearsay() && last_sent_ == 0) {
+      if (!end.only_lost_peer()) report();
+    } else if (!reported_ && !end.only_lost_peer() && last_sent_ == 0) {
       blamed_ = end;
       report();
     }
@@ -165,13 +164,13 @@ class Ranks {
 
   // Returns whether the rank lost another one, which had ended as requested.
   bool is_excused(const std::optional<End>& end) const {
-    return end && end->is_hearsay() && asked_ && clean_code_ > 0 && !reported_;
+    return end && end->only_lost_peer() && asked_ && clean_code_ > 0 && !reported_;
   }
 
   void report() {
     reported_ = true;
     const std::string text = concat("rank ", blamed_->rank, " ", blamed_->how());
-    blamed_->has_said_why() ? log_info(text) : log_error(text);
+    blamed_->has_shown_error() ? log_info(text) : log_error(text);
     if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
   }
 
@@ -191,7 +190,7 @@ class Ranks {
 
   std::optional<Clock::time_point> next_deadline() const {
     if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + between_questions) : std::nullopt;
-    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.hearsay);
+    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.blame_wait);
   }
 
   SignalPipe& signals_;

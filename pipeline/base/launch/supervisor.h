@@ -17,7 +17,7 @@ struct SuperviseOptions {
   std::chrono::milliseconds kill_after = std::chrono::seconds(5);
   /// The time after a first failure with exit code 6 in which the guilty rank may disappear: its connections close some
   /// time before the process is gone.
-  std::chrono::milliseconds hearsay = std::chrono::seconds(1);
+  std::chrono::milliseconds blame_wait = std::chrono::seconds(1);
   /// Informs other nodes, which see only a broken connection: it is called once for each start of the ranks in which
   /// one fails, on supervise()'s thread, with the guilty rank and its end ("was killed by SIGKILL").
   std::function<void(int rank, const std::string& how)> on_death;

@@ -19,8 +19,8 @@ MeetingPoint parse_dist_url(const std::string& url);
 std::string tcp_url(const std::string& host, int port);
 
 /// Returns the numeric address from which this machine talks to `host`: with several nodes it is the one that the
-/// others reach, whatever the machine's own name resolves to. Throws UserError(distributed) if the host is not known or
-/// no route leads there.
+/// others reach, whatever the machine's own name resolves to. Throws UserError(distributed) if the host is unknown or
+/// unreachable.
 std::string address_towards(const std::string& host, int port);
 
 }  // namespace flowtrain

@@ -40,8 +40,7 @@ class Plateau final : public Schedule {
     since_ = 0;
   }
 
-  // Writes "FACTOR SINCE COOLING BEST DIRECTION METRIC", with all digits; it ends after COOLING before the first
-  // validation.
+  // Writes "FACTOR SINCE COOLING BEST DIRECTION METRIC", with all digits, before the first validation up to COOLING.
   std::string state() const override {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);

@@ -21,8 +21,7 @@ class Schedule {
   /// Returns the scheduled value; `value` is the one without this schedule, and `at` runs from 0 to
   /// ScheduleInput::length, in its unit.
   virtual double apply(double value, double at) const = 0;
-  /// Returns the place after which the value no longer changes. If that is after the last iteration, a part of the
-  /// schedule is never reached.
+  /// Returns the place after which the value no longer changes. After the last iteration, it is never reached.
   virtual double reach() const { return 0; }
 
   // Schedules with state have:

@@ -55,8 +55,7 @@ class LinkError : public UserError {
   explicit LinkError(const UserError& reason) : UserError(reason.code(), reason.what(), reason.hint()) {}
 };
 
-/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), replacing an old one atomically. Throws
-/// LinkError.
+/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically. Throws LinkError.
 void swap_link(const std::filesystem::path& folder, const std::string& link, const std::string& name);
 
 /// Replaces the folder `place` by a symbolic link to `name`; the folder moves to `name` beside it, or is removed

@@ -19,8 +19,7 @@ UserError system_error(const std::filesystem::path& path, const char* call, int 
 /// An open file. Members throw system_error(); the destructor closes without an error.
 class File {
  public:
-  /// Creates a new file for writing, with the permissions `mode` minus those that the umask removes; an existing one is
-  /// an error.
+  /// Creates a new file for writing, with the permissions `mode` minus the umask's; an existing one is an error.
   static File create(const std::filesystem::path& path, unsigned mode = 0666);
   /// Opens a regular file for reading; anything else (a pipe, a folder) is refused.
   static File open(const std::filesystem::path& path);

@@ -15,7 +15,7 @@ std::string xxh64_hex(std::span<const std::byte> bytes);
 std::string xxh64_hex(std::string_view text);
 
 /// Hashes a stream of pieces to the result of xxh64_hex() for the whole. The state can be saved as text, so that a
-/// resumed run continues it; the library cannot do that, so the stream's few lines of arithmetic are here (xxHash's
+/// resumed run continues it; the library cannot do that, so its few lines of arithmetic are here (xxHash's
 /// doc/xxhash_spec.md).
 class Xxh64 {
  public:

@@ -32,8 +32,7 @@ struct Manifest {
 inline constexpr const char* snapshot_file_names[] = {"model.safetensors", "optim.safetensors", "state.json",
                                                       "config.toml"};
 
-/// Formats the manifest as JSON. Its last member is the hash of all the text before it, so that no byte can change
-/// unseen.
+/// Formats the manifest as JSON. Its last member is the hash of all the text before it, so no byte can change unseen.
 std::string manifest_text(const Manifest& manifest);
 /// Reads manifest_text(); `path` is for messages. Throws UserError(snapshot) for damage, another format version, or a
 /// list of files other than snapshot_file_names.

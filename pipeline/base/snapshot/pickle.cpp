@@ -36,8 +36,7 @@ const char* dtype_of_type(std::string_view name, std::string_view ending) {
   return found == std::end(storage_types) ? nullptr : found->dtype;
 }
 
-/// Returns whether it is a dtype, or a rule of quantized tensors: torch.float32, torch.quint4x2,
-/// torch.per_tensor_affine.
+/// Returns whether it is a dtype or a quantizer: torch.float32, torch.quint4x2, torch.per_tensor_affine.
 bool is_dtype(std::string_view name) {
   if (name.starts_with("per_tensor_") || name.starts_with("per_channel_")) return true;
   for (const std::string_view kind : {"float", "bfloat", "double", "half", "int", "uint", "short", "long", "bool",
@@ -354,7 +353,7 @@ class Unpickler {
       if (const auto* extent = pickle_.as<std::int64_t>(ref); !extent || *extent < 0) return false;
     return true;
   }
-  /// Returns the tensor itself of _rebuild_parameter(tensor, requires_grad, hooks[, state]) and Parameter(tensor,
+  /// Returns the tensor of_rebuild_parameter(tensor, requires_grad, hooks[, state]) and Parameter(tensor,
   /// requires_grad).
   PickleRef parameter(const std::vector<PickleRef>& arguments) const {
     if (arguments.empty() || (!pickle_.as<PickleTensor>(arguments[0]) && !pickle_.as<PickleOther>(arguments[0])))

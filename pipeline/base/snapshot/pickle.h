@@ -29,8 +29,7 @@ struct PickleSequence {
   bool is_tuple;
   std::vector<PickleRef> items;
 };
-/// A dict, OrderedDict, defaultdict or Counter, in the order of insertion; a key may come more than once, and then the
-/// last one counts.
+/// A dict, OrderedDict, defaultdict or Counter, in the order of insertion; the last of equal keys counts.
 struct PickleDict {
   std::vector<std::pair<PickleRef, PickleRef>> items;
 };

@@ -23,8 +23,7 @@ std::string quoted(const std::string& text) { return json(text).dump(); }
 
 /// Lists the data contiguously in this order; blanks are added up to a multiple of 64 bytes less the 8 of the length.
 std::string make_header(std::span<const TensorView> tensors, const SafetensorsMetadata& metadata) try {
-  // The text is built without a tree of nlohmann's: its destructor allocates, and ends the program when memory runs
-  // out.
+  // No tree of nlohmann's is built: its destructor allocates, and ends the program when memory runs out.
   std::string text = "{";
   const auto put = [&](const auto&... pieces) { ((text += pieces), ...); };
   const auto begin_member = [&](const std::string& name) { put(text.back() == '{' ? "" : ",", quoted(name), ":"); };

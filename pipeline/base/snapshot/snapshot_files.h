@@ -30,12 +30,10 @@ std::string snapshot_name(std::uint64_t iteration);
 
 /// Saves `content` as `snapshots_dir/iter-…` (both made if missing, one of the same iteration replaced), then points
 /// the link `latest` at it. When it returns, the snapshot is durable; when it throws, earlier snapshots are intact.
-/// After a LinkError only the link is missing. Leftovers of earlier failures are removed on the way. Returns the
-/// snapshot's path.
+/// After a LinkError only the link is missing. Leftovers of failures are removed. Returns the snapshot's path.
 std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotContent& content);
 
-/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must exist. Throws LinkError
-/// if that fails.
+/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must exist. Throws LinkError.
 void link_snapshot(const std::filesystem::path& snapshots_dir, std::uint64_t iteration,
                    const std::string& link = "best");
 
@@ -100,8 +98,7 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
-/// The prefix of a parameter's average ([ema]), which is stored among the optimizer's tensors under it and the
-/// parameter's name.
+/// The prefix of a parameter's average ([ema]), stored among the optimizer's tensors under it and the name.
 inline constexpr std::string_view average_prefix = "ema.";
 inline bool is_average(std::string_view name) { return name.starts_with(average_prefix); }
 bool has_average(const OpenSnapshot& snapshot);
@@ -112,14 +109,12 @@ std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 
-/// Restores links where somebody copied a run and followed its links, so that folders took their places: the snapshot
-/// in such a folder moves to its own place, or is there already. Folders without a snapshot are left alone. Returns the
-/// restored links.
+/// Restores links where somebody copied a run and followed its links, so that folders took their places: its snapshot
+/// moves to its own place, or is there already. Folders without a snapshot are left alone. Returns the restored links.
 std::vector<std::filesystem::path> restore_links(const std::filesystem::path& snapshots_dir);
 
-/// Moves snapshots later than `iteration` to `superseded/`, for a run that continues from there: the next resume must
-/// not take a snapshot of the abandoned future. `latest` then points at `iteration`'s; links to moved ones are removed.
-/// Returns the new places.
+/// Moves snapshots later than `iteration` to `superseded/`, for a run that continues from there: no later resume may
+/// take one. `latest` then points at `iteration`'s; links to moved ones are removed. Returns the new places.
 std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in

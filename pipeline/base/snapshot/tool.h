@@ -23,15 +23,14 @@ ExitCode snapshot_ls(const std::filesystem::path& place, std::ostream& out);
 /// Prints one snapshot: its tensors (dtype, shape, bytes) and state.
 ExitCode snapshot_show(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, std::ostream& out);
 
-/// Reads every byte of one snapshot, or of all of a run, and names damaged files. Returns ExitCode::snapshot if there
-/// are any.
+/// Reads every byte of one snapshot, or of all of a run, and names damaged files (ExitCode::snapshot).
 ExitCode snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
 /// Returns the snapshot of a place that `wish` names, or the place if it is one.
 ChosenSnapshot snapshot_of(const std::filesystem::path& place, const SnapshotWish& wish);
 
-/// Copies the model's weights, `averaged` if they have an average, to the safetensors file `target`, which is replaced
-/// wholly or not at all.
+/// Copies the model's weights, `averaged` or not, to the safetensors file `target`, which is replaced wholly or not
+/// at all.
 void export_weights(const ChosenSnapshot& chosen, bool averaged, const std::filesystem::path& target,
                     std::ostream& out);
 
@@ -40,8 +39,7 @@ void export_weights(const ChosenSnapshot& chosen, bool averaged, const std::file
 ExitCode snapshot_convert(const std::filesystem::path& source, const std::string& key, const Renaming& renaming,
                           const std::filesystem::path& target, std::ostream& out);
 
-/// Compares the tensors of two snapshots bit by bit; returns ExitCode::snapshot if they differ. Different states are a
-/// note.
+/// Compares the tensors of two snapshots bit by bit; returns ExitCode::snapshot if they differ.
 ExitCode snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);
 
 }  // namespace flowtrain

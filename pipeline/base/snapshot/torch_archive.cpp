@@ -86,8 +86,7 @@ TorchArchive open_zip(std::span<const std::byte> bytes, const std::string& path)
   return archive;
 }
 
-/// Reads a row of pickles (magic number, version, system, content, keys), then for each key the number and the bytes of
-/// its elements.
+/// Reads a row of pickles (magic number, version, system, content, keys), then each key's number of elements and bytes.
 class LegacyReader {
  public:
   LegacyReader(std::span<const std::byte> bytes, const std::string& path)

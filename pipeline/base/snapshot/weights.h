@@ -30,8 +30,7 @@ struct WeightMatch {
 };
 
 /// Returns the name of a tensor in the net itself: without the "module." of DataParallel at its start, and without the
-/// "_orig_mod." and similar parts that torch.compile, FSDP and checkpointing of activations put between the names of
-/// modules.
+/// "_orig_mod." and similar parts that torch.compile, FSDP and checkpointing of activations put between modules.
 std::string unwrapped_name(std::string_view name);
 /// Gives all tensors their unwrapped names, if every name is wrapped and they stay different.
 void unwrap_names(std::vector<TensorView>& tensors);

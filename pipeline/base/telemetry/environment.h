@@ -9,8 +9,7 @@
 
 namespace flowtrain {
 
-/// Returns "flowtrain 0.1.0 (3f2a1c9e0b7d-dirty, Release)"; the revision is "unknown" if built outside of a git
-/// checkout.
+/// Returns "flowtrain 0.1.0 (3f2a1c9e0b7d-dirty, Release)"; the revision is "unknown" outside of a git checkout.
 std::string program_version();
 
 /// Returns the words of this process's command line.

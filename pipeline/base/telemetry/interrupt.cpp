@@ -161,8 +161,7 @@ void Interrupt::end_if_asked() {
   ::_exit(exit_code(signal));
 }
 
-// Ends the process at once if there is nothing to save, and otherwise if a clean end takes longer than the grace
-// period.
+// Ends the process at once if there is nothing to save, or if a clean end takes longer than the grace period.
 void Interrupt::watch_deadline() {
   TEMP_FAILURE_RETRY(::sem_wait(&wake));
   const int signal = first_signal;

@@ -1,6 +1,5 @@
 #pragma once
-// Signals that ask for an end (stages/system/signals.h): the first asks for a clean one, the second ends the process at
-// once.
+// Signals that ask for an end (stages/system/signals.h): the first asks for a clean one, the second ends at once.
 
 #include <chrono>
 #include <cstdint>
@@ -30,14 +29,13 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// Makes the first signal end the process as well from now on, with exit_code(), whatever it is doing, unless that is
+  /// Makes the first signal, too, end the process from now on, with exit_code(), whatever it is doing, unless that is
   /// deferred.
   void end_at_once() FT_EXCLUDES(mutex_);
-  /// Sets a function that another thread calls before such an end: it removes the traces of a start. An empty function
-  /// removes none.
+  /// Sets a function that another thread calls before such an end: it removes the traces of a start.
   void set_cleanup(std::function<void()> cleanup) FT_EXCLUDES(mutex_);
-  /// Defers such an end from now on, because there is something to save, or half made: the caller checks for signals,
-  /// and ends.
+  /// Defers such an end from now on, because something is to be saved, or half made: the caller checks for signals, and
+  /// ends.
   void defer() FT_EXCLUDES(mutex_);
   /// Takes one defer() back. If a signal came meanwhile and no other defer() is open, the process ends here.
   void undefer() FT_EXCLUDES(mutex_);
@@ -50,8 +48,7 @@ class Interrupt {
   std::optional<int> requested() const;
   /// Returns the number of SIGUSR2 so far. Any thread.
   std::uint64_t snapshot_requests() const;
-  /// Returns a token that the first signal triggers, a moment after requested(): callbacks run on a thread of this
-  /// object's.
+  /// Returns a token that the first signal triggers, a moment after requested(): callbacks run on its own thread.
   std::stop_token token() const { return stop_.get_token(); }
 
   /// Returns the exit code of a process ended by `signal`: 130 for SIGINT, as in shells, and 143 for all others, so

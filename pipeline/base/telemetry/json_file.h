@@ -1,6 +1,5 @@
 #pragma once
-// The small files of a run's folder, and members of their JSON. Missing or damaged values, and those of another type,
-// read as nothing.
+// The small files of a run's folder, and members of their JSON. Missing, damaged or mistyped values read as nothing.
 
 #include <cmath>
 #include <cstddef>

@@ -33,8 +33,7 @@ ConsoleLevel console_level();
 void set_log_file(const std::filesystem::path& path);
 /// Returns the path given to set_log_file(); empty before.
 const std::filesystem::path& log_file();
-/// Returns a descriptor that appends to log_file(), or -1, for a process that is about to end and may hold the log's
-/// locks.
+/// Returns a descriptor that appends to log_file(), or -1, for an ending process that may hold the log's locks.
 int open_log_file();
 
 }  // namespace flowtrain

@@ -64,8 +64,7 @@ class GpuMeter {
   Nvml::Gpu gpu_ = nullptr;
 };
 
-// Returns NaN on errors: a part of a GPU (MIG), for example, has no utilisation, or there is no memory for a name. No
-// meter ends a run.
+// Returns NaN on errors: a part of a GPU (MIG), for example, has no utilisation. No meter ends a run.
 template <class Ask>
 double if_known(const Ask& ask) {
   try {

@@ -26,9 +26,8 @@ struct Progress {
   std::optional<double> eta_s;       ///< seconds to the end
 };
 
-/// Returns "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample 97 %, wait 12.0 %  eta 12s". If
-/// compute limits, the rest of its share is waiting for data, so that is left out; if the limit is not known: "data
-/// wait 12.0 %".
+/// Returns "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample 97 %, wait 12.0 %  eta 12s".
+/// The wait is left out if compute limits; with an unknown limit: "data wait 12.0 %".
 std::string format_line(const Progress& progress);
 /// Returns the line with a bar, shorter than `columns`: the least important parts are dropped first if there is little
 /// room. " 10% [==>       ]   100/1,000  loss 0.4312  eta 12s"

@@ -12,8 +12,7 @@ namespace flowtrain {
 class RunPage {
  public:
   virtual ~RunPage() = default;
-  /// Takes the message of the error that ended the run, for the last page. The thread that destroys this object calls
-  /// it.
+  /// Takes the error that ended the run, for the last page. The thread that destroys this object calls it.
   virtual void failed(std::string error) = 0;
 };
 

@@ -27,8 +27,7 @@ struct Period {
   Every to_iterations(const Every& epoch) const;
 };
 
-/// Reads a period; `by_clock` allows "90 s", "30 min" and "2 h". Throws UserError(usage) with the expected form,
-/// without naming a key.
+/// Reads a period; `by_clock` allows "90 s", "30 min" and "2 h". Throws UserError(usage) without the key.
 Period parse_period(const Value& value, bool by_clock = false);
 
 /// A part of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
@@ -44,8 +43,7 @@ struct Share {
 /// Throws UserError(usage) with the expected form, without naming a key.
 Share parse_share(const Value& value);
 
-/// Returns the number of damaged samples that a data set of `samples` may have, by the keys `bad` and `max_bad` of its
-/// table.
+/// Returns the number of damaged samples that a data set of `samples` may have, by its keys `bad` and `max_bad`.
 std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples);
 
 /// Reads a key of a table; messages name it and where it was written.

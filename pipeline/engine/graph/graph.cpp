@@ -59,8 +59,8 @@ class WorkerNames : public oneapi::tbb::task_scheduler_observer {
 /// A flow graph in an arena of its own, and a thread that waits there, so that work starts promptly.
 class GraphArena {
  public:
-  /// The arena has one slot more than workers, so that routing never queues behind sampling; the sample node has its
-  /// own limit.
+  /// The arena has one slot more than workers, so that routing never queues behind sampling; the sample node limits
+  /// itself.
   explicit GraphArena(unsigned workers) : arena_(static_cast<int>(workers) + 1) {
     arena_.execute([this] { graph_.emplace(); });  // the graph belongs to the arena of the thread that makes it
   }

@@ -27,8 +27,7 @@ class Profile;
 struct BatchPlace;
 struct LoaderForward;
 
-/// oneTBB's workers, for all loaders of the process: make one before the first loader, and keep it until the last is
-/// gone.
+/// oneTBB's workers, for all loaders of the process: made before the first loader and kept until the last is gone.
 class Scheduler {
  public:
   /// `workers` counts the sampling threads of all loaders together; it may exceed the cores.
@@ -96,12 +95,11 @@ class Loader {
   static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
 
   void start();
-  /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). Returns false if
-  /// all were given, or it was stopped. One thread calls this. Rethrows errors of the graph itself; a failed batch
-  /// comes as kind `bad`.
+  /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). Returns false at
+  /// the end or after stop(). One thread calls it. Rethrows errors of the graph itself; a failed batch comes as kind
+  /// `bad`.
   bool next(Ticket& ticket);
-  /// Waits like next(), but returns nothing after about `patience` without a ticket, for a thread that has other
-  /// signals to watch.
+  /// Waits like next(), but returns nothing after about `patience` without a ticket.
   std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience);
   Slab& slab(const Ticket& ticket);
   /// Returns the place of the batch, for a profile.
@@ -124,8 +122,8 @@ class Loader {
   LoaderShape shape() const;
   /// Makes reads that wait for an unreachable server fail from now on: their samples are bad. Any thread.
   void cancel_reads() const;
-  /// Stops and joins everything; prepared batches are dropped, and reads are cancelled. Any thread but the loader's
-  /// own; idempotent.
+  /// Stops and joins everything; drops prepared batches, and cancels reads. Any thread but the loader's own;
+  /// idempotent.
   void stop();
   /// Throws InternalError unless every slab came home and every queue is empty, after all tickets were given.
   void check_finished() const;

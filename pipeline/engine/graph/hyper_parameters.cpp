@@ -109,8 +109,7 @@ bool move_alike(const TimedSchedule& one, const TimedSchedule& other, std::uint6
 
 /// Returns whether a schedule depends on the run's end; `was` has the old end, and `is` the new one.
 bool depends_on_end(const Settings& was, const Settings& is, const Config& before, const Config& now) {
-  // Two lengths of an epoch are tried: with the short one, schedules by epoch advance early; with the long one, those
-  // by iteration.
+  // Two lengths of an epoch are tried: schedules by epoch advance early with the short one, others with the long one.
   for (const std::uint64_t epoch : {1, 1'000'000}) try {
       const std::uint64_t last_before = run_end(before, epoch), last = run_end(now, epoch);
       const ScheduleInput input = input_of(is, now);

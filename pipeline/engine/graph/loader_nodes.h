@@ -1,8 +1,7 @@
 #pragma once
 // The stages of a loader, a class for each. LoaderGraph in graph.cpp connects them. oneTBB routes and computes; its
 // messages are tickets. Work that may block (reading, copies to a device) runs on threads of the loader's own, which
-// talk to the graph through an async_node and bounded queues. A node that puts out no ticket, or several, is a
-// multifunction_node.
+// talk to the graph through an async_node and bounded queues. Nodes with no or several outputs are multifunction_nodes.
 
 // This brings flow::graph and its nodes.
 #include <oneapi/tbb/flow_graph.h>
@@ -35,8 +34,8 @@ namespace flowtrain {
 
 namespace flow = oneapi::tbb::flow;
 
-/// Returns the chunks of a batch: small enough that all workers share one batch, large enough that a message (about 1
-/// µs) costs little per row.
+/// Returns the chunks of a batch: so small that workers share a batch, so large that a message (about 1 µs) costs
+/// little per row.
 inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
 /// Counts how many of the batches ahead were ready at each request for one. One thread counts, any reads.

@@ -17,11 +17,10 @@ namespace flowtrain {
 /// four times soon, and later so seldom that the stage loses 0.25 % of its rate.
 class ThreadTrial {
  public:
-  /// Every thread calls this after each piece of its work; an occasional call pauses, and ends soon after `stopping` is
-  /// set.
+  /// Every thread calls this after each piece of its work; an occasional call pauses, until `stopping` is set at most.
   void after_piece(const StageClock& clock, unsigned threads, const std::atomic<bool>& stopping);
-  /// Returns the rate with one thread less, as a share of the rate with all. It is empty if not known yet, or with a
-  /// single thread.
+  /// Returns the rate with one thread less, as a share of the rate with all. It is empty at first and with a single
+  /// thread.
   std::optional<double> rate_without_one() const;
   /// Begins anew, with other threads, while no thread works.
   void restart();

@@ -1,6 +1,5 @@
 #pragma once
-// Wires a graph, and draws it: an edge and its arrow in the drawing come from one call, so the drawing shows the true
-// wiring.
+// Wires a graph, and draws it: an edge and its arrow in the drawing come from one call, so it shows the true wiring.
 
 // This brings flow::make_edge and its nodes.
 #include <oneapi/tbb/flow_graph.h>

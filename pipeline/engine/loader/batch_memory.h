@@ -26,8 +26,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   std::byte* take();
   /// Holds a block of take() or a slab. When the last copy of the pointer goes, the block comes back.
   std::shared_ptr<std::byte> hold(std::byte* block);
-  /// Returns the number of blocks made so far: with `reuse` the most that were held at once, however many batches there
-  /// were.
+  /// Returns the number of blocks made so far: with `reuse` the most that were ever held at once.
   std::size_t made() const;
 
  private:

@@ -30,8 +30,8 @@ LastBatch last_batch_of(const DataLoaderOptions& options) {
   return options.drop_last ? LastBatch::drop : LastBatch::pad;
 }
 
-// oneTBB takes the least of all limits that exist, so loaders share a large one. Each has an arena with as many places
-// as it has workers.
+// oneTBB takes the least of all limits that exist, so loaders share a large one. Each has an arena of as many places as
+// workers.
 std::shared_ptr<Scheduler> common_scheduler() {
   constexpr unsigned most_workers = 1024;
   static Mutex mutex;

@@ -47,8 +47,7 @@ struct LoadedBatch {
 };
 
 /// Loads batches for one thread; any thread may ask times(), memory_blocks() and constants. next_within() throws the
-/// errors of a batch. A rank without a row of an epoch's last, shorter batch gets the batch's first one, as the others
-/// need a batch of each.
+/// errors of a batch. A rank without a row of an epoch's last, shorter batch gets the batch's first one.
 class DataLoader {
  public:
   /// Opens the data, or takes `dataset` in place of the configured one. loader.batch is that of all ranks together.
@@ -79,8 +78,7 @@ class DataLoader {
   /// Returns its class; -1 if there is none.
   std::int64_t label(std::uint64_t id) const;
 
-  /// Begins the next epoch, or continues one that seek() has set. Batches of the previous one that were not requested
-  /// are left out.
+  /// Begins the next epoch, or continues one that seek() has set. The rest of the previous one is left out.
   void begin_epoch();
   /// Returns the next batch of the epoch, null at its end, or nothing if there is none after about `patience`.
   std::optional<std::unique_ptr<LoadedBatch>> next_within(std::chrono::microseconds patience);
@@ -94,8 +92,7 @@ class DataLoader {
   /// Sets the position from which the next epoch continues. Throws UserError(usage) for a position outside the stream.
   void seek(StreamPosition position);
   /// Returns the facts without which a position is meaningless, by name: the hash of the records
-  /// (Dataset::fingerprint), samples of an epoch, and the keys that decide the order and the draws, as TOML writes
-  /// their values.
+  /// (Dataset::fingerprint), samples of an epoch, and the keys that decide the order and the draws, as TOML.
   std::map<std::string, std::string> basis() const;
 
   /// Reads the first readable record and returns its form.

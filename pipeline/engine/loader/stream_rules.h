@@ -13,8 +13,7 @@ namespace flowtrain {
 /// Throws UserError(usage) unless run.seed is a number.
 void check_seed(const Config& config);
 
-/// Throws UserError(usage) if a batch has fewer rows than there are ranks, or `drop_last` leaves no batch of an epoch
-/// of `samples`.
+/// Throws UserError(usage) if ranks outnumber a batch's rows, or `drop_last` leaves no batch of an epoch of `samples`.
 void check_batch(std::uint64_t batch, std::uint64_t samples, std::uint64_t world, bool drop_last);
 
 /// Implements DataLoader::basis(). `samples` are those of an epoch, `batch` the rows of a batch, of all ranks.

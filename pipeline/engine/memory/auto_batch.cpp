@@ -14,7 +14,7 @@ class Search {
   Search(std::uint64_t limit, const TryRows& attempt) : limit_(limit), attempt_(attempt) {}
 
   bool fits(std::uint32_t rows) {
-    if (foretold(rows) > static_cast<double>(limit_)) return false;
+    if (predicted(rows) > static_cast<double>(limit_)) return false;
     ++found_.tries;
     const auto bytes = attempt_(rows);
     if (!bytes) return false;
@@ -33,7 +33,7 @@ class Search {
   };
 
   // Predicts the bytes by the straight line through the last two tries.
-  double foretold(std::uint32_t rows) const {
+  double predicted(std::uint32_t rows) const {
     if (before_.rows == 0) return 0;
     return last_.bytes + (rows - last_.rows) * (last_.bytes - before_.bytes) / (last_.rows - before_.rows);
   }

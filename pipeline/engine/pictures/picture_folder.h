@@ -23,8 +23,8 @@ void write_pictures(const std::filesystem::path& folder, std::uint64_t iteration
 void prune_pictures(const std::filesystem::path& folder, std::size_t keep_last, const Every& keep_every,
                     std::span<const std::uint64_t> best);
 
-/// Removes pictures of later iterations and half-written ones, for a run that continues after `iteration`. A failure is
-/// a warning.
+/// Removes pictures of later iterations and half-written ones, for a run that continues after `iteration`. It only
+/// warns.
 void remove_pictures_after(const std::filesystem::path& folder, std::uint64_t iteration);
 
 }  // namespace flowtrain

@@ -22,12 +22,11 @@ struct PicturePolicy {
   Every keep_every = {};              ///< iterations that are due by this stay for good
 };
 
-/// Writes pictures, then removes old ones by the policy. The first failure is a warning, and the run goes on. One
-/// thread calls.
+/// Writes pictures, then removes old ones by the policy. The first failure is a warning. One thread calls.
 class PictureLog : public Logger {
  public:
-  /// The number of validations whose pictures may wait. Training waits for a place, so that the files do not depend on
-  /// the disk's speed.
+  /// The number of validations that may wait. Training waits for a place: the files must not depend on the disk's
+  /// speed.
   static constexpr std::size_t depth = 4;
 
   explicit PictureLog(PicturePolicy policy);

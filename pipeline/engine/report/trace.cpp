@@ -34,8 +34,7 @@ struct BatchChains {
   Chain whole;
 };
 
-// Returns chains of `events`, which are in the order of time. Slices of a chunk lead to the first one of the whole
-// batch that follows them.
+// Returns chains of `events`, which are in the order of time. Slices of a chunk lead to the batch's next one.
 std::vector<Chain> chains_of(const std::vector<TraceEvent>& events) {
   std::map<std::pair<std::string, std::uint64_t>, BatchChains> batches;
   for (auto& event : events) {

@@ -22,8 +22,7 @@ struct PictureSet {
 };
 
 /// Returns the pictures of a run's validations up to `iteration`, of all sets, except those of the iterations `known`,
-/// in their order; for detections those with boxes. A validation without pictures, or with incomplete ones, is left
-/// out.
+/// in their order; for detections those with boxes. Validations without complete pictures are left out.
 std::vector<PictureSet> new_pictures(const std::filesystem::path& run, std::uint64_t iteration,
                                      const std::set<std::uint64_t>& known);
 

@@ -24,8 +24,7 @@ double capacity(const StageLoad& stage) {
   return stage.busy_s > 0 ? stage.threads * stage.samples / stage.busy_s : std::numeric_limits<double>::infinity();
 }
 
-// Returns a smooth minimum. Exponent 1 means one stage after the other; a greater one comes nearer to the least
-// capacity.
+// Returns a smooth minimum: exponent 1 adds the stages' times, a greater one comes nearer to the least capacity.
 double smooth_minimum(const std::vector<double>& capacities, double exponent) {
   const double least = *std::ranges::min_element(capacities);
   double sum = 0;
@@ -33,8 +32,7 @@ double smooth_minimum(const std::vector<double>& capacities, double exponent) {
   return least * std::pow(sum, -1 / exponent);
 }
 
-// Returns the rate of `threads` threads, each of which works apart for 1 - `serial` of its time alone, and for the rest
-// one after the other.
+// Returns the rate of `threads` threads, each of which works apart for 1 - `serial` of its time, and else in turn.
 double closed_network_rate(unsigned threads, double serial) {
   double rate = 0, queue = 0;
   for (unsigned n = 1; n <= threads; ++n) {

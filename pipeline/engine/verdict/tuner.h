@@ -12,8 +12,7 @@
 
 namespace flowtrain {
 
-/// The tuned numbers. A run's results do not depend on the loader's shape; other compute threads may round sums in
-/// another order.
+/// A run's results do not depend on the loader's shape; other compute threads may round sums in another order.
 struct Tuning {
   LoaderShape loader;
   unsigned threads = 0;  ///< threads of compute on the CPU; 0: unchanged
@@ -42,8 +41,7 @@ class Tuner {
 
   /// Returns the limit since the last change; empty if not known.
   using Judge = std::function<Verdict()>;
-  /// Takes an iteration's duration, and the part of it that was waiting for a batch. Returns a change to make. `judge`
-  /// is called once a trial.
+  /// Takes an iteration's duration, and its wait for a batch. Returns a change to make. `judge` is called once a trial.
   std::optional<Tuning> after(double iteration_s, double waited_s, const Judge& judge = {});
 
   /// Returns whether no more trials will follow.
@@ -62,8 +60,7 @@ class Tuner {
   const std::vector<Trial>& trials() const { return trials_; }
 
  private:
-  /// A change to try; it returns false if it has no effect. `key` is that of a Gain of the same kind; empty: a verdict
-  /// has none.
+  /// A change to try; false: it has no effect. `key` is that of a Gain of the same kind; empty: a verdict has none.
   struct Move {
     bool (*change)(Tuning&, const Limits&);
     bool helps_who_waits, helps_who_shares;  ///< helps if the net waits for data; if the net shares the cores

@@ -1,6 +1,6 @@
 #pragma once
-// The parts of a picture that CornerNet-Saccade examines: attention maps give locations, locations give enlarged crops,
-// and boxes are mapped back.
+// The parts of a picture that CornerNet-Saccade examines: attention maps give locations, these enlarged crops, whose
+// boxes map back.
 
 #include <ATen/core/Tensor.h>
 
@@ -25,8 +25,7 @@ struct AttentionOptions {
 };
 
 /// Returns the locations with attention, by crop, map and row. `scales` are those of the examined crops; `offsets` (B,
-/// 2) f32: y, x of their corners. Crops enlarged by more than 2 are not enlarged again, and no crop is enlarged by more
-/// than 4.
+/// 2) f32: y, x of their corners. Crops enlarged by more than 2 are not enlarged again, and none by more than 4.
 std::vector<Location> attended(const std::vector<at::Tensor>& maps, const std::vector<double>& scales,
                                const at::Tensor& offsets, const AttentionOptions& options);
 

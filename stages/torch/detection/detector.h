@@ -33,8 +33,7 @@ struct Inference {
 /// may be left out unless it is requested.
 using Infer = std::function<Inference(const at::Tensor& images, bool with_attention)>;
 
-/// Returns the maps of pictures in the form of nets::CornerNet::detect: `tl_heat`, … `br_off`, and with attention
-/// `att0` to `att2`.
+/// Returns maps as nets::CornerNet::detect: `tl_heat`, … `br_off`, and with attention `att0` to `att2`.
 using Heads = std::function<nets::NamedTensors(const at::Tensor& images, bool with_attention)>;
 
 /// Runs `heads` on at most 32 pictures at once and without gradients, and decodes.
@@ -71,13 +70,13 @@ ClassBoxes collect_boxes(const std::uint8_t* bgr, int height, int width, const C
 void settle_boxes(ClassBoxes& boxes, const CornerNetOptions& options);
 
 struct SaccadeOptions : DetectorOptions {
-  std::vector<int> init_sizes{192, 255};  ///< long sides of the picture at the first glances, pixels
+  std::vector<int> init_sizes{192, 255};  ///< long sides of the picture in the overviews, pixels
   /// Values per attention map, large objects first: input pixels a cell, and the window of its peaks.
   std::vector<int> att_ratios{16, 8, 4}, att_nms_ks{3, 3, 3};
   /// Values per round: the factor on the scale for each attention map, and the threshold of attention.
   std::vector<std::vector<double>> att_scales{{1, 2, 4}};
   std::vector<float> att_thresholds{0.3F};
-  std::size_t att_max_crops = 30;  ///< limit for all rounds together, without the first glances
+  std::size_t att_max_crops = 30;  ///< limit for all rounds together, without overviews
   bool ref_dets = true;            ///< found boxes are examined again
 
   SaccadeOptions() {
@@ -92,11 +91,11 @@ std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, I
 
 struct SaccadeFindings {
   at::Tensor rows;                             ///< (n, 8) f32: all boxes found, in pixels of the picture
-  std::vector<std::vector<Location>> visited;  ///< visited places by round, the first glances first
+  std::vector<std::vector<Location>> visited;  ///< visited places by round, overviews first
 };
 
 /// Returns the whole picture at each of init_sizes.
-std::vector<Location> first_glances(int height, int width, const std::vector<int>& init_sizes);
+std::vector<Location> overview_locations(int height, int width, const std::vector<int>& init_sizes);
 
 /// Throws UserError for an empty picture (data) or lists of options that do not fit each other (usage), InternalError
 /// for an answer with the wrong number of pictures.

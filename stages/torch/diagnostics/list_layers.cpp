@@ -57,8 +57,7 @@ std::string kind_of(const std::string& operation) {
   return operation == "addmm" || operation == "mm" ? "linear" : operation;
 }
 
-// A size is a linear function of the number of rows, or independent of it: passes over one row and two give the size
-// for a batch.
+// A size is linear in the number of rows, or independent: passes over one row and two give the size for a batch.
 void extend(Calls& one, const Calls& two, std::int64_t rows) {
   for (auto& call : one) {
     const auto other = std::ranges::find(two, call.layer, &nets::LayerCall::layer);

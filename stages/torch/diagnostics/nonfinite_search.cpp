@@ -93,8 +93,8 @@ void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
   origin.rows_by = "each row alone, in eval mode";
 }
 
-// Computes one row without its batch: without dropout, and with running statistics, as of before the step, in place of
-// the batch's.
+// Computes one row without its batch and dropout, with running statistics, as of before the step, in place of the
+// batch's.
 bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss) {
   TrainStep& step = parts_.step;
   parts_.learner.discard();

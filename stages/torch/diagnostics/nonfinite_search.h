@@ -20,8 +20,8 @@ namespace flowtrain {
 /// a batch of `rows` (0: never).
 std::optional<NonFiniteOrigin> find_in(const nets::NamedTensors& tensors, const std::string& phase, std::int64_t rows);
 
-/// Turns an operation into an origin. If its output has `rows` rows and is no parameter's gradient, the rows that are
-/// not finite are to blame.
+/// Turns an operation into an origin. If its output has `rows` rows and is no parameter's gradient, it blames rows that
+/// are not finite.
 NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors& parameters, std::int64_t rows);
 
 /// Finds the guilty rows if an operation shows none: calls `fails` with each of the `rows` rows as a batch of one, and

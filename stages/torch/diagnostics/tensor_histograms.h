@@ -6,8 +6,7 @@
 
 namespace flowtrain {
 
-/// Counts each parameter ("weights/<name>") and its gradient, if any ("gradients/<name>"). It counts on the device, and
-/// waits for it.
+/// Counts each parameter ("weights/<name>") and its gradient, if any ("gradients/<name>"). It waits for the device.
 Histograms tensor_histograms(const nets::NamedTensors& parameters);
 
 }  // namespace flowtrain

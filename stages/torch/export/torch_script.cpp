@@ -124,8 +124,8 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   const auto traced = jit::tracer::trace(
       {image}, [&](jit::Stack inputs) -> jit::Stack { return {as_value(forward(*net, inputs.front().toTensor()))}; },
       [](const at::Tensor&) { return std::string(); }, /*strict=*/false, /*force_outplace=*/false, &root, {"image"});
-  // The executor would otherwise split addmm(), which nn::Linear calls, into a product and a sum, which round in
-  // another way.
+  // The executor would otherwise split addmm(), which nn::Linear calls, into a product and a sum, which round
+  // differently.
   jit::FuseLinear(traced.first->graph);
   expand_windows(*traced.first->graph);
   auto* const function =

@@ -33,8 +33,7 @@ namespace flowtrain {
 
 namespace {
 
-// Sets LibTorch's own options for the whole process. `processes_here` is the number of processes that share the
-// machine's cores.
+// Sets LibTorch's own options for the whole process. `processes_here` is the number that share the cores.
 void configure_torch(const Settings& run, unsigned processes_here) {
   const auto* given = std::get_if<std::int64_t>(&run.value("threads"));
   auto threads = given ? static_cast<int>(*given) : 0;

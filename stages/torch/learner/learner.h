@@ -1,6 +1,6 @@
 #pragma once
-// The LibTorch learner: net, loss, optimizer and metrics behind the interface of the compute stage. This header needs
-// no torch.
+// The LibTorch learner: net, loss, optimizer and metrics behind the compute stage's interface. This header needs no
+// torch.
 
 #include <memory>
 #include <string>

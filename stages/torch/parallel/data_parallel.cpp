@@ -164,8 +164,8 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   if (trained.empty()) throw InternalError("a net without parameters to train");
   control_ =
       torch::zeros({scalars + flag_count}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
-  // The loss adds the control tensor last, so its gradient comes first: settled buckets have it in the first one, which
-  // is sent as it is.
+  // The loss adds the control tensor last, so its gradient comes first, in the first settled bucket, which is sent as
+  // it is.
   trained.insert(trained.begin(), control_);
   in_collective(group_, "the comparison of nets",
                 [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
@@ -220,8 +220,7 @@ void DataParallel::contribute_zeros(double share, const StepFlags& flags) {
 
 at::Tensor DataParallel::marked(const StepFlags& flags) const {
   const auto there = control_.options().requires_grad(false);
-  // Flags are rarely set. Zeros are made on the device, since a copy to it would wait until it has done all its pending
-  // work.
+  // Flags are rarely set. Zeros are made on the device, since a copy to it would wait for all its pending work.
   if (!flags.any()) return torch::zeros({flag_count}, there);
   return torch::tensor(at::ArrayRef<double>(flags.values()), torch::kFloat32).to(there.device());
 }

@@ -25,8 +25,8 @@ namespace flowtrain {
 
 class Settings;
 
-/// The times at which the buckets of one iteration left and came back. The backward thread and those of the process
-/// group fill it.
+/// The times at which the buckets of one iteration left and came back. Backward and the process group's threads fill
+/// it.
 class ExchangeTimes {
  public:
   struct Summary {
@@ -74,8 +74,7 @@ class StallMeter {
 };
 
 /// Averages a bucket over the processes, as `wire` type; a bucket of another type is cast before and after (like
-/// PyTorch's fp16_compress and bf16_compress hooks). The bucket with `exact` among its parameters always travels as it
-/// is.
+/// PyTorch's fp16_compress and bf16_compress hooks). The bucket with `exact` among its parameters travels unchanged.
 class GradientExchange : public c10d::CppCommHookInterface<c10::intrusive_ptr<c10d::ProcessGroup>> {
  public:
   GradientExchange(const c10::intrusive_ptr<c10d::ProcessGroup>& processes, std::optional<at::ScalarType> wire,
@@ -109,8 +108,7 @@ DataParallelOptions parallel_options(const Settings& dist);
 /// know both when backward returns, without a collective of their own.
 class DataParallel {
  public:
-  /// `scalars` is the number that backward() gets. Throws UserError(distributed) if another process has other
-  /// parameters.
+  /// `scalars` counts those of backward(). Throws UserError(distributed) if another process has other parameters.
   DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t scalars,
                const DataParallelOptions& options);
   ~DataParallel();
@@ -119,16 +117,14 @@ class DataParallel {
   void begin(bool first, bool last);
   /// Computes backward of a micro-batch's part of the iteration's loss, a mean over its own rows divided by the number
   /// of micro-batches; `share` is the weight of these rows among all (Slab::share). `scalars` (F) f32 are averaged like
-  /// the loss. Pass::one explains `one`. Throws UserError(usage) if a parameter got no gradient, and the options do not
-  /// allow that.
+  /// the loss. Pass::one explains `one`. Throws UserError(usage) if a parameter got no gradient against the options.
   void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
                 const at::Tensor& one = {});
   /// Sends zeros and the flags in place of the last backward(), whether begin() was called or not.
   void contribute_zeros(double share, const StepFlags& flags);
   /// Returns means of the scalars over all rows of the iteration, (F) on their device, after the last backward.
   at::Tensor scalars() const;
-  /// Returns means of the flags over the processes, f32 on the device of the scalars, for stats(), after the last
-  /// backward.
+  /// Returns means of the flags over the processes, f32 on the device of the scalars, for stats().
   at::Tensor flags() const;
   /// Returns sums of the flags(), which have been read, and the duration of the exchange, after the last backward; the
   /// loss and its parts are left out.
@@ -138,8 +134,7 @@ class DataParallel {
   // Returns the flags in the form of the control tensor.
   at::Tensor marked(const StepFlags& flags) const;
   // Runs a backward without rows first. The reducer makes its buckets anew once, after its first backward, and the sums
-  // of three or more processes depend on places in a bucket. So a resumed run's first iteration has the same buckets as
-  // without the break.
+  // of three or more processes depend on places in a bucket. So a resumed run's first iteration has unchanged buckets.
   void settle_buckets();
   // Throws for parameters that lack a gradient, whose bucket will not leave: there is no average.
   [[noreturn]] void throw_unused() const;

@@ -16,16 +16,14 @@
 
 namespace flowtrain {
 
-/// Makes Gloo's options with a new device each time: groups that share a lazily connecting one do not hear from each
-/// other.
+/// Makes Gloo's options with a new device each time: groups that share a lazily connecting one miss each other.
 using MakeGlooOptions = std::function<c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>()>;
 
 /// Connects processes by Gloo, for tensors on the CPU.
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                                        const MakeGlooOptions& options);
 
-/// Collectives of a process group. Values outside the device travel as CPU tensors, so the group has a CPU backend,
-/// too.
+/// Collectives of a process group. Values outside the device travel as CPU tensors, so it has a CPU backend, too.
 class TorchGroup : public Group {
  public:
   /// `options` are those of groups beside this one.
@@ -62,8 +60,7 @@ class TorchGroup : public Group {
   std::vector<std::unique_ptr<TorchGroup>> beside_;
 };
 
-/// Copies rank 0's values to everyone's tensors; `what` says why (Group). A collective of a TorchGroup; a process alone
-/// keeps its own.
+/// Copies rank 0's values to everyone's tensors; `what` says why (Group). A collective of a TorchGroup.
 void share_tensors(Group& group, const char* what, const nets::NamedTensors& tensors);
 
 /// Throws the error of a failed collective as a UserError(distributed).

@@ -20,7 +20,7 @@ namespace flowtrain {
 
 namespace {
 
-// Keeps the statistics of layers that no batch has reached, such as those of a GAN's generator while its discriminator
+// Keeps the statistics of layers that no batch has reached, such as a GAN's generator while its discriminator
 // classifies.
 void keep_unreached(const std::vector<StateTensor>& before, std::vector<StateTensor>& model) {
   constexpr std::string_view counter = "num_batches_tracked";
@@ -50,7 +50,7 @@ struct BatchStatistics::Impl {
       throw spec.net.error("name", "the batch normalisation of a script or package cannot recompute its statistics",
                            ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
     weights.load(model);
-    net->freeze(share_out(weights.parameters(), spec.optims, spec.groups).frozen);
+    net->freeze(assign_parameters(weights.parameters(), spec.optims, spec.groups).frozen);
     net->train(true);
     layers = modules->restart_batch_norm();
     torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // the seed is for dropout

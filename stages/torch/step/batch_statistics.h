@@ -13,8 +13,8 @@ namespace flowtrain {
 /// mean of the batches' own, as in torch.optim.swa_utils.update_bn. Frozen layers keep theirs.
 class BatchStatistics {
  public:
-  /// `model` must outlive it. Throws UserError: usage for a net that is a script or a package, snapshot if `model`
-  /// belongs to another net.
+  /// `model` must outlive it. Throws UserError: usage for a script or package, snapshot if `model` belongs to another
+  /// net.
   BatchStatistics(const LearnerSpec& spec, const std::vector<StateTensor>& model);
   ~BatchStatistics();
 

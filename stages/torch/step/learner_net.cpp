@@ -37,8 +37,7 @@ nets::InitRule init_rule_of(const Settings& settings) {
   return rule;
 }
 
-// Limits torch to one thread while it lives: the rounding of a decomposition (orthogonal) depends on its distribution
-// over threads.
+// Limits torch to one thread while it lives: the rounding of a decomposition (orthogonal) depends on their number.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }

@@ -27,10 +27,9 @@ namespace flowtrain {
 class Clipping {
  public:
   /// The gradients of all optimizers without a limit of their own are clipped together.
-  Clipping(const LearnerSpec& spec, const SharedOut& shared);
+  Clipping(const LearnerSpec& spec, const AssignedParameters& assigned);
 
-  /// Returns the norm of all gradients before clipping: a scalar on their device, without a wait. Without a limit it
-  /// only measures.
+  /// Returns the norm of all gradients before clipping, a scalar on their device. Without a limit it only measures.
   at::Tensor clip();
   /// Returns the number of calls of clip() that cut gradients, since the last forget_cuts(): a scalar on their device;
   /// undefined before the first clipping.
@@ -48,12 +47,12 @@ class Clipping {
 };
 
 /// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration:
-/// forget_gradients(), backward of the result of scaled(), unscale(), clip(), apply(), average(). No method waits for a
+/// forget_gradients(), backward of the result of scaled(), unscale(), clip(), apply(), average(). None waits for a
 /// device.
 class Optimizers {
  public:
   /// `parameters` are all of the net's, on its device. Throws UserError(usage) if an optimizer cannot be made.
-  Optimizers(const LearnerSpec& spec, const SharedOut& shared, const nets::NamedTensors& parameters);
+  Optimizers(const LearnerSpec& spec, const AssignedParameters& assigned, const nets::NamedTensors& parameters);
 
   /// Returns the parameters that are not frozen, in the net's order.
   const nets::NamedTensors& learned() const { return learned_; }
@@ -62,8 +61,8 @@ class Optimizers {
 
   /// Sets the hyper-parameters from now on; one for each optimizer.
   void set_hyper(std::span<const HyperParameters> hyper);
-  /// Makes a captured update (a CUDA graph) follow new learning rates from now on. Throws std::runtime_error if an
-  /// optimizer cannot do so.
+  /// Makes a captured update (a CUDA graph) follow new learning rates from now on. Throws std::runtime_error if one
+  /// cannot.
   void keep_hyper_on_device();
 
   void forget_gradients();
@@ -79,8 +78,7 @@ class Optimizers {
   const at::Tensor& cuts() const { return clipping_.cuts(); }
   void forget_cuts() { clipping_.forget_cuts(); }
 
-  /// Changes the parameters of the optimizers that are at work by their gradients. `overflow` is the result of
-  /// unscale().
+  /// Changes the parameters of the optimizers that are at work by their gradients. `overflow` is unscale()'s.
   void apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow);
   /// Updates the average, after apply().
   void average(std::uint64_t iteration);
@@ -95,8 +93,7 @@ class Optimizers {
   /// Returns the tensors that a snapshot keeps beside the model, in place.
   nets::NamedTensors state(bool with_scale = true) const;
   /// Restores a state, whose loss scale may be missing. A state of the average alone leaves the optimizers as they are;
-  /// without any tensors only the average begins anew, from the parameters. Throws UserError(snapshot) if names or
-  /// shapes differ.
+  /// without tensors only the average begins anew. Throws UserError(snapshot) if names or shapes differ.
   void load(const std::vector<StateTensor>& from);
 
  private:

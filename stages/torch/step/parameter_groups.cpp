@@ -81,8 +81,8 @@ void NamePatterns::check_used(const nets::NamedTensors& parameters) const {
                                     "; without this table `flowtrain info CONFIG` lists all"));
 }
 
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
-                    const std::vector<Settings>& groups) {
+AssignedParameters assign_parameters(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                                     const std::vector<Settings>& groups) {
   NamePatterns owners(optims), kinds(groups);
   // The entries are by optimizer; its first holds the parameters that no [[group]] matches.
   std::vector<std::vector<nets::ParameterGroup>> parts;
@@ -92,7 +92,7 @@ SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Sett
     for (auto& group : groups) own.push_back(empty_group(optim, &group));
   }
 
-  SharedOut result;
+  AssignedParameters result;
   for (const auto& [name, parameter] : parameters) {
     const auto of = kinds.matching(name);
     const auto optim = owners.matching(name);

@@ -18,11 +18,9 @@ class NamePatterns {
   /// `tables` must outlive it.
   explicit NamePatterns(const std::vector<Settings>& tables);
 
-  /// Returns their indices, in the order of the tables. Throws UserError(usage) for a pattern that takes too many
-  /// steps.
+  /// Returns their indices, in the order of the tables. Throws UserError(usage) for a pattern with too many steps.
   std::vector<std::size_t> matching(const std::string& name);
-  /// Throws UserError(usage) for a pattern that has matched no parameter; it names parameters that look like the
-  /// pattern.
+  /// Throws UserError(usage) for a pattern that has matched no parameter; it names similar parameters.
   void check_used(const nets::NamedTensors& parameters) const;
 
  private:
@@ -32,14 +30,14 @@ class NamePatterns {
 };
 
 /// The distribution of parameters: each belongs to one optimizer, or is frozen.
-struct SharedOut {
+struct AssignedParameters {
   std::vector<std::vector<nets::ParameterGroup>> optimizers;  ///< ordered as [[optim]]
   std::set<std::string> frozen;
 };
 
 /// Distributes the parameters. Throws UserError(usage) for a pattern that matches nothing, a parameter of two
 /// optimizers, and one of none.
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
-                    const std::vector<Settings>& groups);
+AssignedParameters assign_parameters(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                                     const std::vector<Settings>& groups);
 
 }  // namespace flowtrain

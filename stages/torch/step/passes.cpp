@@ -87,7 +87,8 @@ void Pass::report(std::span<const double> read, StepStats& done) const {
     done.parts.emplace_back(shown(scalars[i]), read.empty() ? std::nan("") : read[1 + i]);
 }
 
-std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
+                              const nets::Step& step) {
   const Names known = step.losses();
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < optims.size(); ++i) {
@@ -98,7 +99,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
       if (known.size() > 1) pass->scalars = losses;
       std::ranges::copy(step.scalars(losses), std::back_inserter(pass->scalars));
     }
-    const nets::NamedTensors own = parameters_of(shared.optimizers[i]);
+    const nets::NamedTensors own = parameters_of(assigned.optimizers[i]);
     pass->served.push_back({i, static_cast<std::uint64_t>(optims[i].integer("every")), tensors_of(own)});
     append(pass->parameters, own);
   }

@@ -43,8 +43,7 @@ struct Pass {
   at::Tensor lowered(const nets::NamedTensors& losses) const;
   /// Returns the scalars of one micro-batch: f32 (1 + scalars), `lowered` first.
   at::Tensor scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const;
-  /// Adds the gradients of `loss` to the parameters whose optimizers are at work. `alone`: no other pass has parameters
-  /// to spare.
+  /// Adds the gradients of `loss` to the parameters whose optimizers are at work. `alone`: there is no other pass.
   void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
   /// Drops the gradients of idle optimizers: an exchange between processes gives gradients to all.
   void forget_idle(std::uint64_t iteration) const;
@@ -55,7 +54,8 @@ struct Pass {
 
 /// Makes the passes, in the order of [[optim]]. Throws UserError(usage) if an optimizer names a loss that the step does
 /// not have, no optimizer lowers one of the step's, or none of them is at work in every iteration.
-std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step);
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
+                              const nets::Step& step);
 
 /// Returns the loss of the iteration so far, of all passes: an f32 scalar on the device.
 at::Tensor loss_of(const std::vector<Pass>& passes);

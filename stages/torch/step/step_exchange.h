@@ -28,16 +28,14 @@ class StepExchange {
   StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, nets::Net& net);
   ~StepExchange();
 
-  /// Begins a micro-batch of `iteration`. The `last` one of an iteration averages gradients over the processes, and
-  /// carries the flags.
+  /// Begins a micro-batch of `iteration`. The iteration's `last` one averages gradients, and carries the flags.
   void begin_batch(std::uint64_t iteration, const Slab& slab, bool last, const StepFlags& flags);
   /// Comes before the forward of a pass.
   void begin(std::size_t pass);
   /// Returns the divisor of the mean over the micro-batch's own rows: the sum over micro-batches and processes is then
   /// the mean over the iteration's rows.
   double divisor() const;
-  /// Adds the gradients of the divided `loss` to those of the pass. `scalars` (F) f32 are divided and averaged like the
-  /// loss.
+  /// Adds the gradients of the divided `loss` to those of the pass. `scalars` (F) f32 are treated like the loss.
   void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars);
 
   enum class Zeros { sent, not_needed, too_late };

@@ -34,8 +34,7 @@ class StepGraphs {
   /// `spec` outlives it.
   explicit StepGraphs(const LearnerSpec& spec);
 
-  /// Sets the hyper-parameters from now on. The device reads the learning rate alone: if others change, the step is
-  /// captured anew.
+  /// Sets the hyper-parameters from now on. The device reads the learning rate alone: other changes need a new capture.
   void set_hyper(std::span<const HyperParameters> hyper);
   /// Returns whether the step may be repeated if its batch fits; called once before each step.
   bool wanted();

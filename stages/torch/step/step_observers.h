@@ -43,8 +43,8 @@ class StepObservers {
   bool look(HookEvent event) const { return hooks_ && hooks_->wants(event); }
   /// Calls the hooks of HookEvent::batch. `slab` has the batch's rows.
   void show_batch(const Slab& slab, nets::NamedTensors& batch);
-  /// Calls the hooks of another event, which see `tensors` as `*seen` of their context: HookEvent::loss follows the
-  /// batch that was shown last.
+  /// Calls the hooks of another event, which see `tensors` as `*seen` of their context; HookEvent::loss follows the
+  /// last batch.
   template <class Tensors>
   void show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors) {
     if (!look(event)) return;

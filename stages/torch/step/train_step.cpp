@@ -20,10 +20,10 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
       step_(make_training_step(spec, net)),
       observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
-  const SharedOut shared = share_out(parameters, spec.optims, spec.groups);
-  net.freeze(shared.frozen);
-  optimizers_.emplace(spec, shared, parameters);
-  passes_ = make_passes(spec.optims, shared, *step_);
+  const AssignedParameters assigned = assign_parameters(parameters, spec.optims, spec.groups);
+  net.freeze(assigned.frozen);
+  optimizers_.emplace(spec, assigned, parameters);
+  passes_ = make_passes(spec.optims, assigned, *step_);
   if (auto* const compiled = nets::compiled_net(net)) {
     const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
     compiled->take_unit_gradient(one);

@@ -24,16 +24,15 @@ namespace flowtrain {
 /// One iteration: begin(), add_gradients() for each micro-batch, finish_gradients(), apply() or not.
 class TrainStep {
  public:
-  /// Freezes parameters that no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage) for settings
-  /// that do not fit.
+  /// Freezes parameters that no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage).
   TrainStep(const LearnerSpec& spec, nets::Net& net);
 
   /// Clears the gradients. `parameters` are all of the net's, which give a profile its layers.
   void begin(std::uint64_t iteration, const nets::NamedTensors& parameters);
   /// Seeds the net's draws (dropout) by step and rank_of_draws(), so that snapshots need no state of them.
   void seed_draws(const Ticket& ticket) const;
-  /// Computes forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies:
-  /// after Device::consumed).
+  /// Computes forward and backward of a micro-batch. The slab may then be reused (after Device::consumed on a device
+  /// that copies).
   void add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags);
   /// Implements Learner::contribute_zeros().
   bool contribute_zeros(Slab& slab, const StepFlags& flags);
@@ -55,8 +54,7 @@ class TrainStep {
   double flops() const;
 
   std::uint64_t iteration() const { return iteration_; }
-  /// Values of the gradients before clipping: f32 scalars on the device; undefined if there are none yet, or train.amp
-  /// is no half precision.
+  /// Values of the gradients before clipping: f32 scalars on the device; undefined at first, or without half precision.
   const at::Tensor& norm() const { return norm_; }
   const at::Tensor& overflow() const { return overflow_; }
   const std::vector<Pass>& passes() const { return passes_; }
