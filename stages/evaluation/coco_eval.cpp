@@ -74,7 +74,7 @@ class Matcher {
     }
   }
 
-  /// Prefers the last of equal overlaps; takes an ignored object only if no other will do, and never takes crowds.
+  /// Prefers the last of equal overlaps; an ignored object counts only if no other will do, and may be matched again.
   std::size_t best_object(std::size_t detection, double least) const {
     const double* overlaps = overlaps_.data() + detection * objects_.size();
     std::size_t best = objects_.size();

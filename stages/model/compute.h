@@ -25,7 +25,7 @@ struct DeferredStats {
   std::uint64_t nonfinite = 0;     ///< first iteration whose loss or gradients were not finite; 0: none
   double loss = 0, grad_norm = 0;  ///< values of that iteration
   std::uint64_t overflows = 0;     ///< iterations that half precision left out
-  std::uint64_t in_a_row = 0;      ///< length of the last unbroken run of overflows
+  std::uint64_t in_a_row = 0;      ///< overflows in a row at the end
   std::uint64_t most_in_a_row = 0;
 };
 

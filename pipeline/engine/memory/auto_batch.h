@@ -28,7 +28,7 @@ using TryRows = std::function<std::optional<std::uint64_t>(std::uint32_t rows)>;
 /// not fail, but end the process. rows = 0: not even one fits.
 FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& attempt);
 
-/// Stands for the batch where it stays open, as no training follows: a few samples replace it.
+/// The name of a batch that stays open without training: a few samples stand for it.
 inline constexpr char batch_left_open[] = "loader.batch = \"auto\", which is determined when training starts";
 bool batch_is_left_open(const Config& config);
 /// Logs that the batch stays open, if it does.

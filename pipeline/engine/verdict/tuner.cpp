@@ -101,7 +101,7 @@ void Tuner::judge_trial(const Judge& judge) {
   best_rate_ = rate;
   best_waits_ = waited_s_ > enough_waiting * window_s_;
   best_verdict_ = trials_.back().verdict;
-  failed_.assign(moves().size(), false);  // the moves stay the same, unless more is predicted of another
+  failed_.assign(moves().size(), false);  // tries the same move again, unless more is predicted of another
 }
 
 std::optional<Tuning> Tuner::next_trial() {
