@@ -19,7 +19,7 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout);
 /// Returns whether this process serves the store of its job, until it ends.
 bool serves_store(const RankInfo& place);
-/// Opens a rank's store; `serves` is serves_store().  Every connection answers one caller at a time, and the next one
+/// Opens a rank's store; `serves` is serves_store(). Every connection answers one caller at a time, and the next one
 /// waits.
 StorePtr open_store(const RankInfo& place, bool serves, Timeouts::Span timeout);
 /// Returns a store with names of its own for this start of the job, so that entries of the start before do not matter.

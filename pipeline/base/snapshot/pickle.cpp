@@ -353,7 +353,7 @@ class Unpickler {
       if (const auto* extent = pickle_.as<std::int64_t>(ref); !extent || *extent < 0) return false;
     return true;
   }
-  /// Returns the tensor of_rebuild_parameter(tensor, requires_grad, hooks[, state]) and Parameter(tensor,
+  /// Returns the tensor of _rebuild_parameter(tensor, requires_grad, hooks[, state]) and Parameter(tensor,
   /// requires_grad).
   PickleRef parameter(const std::vector<PickleRef>& arguments) const {
     if (arguments.empty() || (!pickle_.as<PickleTensor>(arguments[0]) && !pickle_.as<PickleOther>(arguments[0])))
