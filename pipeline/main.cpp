@@ -54,7 +54,7 @@ void print_help() {
       "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, to use");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-      "            6 a distributed process was lost, 70 a fault in flowtrain,\n"
+      "            6 a distributed process was lost, 70 a bug in flowtrain,\n"
       "            130 (Ctrl-C) or 143 interrupted, after a snapshot of unsaved iterations");
 }
 

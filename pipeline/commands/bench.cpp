@@ -62,7 +62,7 @@ void tune(const Config& config, const std::string& config_file, double seconds, 
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Measures each data stage alone (order, read, sample, and the transfer to a GPU), and then the whole loader.\n"
+      "Measures each data stage alone (plan, read, sample, and the transfer to a GPU), and then the whole loader.\n"
       "No net is used.\n"
       "--tune finds the fastest number of workers, readers and batches ahead on this machine, and writes it as TOML.\n"
       "--vs measures this loader and one with other keys in turn, and prints the ratio of their rates.\n"
@@ -72,7 +72,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   BenchOptions options;
   std::string json;
   app.add_option("--stage", options.stages,
-                 "measure only this stage: order, read, sample, transfer or pipeline; repeatable")
+                 "measure only this stage: plan, read, sample, transfer or pipeline; repeatable")
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "measure each stage for this long")->check(CLI::Range(0.01, 3600.0));
   add_path(app, "--json", json, "write the metrics to this JSON file, too");

@@ -11,7 +11,7 @@ namespace {
 void check_refused(const TempRun& place, const Outcome& outcome, const Words& texts) {
   CHECK_EXIT(outcome, 2);
   for (auto& text : texts) CHECK_SAYS(outcome, text);
-  CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+  CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   CHECK((!std::filesystem::exists(place.path("runs")) || std::filesystem::is_empty(place.path("runs"))));
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
     const auto outcome = place.train(with(small, more));
     CHECK_EXIT(outcome, 2);
     for (auto& text : said) CHECK_SAYS(outcome, text);
-    CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+    CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   };
   refused({"--set", "data.samples=13", "--set", "loader.batch=12", "--set", "loader.last_batch=pad"});
   refused({"--set", "loader.batch=3", "--distributed", "--world-size", "2"});

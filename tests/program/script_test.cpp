@@ -58,7 +58,7 @@ TEST_CASE("a script that gives fewer logits than there are classes, or others' r
     const auto outcome = place.train();
     CHECK_EXIT(outcome, 2);
     for (auto& text : texts) CHECK_SAYS(outcome, text);
-    CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+    CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   };
   refused("[:, :3]", {"loss.name: a label is ", "and the net gives 3 logits a row",
                       "hint: the net needs as many logits as the data has classes"});

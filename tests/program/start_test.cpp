@@ -240,8 +240,8 @@ TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks 
   const auto refused = place.train({"--resume", "auto", "--accept-changes", "--set", "net.hidden=[32, 16]"});
   CHECK_EXIT(refused, 4);
   CHECK_SAYS(refused,
-             "the snapshot's model is another one: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 "
-             "tensors that this run has not");
+             "the snapshot's model does not fit: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 "
+             "tensors that this run does not have");
 }
 
 }  // namespace flowtrain

@@ -512,7 +512,7 @@ def test_a_damaged_picture_is_replaced_or_ends_the_epoch(pictures, tmp_path):
     keys = {"data.dataset": "image_folder", "data.path": str(tmp_path), "sampler.size": 24, "loader.batch": 2}
     loader = ft.Loader(overrides={**keys, "data.max_bad": 1}, ids=True, output="numpy")
     for _ in range(2):  # the next epoch is no better
-        with pytest.raises(ft.DataError, match=r"more than data.max_bad = 1 allows; bad are .*3\.png"):
+        with pytest.raises(ft.DataError, match=r"more than data.max_bad = 1 allows; the bad samples are .*3\.png"):
             epoch_of(loader)
     loader = ft.Loader(overrides=keys, ids=True, output="numpy")  # a small set may have ten
     assert len(epoch_of(loader)) == 5

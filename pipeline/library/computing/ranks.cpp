@@ -43,7 +43,7 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
   options.kill_after = timeouts.grace / 4;
   options.on_start = [&store](int restart) { store.begin(restart); };
   options.on_death = [&store](int rank, const std::string& how) {
-    store.tell_death(rank, how);
+    store.report_death(rank, how);
     if (const auto run = store.run_folder(); !run.empty()) log_info(postmortem_advice(run));
   };
   options.job_failure = [&store] { return store.failure(); };

@@ -18,7 +18,7 @@
 #include "pipeline/engine/verdict/sentence.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/sample.h"
 #include "stages/trace/clock.h"
 
@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
+const std::array<std::string, 5> known_stages{"plan", "read", "sample", "transfer", "pipeline"};
 
 double peak_rss_mb() {
   rusage usage{};
@@ -68,7 +68,7 @@ class Bench {
         session_(config, {.dry_run = true, .device = options.device ? "cpu" : ""}),
         data_(session_.open_training()),
         layout_(data_.sampler->fields(), data_.batch),
-        issue_(*data_.order, data_.batches, {}, 1, 1),
+        planner_(*data_.order, data_.batches, {}, 1, 1),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
     if (options.device) data_.device = options.device();
     session_.prepare();
@@ -77,7 +77,7 @@ class Bench {
   BenchReport run() {
     report_.config = config_.name();
     report_.workers = data_.workers;
-    if (wanted("order")) report_.stages.push_back(order());
+    if (wanted("plan")) report_.stages.push_back(plan());
     // A data set in memory is not read: the sample stage finds its bytes.
     if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
     if (wanted("sample")) report_.stages.push_back(sample());
@@ -92,17 +92,17 @@ class Bench {
     return options_.stages.empty() || std::ranges::count(options_.stages, stage) > 0;
   }
 
-  void issue(Slab& slab, std::uint64_t iteration) { issue_({.iteration = iteration}, slab); }
+  void fill(Slab& slab, std::uint64_t iteration) { planner_({.iteration = iteration}, slab); }
   std::vector<std::unique_ptr<Slab>> slabs(unsigned count, Device& device) const {
     std::vector<std::unique_ptr<Slab>> made;
     for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, device));
     return made;
   }
 
-  StageStats order() {
+  StageStats plan() {
     auto slab = slabs(1, *host_);
-    return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
-      issue(*slab[0], ++iteration);
+    return measure("plan", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
+      fill(*slab[0], ++iteration);
       return Work{slab[0]->rows().size(), 0};
     });
   }
@@ -113,7 +113,7 @@ class Bench {
     std::atomic<std::uint64_t> iteration{0};
     return measure("read", threads, options_.seconds, [&](unsigned thread) {
       Slab& slab = *own[thread];
-      issue(slab, ++iteration);
+      fill(slab, ++iteration);
       read_rows(*data_.dataset, slab.rows());
       Work work{slab.rows().size(), 0};
       for (auto& row : slab.rows()) work.bytes += row.record.bytes.size();
@@ -124,7 +124,7 @@ class Bench {
   StageStats sample() {
     auto own = slabs(data_.workers, *host_);
     for (unsigned thread = 0; thread < own.size(); ++thread) {
-      issue(*own[thread], thread + 1);
+      fill(*own[thread], thread + 1);
       read_rows(*data_.dataset, own[thread]->rows());
     }
     std::size_t row_bytes = 0;
@@ -217,7 +217,7 @@ class Bench {
   Session session_;
   DataParts& data_;
   SlabLayout layout_;
-  IssueStage issue_;
+  BatchPlanner planner_;
   SampleStage sample_;
   BenchReport report_;
 };

@@ -14,7 +14,7 @@ namespace flowtrain {
 
 struct BenchOptions {
   double seconds = 3;               ///< per stage
-  std::vector<std::string> stages;  ///< the stages to measure: order, read, sample, transfer, pipeline; empty: all
+  std::vector<std::string> stages;  ///< the stages to measure: plan, read, sample, transfer, pipeline; empty: all
   /// Makes the device that batches are copied to, instead of run.device's.
   std::function<std::unique_ptr<Device>()> device = {};
 };

@@ -12,7 +12,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/reads_until.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
 

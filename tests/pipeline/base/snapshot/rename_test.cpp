@@ -52,5 +52,5 @@ TEST_CASE("rules that are none, that meet nothing, or that make two of one name"
   CHECK(refusal({name}, {"(a|aa|a?)+$"}, {}) ==
         "'(a|aa|a?)+$': takes more than 100000 steps to look for in '" + name + "'");
   CHECK(refusal({"a"}, {"^b"}, {}) == "'^b': no tensor has such a name");
-  CHECK(refusal({"a", "b"}, {}, {"a -> b"}) == "two tensors come to the name 'b'");
+  CHECK(refusal({"a", "b"}, {}, {"a -> b"}) == "two tensors get the name 'b'");
 }

@@ -72,14 +72,14 @@ TEST_CASE("postmortem: a rank that stands still in a read is named, and those th
 TEST_CASE("postmortem: of ranks that are gone the first counts, and where they went together the one that was behind") {
   std::vector logs{in_collective(rank(0, 2, State::failed, 8, 12), 10),
                    in_collective(rank(1, 2, State::gone, 8, 11), 10)};
-  logs[0].message = "lost the others";
+  logs[0].message = "lost the other processes";
   logs[0].exit_code = 6;
   auto found = diagnose(logs);
   CHECK(found.rank == 1);
   CHECK(
       found.sentence ==
       "rank 1 was killed, or crashed, in the collective `the averaging of gradients` of iteration 812, 1.0 s after it "
-      "had begun; rank 0 ended with: lost the others");
+      "had begun; rank 0 ended with: lost the other processes");
 
   logs = {in_collective(rank(0, 2, State::gone, 8, 20), 10), in_read(rank(1, 2, State::gone, 8, 20.5), 10)};
   found = diagnose(logs);
@@ -111,11 +111,12 @@ TEST_CASE("postmortem: a stopped process, an error, ranks that work, ranks that 
 
   logs = {rank(0, 2, State::failed, 8, 20), rank(1, 2, State::failed, 8, 21)};
   logs[0].exit_code = 6;
-  logs[0].message = "lost the others";
+  logs[0].message = "lost the other processes";
   logs[1].exit_code = 5;
   logs[1].message = "the loss is not finite";
   CHECK(diagnose(logs).sentence ==
-        "rank 1 ended with an error in iteration 812: the loss is not finite; rank 0 ended with: lost the others");
+        "rank 1 ended with an error in iteration 812: the loss is not finite; rank 0 ended with: lost the other "
+        "processes");
 
   logs = {in_collective(rank(0, 2, State::running, 8, 10.2), 10.1), rank(1, 2, State::running, 8, 10.2)};
   CHECK_FALSE(diagnose(logs).rank);
