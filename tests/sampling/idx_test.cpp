@@ -170,8 +170,9 @@ TEST_CASE("idx: files that do not fit are refused by name") {
   CHECK(with_images(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "x")) ==
         "3 " + images + ": truncated: the header says 4294967295 x 4294967295 x 4294967295, but 1 bytes follow");
   CHECK(with_images(idx_bytes({3}, "abc")) ==
-        "3 " + images + ": its shape is 3, expected images x height x width, or that x channels");
-  CHECK(with_images(idx_bytes({0, 28, 28}, "")) == "3 " + images + ": holds no pictures: its shape is 0 x 28 x 28");
+        "3 " + images + ": its shape is 3, expected images x height x width, or images x height x width x channels");
+  CHECK(with_images(idx_bytes({0, 28, 28}, "")) ==
+        "3 " + images + ": the file holds no images: its shape is 0 x 28 x 28");
   CHECK(with_images(idx_bytes({1, 1, 1, 5}, "abcde")) == "3 " + images + ": 5 channels, expected 1 to 4");
   CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) == "3 " + labels + ": 3 labels for the 2 pictures of " + images);
   folder.write(labels_file, idx_bytes({2, 1}, "ab"));
