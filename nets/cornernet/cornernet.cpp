@@ -220,36 +220,38 @@ const std::vector<Key> net_keys = {
     {"blocks", Kind::integers, std::vector<std::int64_t>{},
      "numbers of blocks of the hourglass's levels; empty: the published ones", 1, 64}};
 
-// Of [detect], for all three.
+// All three nets have these keys of [detect].
 const std::vector<Key> common_keys = {
-    {"top_k", Kind::integer, std::int64_t{100}, "corners kept of each kind", 1, 10'000},
-    {"num_dets", Kind::integer, std::int64_t{1000}, "pairs of corners kept", 1, 1'000'000},
-    {"ae_threshold", Kind::real, 0.5, "greatest difference of the tags of two corners that belong together", 0, 1e300},
-    {"nms_kernel", Kind::integer, std::int64_t{3}, "a corner is the greatest of its kind in a window of this side", 1,
-     99},
+    {"top_k", Kind::integer, std::int64_t{100}, "number of corners kept for each kind", 1, 10'000},
+    {"num_dets", Kind::integer, std::int64_t{1000}, "number of corner pairs kept", 1, 1'000'000},
+    {"ae_threshold", Kind::real, 0.5, "largest difference between the tags of two corners of one object", 0, 1e300},
+    {"nms_kernel", Kind::integer, std::int64_t{3},
+     "side of the window in which a corner must have the largest score of its kind, in cells", 1, 99},
     {.name = "nms_algorithm",
      .kind = Kind::text,
      .fallback = std::string("exp_soft_nms"),
-     .help = "what boxes that overlap a better one lose: score, by the square of the overlap or by the overlap, or all",
+     .help = "suppression of boxes that overlap a better one: lower their score by the squared overlap, by the "
+             "overlap, or remove them",
      .choices = {"exp_soft_nms", "linear_soft_nms", "nms"}},
-    {"nms_threshold", Kind::real, 0.5, "linear_soft_nms, nms: overlap from which on", 0, 1},
-    {"max_per_image", Kind::integer, std::int64_t{100}, "boxes of a picture", 1, 100'000}};
+    {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
+    {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
 
 const std::vector<Key> scale_keys = {
-    {"merge_bbox", Kind::boolean, false, "boxes become means of those that overlap them"},
-    {"weight_exp", Kind::real, 8.0, "merge_bbox: how fast a box's weight falls with its distance", 0, 1e300},
-    {"test_scales", Kind::reals, std::vector<double>{1}, "sizes in which the picture is searched", 0.01, 16},
-    {"test_flipped", Kind::boolean, true, "the mirrored picture is searched, too"}};
+    {"merge_bbox", Kind::boolean, false, "replace each box by a weighted mean of the boxes that overlap it"},
+    {"weight_exp", Kind::real, 8.0, "speed at which a box's weight falls with its distance, for merge_bbox", 0, 1e300},
+    {"test_scales", Kind::reals, std::vector<double>{1}, "scale factors at which the image is searched", 0.01, 16},
+    {"test_flipped", Kind::boolean, true, "search the mirrored image, too"}};
 
 const std::vector<Key> saccade_keys = {
     {"init_sizes", Kind::integers, std::vector<std::int64_t>{192, 255},
-     "long sides at which the whole picture is searched first, in pixels", 16, 4096},
-    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4},
-     "how much closer to look at large, medium and small objects", 0.1, 100},
-    {"att_threshold", Kind::real, 0.3, "least attention to look there", 0, 1},
-    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3}, "as nms_kernel, for each attention map", 1, 99},
-    {"att_max_crops", Kind::integer, std::int64_t{30}, "places to look at in a picture", 1, 10'000},
-    {"ref_dets", Kind::boolean, true, "look closer at what the first searches found"}};
+     "long sides to which the whole image is resized for the first search, in pixels", 16, 4096},
+    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4}, "zoom factors for large, medium and small objects", 0.1,
+     100},
+    {"att_threshold", Kind::real, 0.3, "smallest attention value that makes a place a candidate for zooming", 0, 1},
+    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3},
+     "side of the suppression window of each attention map, in cells", 1, 99},
+    {"att_max_crops", Kind::integer, std::int64_t{30}, "largest number of places to zoom in on in an image", 1, 10'000},
+    {"ref_dets", Kind::boolean, true, "zoom in on the objects that the first searches found, too"}};
 
 std::vector<Key> detect_keys(const std::vector<Key>& own) {
   std::vector<Key> keys = common_keys;
