@@ -37,8 +37,7 @@ class CompiledGraph {
  private:
   const std::string what_;  // for messages
   const at::Device device_;
-  const TemporaryFolder folder_{"code",
-                                ExitCode::usage};  // folder of a GPU's code, which is loaded when a kernel first runs
+  const TemporaryFolder folder_{"code", ExitCode::usage};  // a GPU loads its code when a kernel first runs
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
   std::unordered_map<std::string, at::Tensor> bound_;  // the code keeps addresses of these
 };
