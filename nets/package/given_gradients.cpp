@@ -43,13 +43,13 @@ class GivenGradients final : public torch::autograd::Node {
     const bool unchanged = factor.is_same(factor_.one) || (factor.is_cpu() && factor.item<double>() == 1);
     if (!unchanged && !scaled.empty()) at::_foreach_mul_(scaled, factor);
     scaled.clear();  // a gradient that nobody else holds need not be copied
-    if (at::hasCallbacks()) tell(factor, wanted);
+    if (at::hasCallbacks()) report(factor, wanted);
     return wanted;
   }
 
  private:
   // Reports each gradient as an operation of its own, so that the first one that is not finite has a name.
-  void tell(const at::Tensor& factor, const variable_list& gradients) const {
+  void report(const at::Tensor& factor, const variable_list& gradients) const {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
       const std::string name = "gradient of " + names_[i] + " in " + what_;

@@ -153,7 +153,7 @@ void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>&
     if (picture.file == missing) missing_names_[pictures_.size()] = instances.file_names[i];
     pictures_.push_back(picture);
   }
-  all_odd.tell(files_.describe(annotations_), first_odd);
+  all_odd.report(files_.describe(annotations_), first_odd);
   pictures_.shrink_to_fit();
   boxes_.shrink_to_fit();
 }

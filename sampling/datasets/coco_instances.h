@@ -32,7 +32,7 @@ struct CocoAnnotation {
   std::uint32_t image, category;  ///< positions in the lists of CocoInstances
   double x, y, width, height;
   double area;  ///< area of the object's outline; width × height if the file lacks it
-  bool crowd;   ///< the box surrounds many objects that were not told apart
+  bool crowd;   ///< the box surrounds many objects that were not separated
 };
 
 struct CocoInstances {

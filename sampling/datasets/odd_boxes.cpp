@@ -29,7 +29,7 @@ bool OddBoxes::keeps(const Box& box, double width, double height) {
   return true;
 }
 
-void OddBoxes::tell(const std::string& file, const std::string& first) const {
+void OddBoxes::report(const std::string& file, const std::string& first) const {
   std::vector<std::string> kinds;
   for (const auto& [count, what] :
        {std::pair{flat, " without area"}, {inverted, " of negative size"}, {outside, " outside of their images"}})

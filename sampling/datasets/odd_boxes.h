@@ -21,7 +21,7 @@ struct OddBoxes {
   /// Returns whether the box is kept: it has an area in an image of this size (0: unknown). Counts it if it is odd.
   bool keeps(const Box& box, double width, double height);
   /// Warns of odd boxes, if any; `file` is the data set's name in the message, `first` the owner of the first one.
-  void tell(const std::string& file, const std::string& first) const;
+  void report(const std::string& file, const std::string& first) const;
 };
 
 }  // namespace flowtrain

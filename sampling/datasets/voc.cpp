@@ -172,7 +172,7 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
     odd += pictures.back().annotation.odd;
     if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = files.name(annotation);
   }
-  odd.tell(files.describe(list), first_odd);
+  odd.report(files.describe(list), first_odd);
   return pictures;
 }
 

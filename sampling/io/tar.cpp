@@ -243,7 +243,7 @@ class LeftOut {
     if (++entries_ <= most)
       examples_.push_back(as_utf8(member.is_link() ? member.name + " -> " + member.target : member.name));
   }
-  void tell(const std::string& path) const {
+  void report(const std::string& path) const {
     if (entries_ == 0) return;
     warn(concat(path, ": ", entries_,
                 entries_ == 1 ? " entry is left out: it leads" : " entries are left out: they lead",
@@ -277,7 +277,7 @@ void scan_tar(const ByteSource& file, const std::string& path, const std::functi
       if (!links->follow(name, tell)) left_out.add(member);
     }
   }).run();
-  left_out.tell(path);
+  left_out.report(path);
 } catch (const TarLinks::Circle& circle) {
   throw UserError(ExitCode::data, path + ": " + circle.what(), "write the archive again without that link");
 } catch (const std::system_error& error) {

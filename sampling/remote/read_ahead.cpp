@@ -92,12 +92,12 @@ bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte
     MutexLock lock(mutex_);
     const auto piece = pieces_.find({file, offset});
     if (piece == pieces_.end()) return false;
-    const auto is_settled = [&] {
+    const auto is_ready = [&] {
       const auto& [size, wanted, begun, brought_by] = piece->second;
       return brought_by ? brought_by->done : !begun;
     };
-    const bool settled = changed_.wait(lock, ReadsUntil::token(), is_settled);
-    if (settled && piece->second.size_bytes == into.size()) request = piece->second.request;
+    const bool ready = changed_.wait(lock, ReadsUntil::token(), is_ready);
+    if (ready && piece->second.size_bytes == into.size()) request = piece->second.request;
     let_go(piece);
   }
   if (!request) return false;

@@ -39,8 +39,8 @@ struct RemoteAccess {
   /// Replaces the version of a file in the cache if the server names none: the file may then differ from that of an
   /// earlier start, so its blocks count for this start only.
   const std::string this_start = random_name();
-  mutable std::atomic_flag told_of_versions;  ///< set once the user was told that a server names none
-  std::unique_ptr<ReadAhead> ahead = {};      ///< may be null
+  mutable std::atomic_flag warned_of_versions;  ///< set once the user was told that a server names none
+  std::unique_ptr<ReadAhead> ahead = {};        ///< may be null
 };
 
 /// One version of a file on a server: reading fails once the server has another one. Without a cache exactly the

@@ -43,7 +43,7 @@ RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAcce
   std::byte first_byte;
   target.version = access_->client.fetch(target.location, nullptr, 0, {&first_byte, 1});
   target_ = std::make_shared<const RemoteTarget>(std::move(target));
-  if (access_->cache && target_->version.tag.empty() && !access_->told_of_versions.test_and_set())
+  if (access_->cache && target_->version.tag.empty() && !access_->warned_of_versions.test_and_set())
     warn(public_name(path) +
          ": the server names no version of its files (ETag or Last-Modified), so each start "
          "fetches them again; data.cache serves this start only");

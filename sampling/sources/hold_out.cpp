@@ -62,7 +62,7 @@ struct ClassShare {
 /// Sets the number of samples to hold out of each class: its share, rounded. If the rounding errors of many classes add
 /// up to a sample and more, those that were rounded by the most are rounded the other way, until the whole has its
 /// share, too. The whole gives at least one sample. A class leaves its last sample to training.
-void share_out(std::vector<ClassShare>& classes, double share) {
+void distribute(std::vector<ClassShare>& classes, double share) {
   double missing = 0;
   for (auto& each : classes) {
     const double exact = share * static_cast<double>(each.samples);
@@ -124,7 +124,7 @@ HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known) 
                       [](const Unit* unit) { return std::pair(unit->hash, std::string_view(unit->name)); });
     shares.push_back(std::move(own));
   }
-  share_out(shares, share);
+  distribute(shares, share);
   for (auto& own : shares) {
     const auto distance = [&](std::uint64_t taken) { return std::abs(own.wanted - static_cast<long long>(taken)); };
     for (const Unit* unit : own.open) {
