@@ -153,5 +153,5 @@ TEST_CASE("files that are no scripts are refused in one line that names them") {
   const std::string cut = write_script(folder, conv_source);
   fs::resize_file(cut, fs::file_size(cut) / 2);
   refused(cut, " cannot be read: ");
-  refused(write_script(folder, "def infer(self, x):\n    return x\n"), ": it has no method named forward");
+  refused(write_script(folder, "def infer(self, x):\n    return x\n"), ": the module has no method named forward");
 }

@@ -48,7 +48,7 @@ TEST_CASE("a net that no memory holds is told as such, and its start leaves noth
   for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
     const auto outcome = place.train(with(ranks, {"--set", "net.hidden=[1, 16777216, 16777216]"}));
     check_refused(place, outcome,
-                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: a smaller loader.batch"});
+                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: set a smaller loader.batch"});
   }
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("cifar: what is missing or damaged is refused by name") {
   const auto file = folder.write("data_batch_4.bin", record_bytes(label(1)) + record_bytes(label(10)));
   CHECK(refusal(folder) == "3 " + file.string() + " #1: label 10, expected 0 to 9");
   folder.write("data_batch_4.bin", record_bytes(label(1)) + "x");
-  CHECK(refusal(folder) == "3 " + file.string() + ": 3074 bytes, expected a multiple of 3073, the bytes of a record");
+  CHECK(refusal(folder) == "3 " + file.string() + ": 3074 bytes, expected a multiple of 3073, the size of a record");
   folder.write("data_batch_4.bin", "");
   CHECK(refusal(folder).starts_with("3 " + file.string() + ": 0 bytes"));
   std::filesystem::remove(file);

@@ -249,7 +249,7 @@ TEST_CASE("classify: wrong settings") {
   CHECK(error(grey, {{"scale", std::vector<double>{0.9, 0.1}}}) ==
         "test.toml:1:1: sampler.scale: must be [least, most]");
   CHECK(error(grey, {{"ratio", std::vector<double>{1}}}) == "test.toml:1:1: sampler.ratio: must be [least, most]");
-  CHECK(error(grey, {{"resize", whole(4)}}) == "test.toml:1:1: sampler.resize: is 4, less than size = 8");
+  CHECK(error(grey, {{"resize", whole(4)}}) == "test.toml:1:1: sampler.resize: is 4, which is less than size = 8");
   CHECK(error(grey, {{"channels", whole(2)}}) == "test.toml:1:1: sampler.channels: must be 0, 1 or 3");
   CHECK(error(grey, {{"crop", text("middle")}}).find("test.toml:1:1: sampler.crop: ") == 0);
   CHECK(error(none, {}) == "sampler.name: 'classify' needs a data set with classes, but this one has none");

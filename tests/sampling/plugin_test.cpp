@@ -127,7 +127,7 @@ TEST_CASE("a plugin draws from the sample's own stream") {
 TEST_CASE("the example plugin") {
   auto plugin = std::make_unique<SamplerPlugin>(edges_path);
   CHECK(plugin->name() == "edges");
-  CHECK(plugin->help() == "the strength of the edges in stored pixels");
+  CHECK(plugin->help() == "strength of the edges in stored pixels");
   auto item = pixels_item(3, 4, 1, 6);
   const int pixels[] = {0, 0, 100, 100, 0, 0, 100, 100, 0, 0, 100, 100};
   for (std::size_t i = 0; i < 12; ++i) item.bytes[i] = static_cast<std::byte>(pixels[i]);

@@ -209,8 +209,8 @@ TEST_CASE("tar: damage is refused with file and offset") {
   using namespace std::string_view_literals;
   SUBCASE("no tar") {
     check_refused(std::string(2048, 'x'), "at byte 0: not a tar archive");
-    check_refused("", "at byte 0: no end mark");
-    check_refused("short", "at byte 0: no end mark");
+    check_refused("", "at byte 0: there is no end mark");
+    check_refused("short", "at byte 0: there is no end mark");
   }
   SUBCASE("a later header") {
     auto bytes = TarBytes().entry("a", "1").entry("b", "2").end();
@@ -220,8 +220,8 @@ TEST_CASE("tar: damage is refused with file and offset") {
   SUBCASE("cut at any place") {
     const auto bytes = TarBytes().entry("a", std::string(600, '1')).entry("b", "2").bytes();
     for (std::size_t size = 0; size <= bytes.size(); size += 37) check_refused(bytes.substr(0, size), "");
-    check_refused(bytes.substr(0, 800), "at byte 0: an entry of 600 bytes, but the file ends after 288");
-    check_refused(bytes, "at byte 2560: no end mark");
+    check_refused(bytes.substr(0, 800), "at byte 0: an entry has 600 bytes, but the file ends after 288");
+    check_refused(bytes, "at byte 2560: there is no end mark");
   }
   SUBCASE("sizes") {
     check_refused(TarBytes().entry("a", "", '0', {{124, "77777777777"}}).end(), "truncated");
@@ -236,7 +236,7 @@ TEST_CASE("tar: damage is refused with file and offset") {
     check_refused(TarBytes().pax("size", "-1").entry("a", "").end(), "a pax size is damaged");
   }
   SUBCASE("extensions") {
-    check_refused(TarBytes().entry("x", std::string((1 << 20) + 1, 'n'), 'L').end(), "a name of 1048577 bytes");
+    check_refused(TarBytes().entry("x", std::string((1 << 20) + 1, 'n'), 'L').end(), "a name has 1048577 bytes");
     for (const auto* records : {"6 a=b", "99 path=x\n", "0 a=b\n", "6a=bcd\n", "7 abcd\n", "junk", "3 \n", "2 "})
       check_refused(TarBytes().entry("x", records, 'x').end(), "a pax header is damaged");
   }

@@ -331,7 +331,7 @@ TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   CHECK(open(temp.path() / "d", "", 2)->classes() == Texts{"0", "1"});
   temp.write("d/train/classes.txt", "one\n");
   const auto failure = failure_of([&] { open(path); });
-  check_failure(failure, ExitCode::data, "classes.txt: names 1 classes, but there is label 1");
+  check_failure(failure, ExitCode::data, "classes.txt: it names 1 classes, but there is label 1");
   CHECK(failure.hint().find("data.classes") != std::string::npos);
   temp.write("d/train/classes.txt", "");
   CHECK(open(path)->classes() == Texts{"0", "1"});
