@@ -303,7 +303,7 @@ TEST_CASE("the example plugin is described, and trains") {
   for (const std::string name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "cosine",
                                  "supervised", "stop_file", "accuracy"})
     CHECK_PRINTS(all, "\n  " + name + " ");
-  CHECK_PRINTS(all, "\n  script             a TorchScript file\n");
+  CHECK_PRINTS(all, "\n  script             net from a TorchScript file\n");
   CHECK_EXIT(place.run({"plugins", "absent.so"}), 2);
 
   REQUIRE_EXIT(place.train({"--run-dir", "built-in"}), 0);

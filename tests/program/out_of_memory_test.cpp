@@ -48,14 +48,14 @@ TEST_CASE("a net that no memory holds is told as such, and its start leaves noth
   for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
     const auto outcome = place.train(with(ranks, {"--set", "net.hidden=[1, 16777216, 16777216]"}));
     check_refused(place, outcome,
-                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: a smaller loader.batch"});
+                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: set a smaller loader.batch"});
   }
 }
 
 TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
   const TempRun place;
   const Words small{"--set", "net.name=resnet18", "--set", "data.size=32", "--max-iter", "3", "--set", "val.every=0"};
-  const Words said{"batch normalisation takes no statistics of a single row", "hint: each process needs two"};
+  const Words said{"batch normalisation cannot compute statistics of a single row", "hint: give each process two"};
   const auto refused = [&](const Words& more) {
     const auto outcome = place.train(with(small, more));
     CHECK_EXIT(outcome, 2);

@@ -151,7 +151,7 @@ TEST_CASE("files, folders, patterns, lists, archives and addresses give the same
   check_same(run_with_input(place, with(asked, {"-"}), of_windows), "new/0.jpg");
   const auto wide = run_with_input(place, with(asked, {"-"}), std::string("\xff\xfen\0e\0w\0\n\0", 10));
   REQUIRE_EXIT(wide, 3);
-  CHECK_SAYS(wide, "standard input: its first line is no UTF-8 text");
+  CHECK_SAYS(wide, "standard input: its first line is not UTF-8");
   check_same(place.run(with(asked, {"some.tar"})), "some.tar:deep/0.jpg");
   check_same(place.run(with(asked, {server.url("some.tar?key=1")})), server.url("some.tar?***") + ":deep/0.jpg");
   Words addresses;

@@ -231,7 +231,7 @@ TEST_CASE("a net learns a few samples by heart") {
   CHECK(metrics_of(place.path("run"), "val").empty());
   const auto many = place.train({"--overfit", "301"});
   CHECK_EXIT(many, 3);
-  CHECK_SAYS(many, "order.first: 301 records are more than the 300 that there are");
+  CHECK_SAYS(many, "order.first: 301 is more than the 300 records that exist");
 }
 
 TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks and has more") {

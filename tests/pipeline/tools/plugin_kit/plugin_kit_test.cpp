@@ -92,7 +92,7 @@ TEST_CASE("a failed check says what was wrong, where, and how to go on") {
   CHECK_PRINTS(check("hangs", {"--timeout", "0.5"}),
                "it ran for more than 0.5 s, and was ended: sample(): shapes train");
   CHECK_PRINTS(check("throws"), "shapes train #0 (position 0): the call threw an exception: out of the plugin");
-  CHECK_PRINTS(check("other_abi"), "built for interface version 3, this flowtrain has version 2");
+  CHECK_PRINTS(check("other_abi"), "built for interface version 3, but this flowtrain has version 2");
 }
 
 TEST_CASE("every built-in sampler passes all checks") {
