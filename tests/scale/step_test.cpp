@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "pipeline/base/errors/bad_samples_of_all.h"
 #include "pipeline/engine/train/display.h"
 #include "pipeline/engine/train/sample_account.h"
 #include "pipeline/engine/train/trainer.h"
