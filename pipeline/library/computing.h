@@ -82,8 +82,7 @@ inline constexpr char computing_entry[] = "flowtrain_computing_parts";
 /// The library's one symbol.
 using ComputingEntry = const ComputingParts*();
 
-/// Opens the library at the first call (pipeline/library/computing.cpp). Throws UserError(usage) if it is not
-/// installed, or LibTorch does not load.
+/// Opens the library at the first call. Throws UserError(usage) if it is not installed, or LibTorch does not load.
 const ComputingParts& computing_parts();
 
 }  // namespace flowtrain

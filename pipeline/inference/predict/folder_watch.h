@@ -11,8 +11,7 @@
 
 namespace flowtrain {
 
-/// Lists a folder and those below it again and again. This works on any file system, even if a server writes the files,
-/// of which the kernel sends no events.
+/// Lists a folder and those below it repeatedly. This works on any file system, also on one of a server.
 class FolderWatch {
  public:
   /// Files that exist now do not count as new. Throws UserError(data) if the folder cannot be listed.

@@ -18,8 +18,7 @@ namespace flowtrain::computing {
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
                 const std::vector<std::string>& arguments);
 
-/// The work of a rank as a member of its job. Once it has set `records`, and training has begun there, the rank's last
-/// collectives are written to that folder if it fails.
+/// The work of a rank in its job. If it fails after it has set `records`, its last collectives are written there.
 using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<HeldFolder>& records)>;
 
 /// Joins the job and runs `body`. An error that all ranks have, or that one causes for all, is reported once.

@@ -8,8 +8,7 @@
 
 namespace flowtrain {
 
-/// Returns a sentence, then tables: the ranks, their threads and queues, and what filled the last `seconds_s` seconds.
-/// `logs`: see diagnose().
+/// Returns a sentence, then tables: the ranks, their threads and queues, and the last `seconds_s` seconds.
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s);
 
 /// Formats JSON with every record of the last `seconds_s` seconds.

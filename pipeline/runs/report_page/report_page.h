@@ -34,8 +34,7 @@ struct ReportOptions {
 /// files are left out, and so is an unfinished last line of metrics.jsonl.
 std::string run_data(const ReportedRun& run, const ReportOptions& options = {});
 
-/// Returns the data of a page with several runs: {"runs":[run_data() of each],"differences":[…]}. The differences are
-/// the keys in which the configurations differ.
+/// Returns the data of a page: {"runs":[run_data() of each],"differences":[…]}, the latter the keys that differ.
 std::string report_data(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
 
 /// Returns the whole page: HTML that loads no other files. Several runs share charts, with the keys that differ.

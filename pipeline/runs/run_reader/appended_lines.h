@@ -42,8 +42,7 @@ void for_each_line(std::string_view text, const Take& take) {
   }
 }
 
-/// Calls `take` with each whole line of a file from its beginning, in bounded memory, and `restart` if the file was
-/// shortened meanwhile and its lines come again.
+/// Calls `take` with each whole line of a file in bounded memory, and `restart` if the file was shortened meanwhile.
 template <class Take, class Restart>
 void for_each_line_of(const std::filesystem::path& file, const Take& take, const Restart& restart) {
   for (ReadMark mark;;) {

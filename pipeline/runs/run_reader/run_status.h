@@ -37,12 +37,10 @@ bool is_locked(const std::filesystem::path& folder);
 /// `any_device`: some file systems (overlay, btrfs) show programs another device than /proc/locks has.
 bool lists_lock(std::istream& locks, dev_t device, ino_t inode, bool any_device);
 
-/// Returns is_locked(), or true for a run of another machine, whose lock cannot be seen here, if it has written to
-/// metrics.jsonl in the last two minutes.
+/// Returns is_locked(), or whether a run of another machine wrote to metrics.jsonl in the last two minutes.
 bool seems_running(const std::filesystem::path& folder);
 
-/// Returns whether result.json, `result`, belongs to a run that reached `iteration`. That of an earlier start does not
-/// describe a run that has continued since.
+/// Returns whether result.json, `result`, is of a run that reached `iteration`, and not of an earlier start.
 bool is_current(const nlohmann::ordered_json& result, std::uint64_t iteration);
 
 /// Returns the outcome of a run that no process writes. `iteration`: metrics.jsonl's last; `ended`: it has a line end.

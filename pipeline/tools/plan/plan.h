@@ -8,8 +8,7 @@
 
 namespace flowtrain {
 
-/// Returns several lines of text: steps and epochs, data, the graph's bound, validations and snapshots, net and memory,
-/// and how the optimizers' rates change.
+/// Returns text: steps and epochs, data, the graph's bound, validations, snapshots, net, memory, and learning rates.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
 /// Returns the net, a line for each layer (describe_layers), and one for each parameter with its size and optimizer.

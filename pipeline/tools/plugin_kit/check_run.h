@@ -17,8 +17,7 @@ struct CheckOptions {
   double timeout_s = 30;         ///< the limit for one check
 };
 
-/// Prints a line for each check and a summary. Returns ExitCode::data if a check failed. Throws UserError(usage) for a
-/// file or sampler that does not exist.
+/// Prints a line for each check and a summary. Returns ExitCode::data if one failed. Throws UserError(usage).
 ExitCode run_checks(const CheckOptions& options);
 
 /// One check, which runs in this process; run_checks() starts it.

@@ -22,8 +22,7 @@ class Rows {
   void fill(std::byte value);
   /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
   void check_guards(const std::string& place) const;
-  /// Returns the first difference of row `index` from the row of `other`, "field 'image', byte 17: 3, not 5", or
-  /// nothing.
+  /// Returns the first difference of row `index` from that of `other`: "field 'image', byte 17: 3, not 5"; or nothing.
   std::optional<std::string> difference(const Rows& other, std::size_t index = 0) const;
   /// Returns the hash of all bytes.
   std::uint64_t hash() const;

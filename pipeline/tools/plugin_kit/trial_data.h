@@ -9,8 +9,7 @@
 
 namespace flowtrain::plugin_kit {
 
-/// The kinds of trial data: "shapes" (the records of the data set `shapes`), "pixels" (stored pixels, 32 x 32 x 3) and
-/// "images" (JPEG and PNG files in turn).
+/// The kinds of trial data: "shapes" (drawn records), "pixels" (32 x 32 x 3) and "images" (JPEG and PNG files).
 const std::vector<std::string>& trial_kinds();
 
 /// Pictures of shapes in 6 classes, with boxes: 300 records.
