@@ -33,7 +33,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
                "flowtrain snapshot");
   app.require_subcommand(1);
   std::string place, other, key;
-  std::uint64_t iteration = 0;
+  std::uint64_t iteration = 0, batches = 0;
   auto add = [&](const char* name, const char* help) {
     auto* command = app.add_subcommand(name, help);
     add_path(*command, "PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
@@ -43,7 +43,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   auto* show = add("show", "tensors and state of one");
   auto* show_iter = show->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
   auto* verify = add("verify", "read every byte and name what is damaged");
-  std::vector<std::string> drop, rename;
+  std::vector<std::string> drop, rename, set;
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; nothing in it is executed")->required();
   add_path(*convert, "OUT", other, "the safetensors file to write")->required();
@@ -60,9 +60,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   add_path(*diff, "OTHER", other, "the other one")->required();
   std::vector<std::filesystem::path> averaged;
   std::filesystem::path folder;
-  std::uint64_t batches = 0;
   bool keeps_statistics = false;
-  std::vector<std::string> set;
   auto* average = app.add_subcommand("average", "average the weights of several, as a run of its own");
   add_path(*average, "SNAPSHOT", averaged, "snapshots, or runs, which stand for their best one")
       ->required()
@@ -81,17 +79,15 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   double timeout_s = 600;
   now->add_option("--timeout", timeout_s, "seconds to wait for it")->capture_default_str()->check(above_zero());
   if (!parse(app, arguments)) return 0;
-
-  auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
-  ExitCode code = ExitCode::ok;
-  if (*ls) code = snapshot_ls(place, std::cout);
-  if (*show) code = snapshot_show(place, of(show_iter), std::cout);
-  if (*verify) code = snapshot_verify(place, std::cout);
-  if (*convert) code = snapshot_convert(place, key, Renaming(drop, rename), other, std::cout);
   if (*average) return average_snapshots(averaged, folder, set, keeps_statistics, batches);
   if (*now) snapshot_now(place, timeout_s, std::cout);
-  if (*diff) code = snapshot_diff(place, other, std::cout);
-  return static_cast<int>(code);
+  const auto shown = *show_iter ? std::optional(iteration) : std::nullopt;
+  return static_cast<int>(*ls        ? snapshot_ls(place, std::cout)
+                          : *show    ? snapshot_show(place, shown, std::cout)
+                          : *verify  ? snapshot_verify(place, std::cout)
+                          : *convert ? snapshot_convert(place, key, Renaming(drop, rename), other, std::cout)
+                          : *diff    ? snapshot_diff(place, other, std::cout)
+                                     : ExitCode::ok);
 }
 
 }  // namespace flowtrain::commands
