@@ -19,8 +19,10 @@ int average_snapshots(const std::vector<fs::path>& places, const fs::path& out, 
                       bool keeps_statistics, std::uint64_t batches) {
   RunFolder::check_free(out);
   std::vector<fs::path> snapshots;
+  snapshots.reserve(places.size());
   for (auto& place : places) snapshots.push_back(fs::canonical(snapshot_of(place, {}).path));
   std::vector<Override> overrides;
+  overrides.reserve(set.size());
   for (auto& each : set) overrides.push_back(parse_set(each));
   const Config config = load_config(snapshots.front() / "config.toml", overrides);
   return computing_parts().average({config, snapshots, out, keeps_statistics, batches});
