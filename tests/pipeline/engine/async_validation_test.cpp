@@ -122,19 +122,19 @@ TEST_CASE("each snapshot stands for itself: before a validation it is about to b
   setup.keep_every = 5;
   TrainerFixture(setup, folder.path()).run();
   CHECK(state_of(folder.path(), 30).validations.due);
-  CHECK_FALSE(state_of(folder.path(), 30).pending);
+  CHECK_FALSE(state_of(folder.path(), 30).validations.pending);
   const RunState later = state_of(folder.path(), 40);
   CHECK_FALSE(later.validations.due);
-  REQUIRE(later.pending);
-  CHECK(later.pending->iteration == 30);
-  REQUIRE(later.pending->scalars);
+  REQUIRE(later.validations.pending);
+  CHECK(later.validations.pending->iteration == 30);
+  REQUIRE(later.validations.pending->scalars);
   CHECK(later.validates_again_from() == 41);
   CHECK(state_of(folder.path(), 30).validates_again_from() == 30);
-  CHECK_FALSE(state_of(folder.path(), 60).pending);
+  CHECK_FALSE(state_of(folder.path(), 60).validations.pending);
   CHECK_FALSE(state_of(folder.path(), 60).validations.due);
 
   const auto link = std::filesystem::read_symlink(folder.path() / "best").filename().string();
-  CHECK(link == snapshot_name(state_of(folder.path(), 60).best.at("best").entries.front().iteration));
+  CHECK(link == snapshot_name(state_of(folder.path(), 60).validations.best.at("best").entries.front().iteration));
 }
 
 TEST_CASE("a run with async validation that died again and again ends as one that never did") {
@@ -174,7 +174,7 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     interrupt_in(folder.path(), setup);
     std::filesystem::remove_all(find_iteration(folder.path(), 15));
     const auto best =
-        RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best").entries;
+        RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).validations.best.at("best").entries;
     CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   }
   SUBCASE("the resumed run has no copy: it is left out") {
@@ -222,11 +222,11 @@ TEST_CASE("an error of the validation after which the run is to go on leaves tha
   };
   const Outcome outcome = fixture.run();
   CHECK(outcome.params == expected.params);
-  const auto best = RunState::from_json(outcome.remembered).best.at("best").entries,
-             all = RunState::from_json(expected.remembered).best.at("best").entries;
+  const auto best = RunState::from_json(outcome.remembered).validations.best.at("best").entries,
+             all = RunState::from_json(expected.remembered).validations.best.at("best").entries;
   CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
-  CHECK(RunState::from_json(outcome.remembered).validation.at("").batches ==
-        RunState::from_json(expected.remembered).validation.at("").batches);
+  CHECK(RunState::from_json(outcome.remembered).validations.sets.at("").batches ==
+        RunState::from_json(expected.remembered).validations.sets.at("").batches);
   CHECK_FALSE(all.empty());
 }
 
