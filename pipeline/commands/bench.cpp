@@ -26,9 +26,25 @@ struct VsOptions {
   std::optional<std::uint64_t> batches;
 };
 
+/// Refuses options that a comparison or a search of whole loaders excludes.
+void check_whole_loaders(const char* option, const char* does, const BenchOptions& options, const Launch& launch) {
+  if (!options.stages.empty())
+    throw UserError(ExitCode::usage, concat("--stage: ", option, " ", does, " whole loaders"),
+                    "leave out one of the two");
+  if (!std::holds_alternative<SingleProcess>(launch))
+    throw UserError(ExitCode::usage, concat(option, ": it ", does, " loaders of one process"),
+                    concat("leave out ", option, ", or the flags that start several processes"));
+}
+
+template <class Report>
+void write_report(const Report& report, const std::string& json) {
+  std::fputs(to_table(report).c_str(), stdout);
+  if (!json.empty()) write_file_atomically(json, to_json(report));
+}
+
 /// Compares the loader of `start` with the one that has the changes.
-void compare_loaders(const StartOptions& start, const Config& config, const VsOptions& vs, double seconds,
-                     const std::string& json) {
+int compare_loaders(const StartOptions& start, const Config& config, const VsOptions& vs, double seconds,
+                    const std::string& json) {
   LoaderPair pair(config);
   StartOptions changed = start;
   // Both loaders draw the same numbers, unless a change sets the seed.
@@ -45,17 +61,18 @@ void compare_loaders(const StartOptions& start, const Config& config, const VsOp
   const auto comparison = pair.compare_rates(seconds);
   std::fputs(to_table(comparison, join(vs.changes)).c_str(), stdout);
   if (!json.empty()) write_file_atomically(json, to_json(comparison, join(vs.changes)));
+  return 0;
 }
 
 /// Searches for the best shape of the loader, and writes it to `file`.
-void tune(const Config& config, const std::string& config_file, double seconds, const std::string& file,
-          const std::string& json) {
+int tune(const Config& config, const std::string& config_file, double seconds, const std::string& file,
+         const std::string& json) {
   const auto report = tune_loader(config, seconds);
-  std::fputs(to_table(report).c_str(), stdout);
+  write_report(report, json);
   write_file_atomically(file, to_toml(report));
   std::printf("written to %s; a config with base = [\"%s\", \"%s\"] uses it\n", file.c_str(), config_file.c_str(),
               file.c_str());
-  if (!json.empty()) write_file_atomically(json, to_json(report));
+  return 0;
 }
 
 }  // namespace
@@ -103,22 +120,12 @@ int bench(const Arguments& arguments, Interrupt&) {
   tell_left_open_batch(config);
   const Launch chosen = find_launch(launch, [&] { return config; });
   if (!vs.changes.empty()) {
-    if (!options.stages.empty())
-      throw UserError(ExitCode::usage, "--stage: --vs compares whole loaders", "leave out one of the two");
-    if (!std::holds_alternative<SingleProcess>(chosen))
-      throw UserError(ExitCode::usage, "--vs: it compares loaders of one process",
-                      "leave out --vs, or the flags that start several processes");
-    compare_loaders(start, config, vs, options.seconds, json);
-    return 0;
+    check_whole_loaders("--vs", "compares", options, chosen);
+    return compare_loaders(start, config, vs, options.seconds, json);
   }
   if (!tuned.empty()) {
-    if (!options.stages.empty())
-      throw UserError(ExitCode::usage, "--stage: --tune measures whole loaders", "leave out one of the two");
-    if (!std::holds_alternative<SingleProcess>(chosen))
-      throw UserError(ExitCode::usage, "--tune: it tunes the loader of one process",
-                      "leave out --tune, or the flags that start several processes");
-    tune(config, start.config, options.seconds, tuned, json);
-    return 0;
+    check_whole_loaders("--tune", "measures", options, chosen);
+    return tune(config, start.config, options.seconds, tuned, json);
   }
   if (!std::holds_alternative<SingleProcess>(chosen)) {
     if (!options.stages.empty())
@@ -127,9 +134,7 @@ int bench(const Arguments& arguments, Interrupt&) {
                       "leave out --stage, or --distributed");
     return computing_parts().bench(chosen, {config, options.seconds, json, arguments});
   }
-  const auto report = run_bench(config, options);
-  std::fputs(to_table(report).c_str(), stdout);
-  if (!json.empty()) write_file_atomically(json, to_json(report));
+  write_report(run_bench(config, options), json);
   return 0;
 }
 

@@ -35,6 +35,27 @@ ChosenSnapshot find_snapshot(const fs::path& place, std::optional<std::uint64_t>
   return {place};
 }
 
+Config config_of(const fs::path& snapshot, const std::vector<std::string>& set, const std::string& workers,
+                 const std::string& batch, const std::string& device) {
+  StartOptions start{.config = snapshot / "config.toml"};
+  for (auto& each : set) start.overrides.push_back(parse_set(each));
+  for (auto& given : {Override{"loader.workers", workers, "--workers"},
+                      {"val.batch", batch, "--batch"},
+                      {"run.device", device, "--device"}})
+    if (!given.value.empty()) start.overrides.push_back(given);
+  return load_for_use(start);
+}
+
+void check_outputs(bool answers_requests, const std::string& csv, const std::string& jsonl) {
+  if (!answers_requests) return;
+  if (jsonl.empty())
+    throw UserError(ExitCode::usage, "INPUT is required",
+                    "name pictures or folders, or --watch FOLDER, or --jsonl to answer requests on standard input");
+  if (!csv.empty())
+    throw UserError(ExitCode::usage, "--csv: requests on standard input are answered only in JSON lines",
+                    "leave it out, or name an INPUT");
+}
+
 }  // namespace
 
 int predict(const Arguments& arguments, Interrupt& interrupt) {
@@ -73,21 +94,10 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
       ->allow_extra_args(false);
   app.add_flag("--quiet", quiet, "show only warnings and errors");
   if (!parse(app, arguments)) return 0;
-
-  if (inputs.empty() && watch.empty() && jsonl.empty())
-    throw UserError(ExitCode::usage, "INPUT is required",
-                    "name pictures or folders, or --watch FOLDER, or --jsonl to answer requests on standard input");
-  if (inputs.empty() && watch.empty() && !csv.empty())
-    throw UserError(ExitCode::usage, "--csv: requests on standard input are answered only in JSON lines",
-                    "leave it out, or name an INPUT");
+  check_outputs(inputs.empty() && watch.empty(), csv, jsonl);
   set_console_level(quiet ? ConsoleLevel::quiet : ConsoleLevel::normal);
   const auto [snapshot, why] = find_snapshot(place, *iter ? std::optional(iteration) : std::nullopt);
-  StartOptions start{.config = snapshot / "config.toml"};
-  for (auto& each : set) start.overrides.push_back(parse_set(each));
-  if (!workers.empty()) start.overrides.push_back({"loader.workers", workers, "--workers"});
-  if (!batch.empty()) start.overrides.push_back({"val.batch", batch, "--batch"});
-  if (!device.empty()) start.overrides.push_back({"run.device", device, "--device"});
-  const Config config = load_for_use(start);
+  const Config config = config_of(snapshot, set, workers, batch, device);
   log_info(concat("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : concat(": ", why)));
   const PredictRequest request{.config = config,
                                .snapshot = snapshot,

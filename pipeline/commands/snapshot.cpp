@@ -19,8 +19,10 @@ int average_snapshots(const std::vector<fs::path>& places, const fs::path& out, 
                       bool keeps_statistics, std::uint64_t batches) {
   RunFolder::check_free(out);
   std::vector<fs::path> snapshots;
+  snapshots.reserve(places.size());
   for (auto& place : places) snapshots.push_back(fs::canonical(snapshot_of(place, {}).path));
   std::vector<Override> overrides;
+  overrides.reserve(set.size());
   for (auto& each : set) overrides.push_back(parse_set(each));
   const Config config = load_config(snapshots.front() / "config.toml", overrides);
   return computing_parts().average({config, snapshots, out, keeps_statistics, batches});
@@ -33,7 +35,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
                "flowtrain snapshot");
   app.require_subcommand(1);
   std::string place, other, key;
-  std::uint64_t iteration = 0;
+  std::uint64_t iteration = 0, batches = 0;
   auto add = [&](const char* name, const char* help) {
     auto* command = app.add_subcommand(name, help);
     add_path(*command, "PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
@@ -43,7 +45,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   auto* show = add("show", "show the tensors and state of a snapshot");
   auto* show_iter = show->add_option("--iter", iteration, "show this iteration; default: the newest undamaged one");
   auto* verify = add("verify", "read every byte, and name damaged files");
-  std::vector<std::string> drop, rename;
+  std::vector<std::string> drop, rename, set;
   auto* convert = app.add_subcommand("convert", "convert weights of torch.save or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; no code in it is executed")->required();
   add_path(*convert, "OUT", other, "the safetensors file to write")->required();
@@ -60,9 +62,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   add_path(*diff, "OTHER", other, "the other snapshot")->required();
   std::vector<std::filesystem::path> averaged;
   std::filesystem::path folder;
-  std::uint64_t batches = 0;
   bool keeps_statistics = false;
-  std::vector<std::string> set;
   auto* average = app.add_subcommand("average", "average the weights of several snapshots as a new run");
   add_path(*average, "SNAPSHOT", averaged, "snapshots; a run stands for its best one")
       ->required()
@@ -80,17 +80,15 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   double timeout_s = 600;
   now->add_option("--timeout", timeout_s, "wait this many seconds")->capture_default_str()->check(above_zero());
   if (!parse(app, arguments)) return 0;
-
-  auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
-  ExitCode code = ExitCode::ok;
-  if (*ls) code = snapshot_ls(place, std::cout);
-  if (*show) code = snapshot_show(place, of(show_iter), std::cout);
-  if (*verify) code = snapshot_verify(place, std::cout);
-  if (*convert) code = snapshot_convert(place, key, Renaming(drop, rename), other, std::cout);
   if (*average) return average_snapshots(averaged, folder, set, keeps_statistics, batches);
   if (*now) snapshot_now(place, timeout_s, std::cout);
-  if (*diff) code = snapshot_diff(place, other, std::cout);
-  return static_cast<int>(code);
+  const auto shown = *show_iter ? std::optional(iteration) : std::nullopt;
+  return static_cast<int>(*ls        ? snapshot_ls(place, std::cout)
+                          : *show    ? snapshot_show(place, shown, std::cout)
+                          : *verify  ? snapshot_verify(place, std::cout)
+                          : *convert ? snapshot_convert(place, key, Renaming(drop, rename), other, std::cout)
+                          : *diff    ? snapshot_diff(place, other, std::cout)
+                                     : ExitCode::ok);
 }
 
 }  // namespace flowtrain::commands

@@ -40,6 +40,13 @@ void overfit(StartOptions& start, std::uint64_t samples) {
     start.overrides.push_back({key, value, flag});
 }
 
+// Runs the loader without a net, which needs no LibTorch.
+int run_loader(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+  const Config config = load_for_use(start);
+  options.progress = progress_mode(config.table("display").text("progress"));
+  return run_without_traces(config, options, {}, interrupt);
+}
+
 }  // namespace
 
 int train(const Arguments& arguments, Interrupt& interrupt) {
@@ -82,8 +89,8 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
   if (!parse(app, arguments)) return 0;
 
   StartOptions start = flags.start();
-  if (*iter) start.iteration = iteration;
   start.resume = resume;
+  if (*iter) start.iteration = iteration;
   start.accept_changes = accept_changes;
   if (!run_dir.empty()) start.run_dir = run_dir;
   if (!backend.empty()) start.overrides.push_back({"dist.backend", backend, "--dist-backend"});
@@ -93,11 +100,7 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
 
   start.leaves_nothing = options.dry_run || options.mode != TrainMode::full || options.fast_dev_run;
   const Launch chosen = find_launch(launch, [&start] { return load_for_use(start); });
-  if (options.dry_run && std::holds_alternative<SingleProcess>(chosen)) {  // this needs no LibTorch
-    const Config config = load_for_use(start);
-    options.progress = progress_mode(config.table("display").text("progress"));
-    return run_without_traces(config, options, {}, interrupt);
-  }
+  if (options.dry_run && std::holds_alternative<SingleProcess>(chosen)) return run_loader(start, options, interrupt);
   TrainRequest request{start, options, chosen};
   request.sets_max_restarts = max_restarts->count() > 0;
   request.words = arguments;

@@ -77,8 +77,8 @@ StepCost cost_of_a_step(int rank, int world) {
   trained.learner = &learner;
   trained.group = &group;
   trained.bad_samples = &bad;
-  trained.loggers.outlets.to = {&display};
-  trained.display_every = 1;
+  trained.reports.loggers.outlets.to = {&display};
+  trained.reports.every = 1;
   Trainer trainer(trained, RunState{});
   const TrainerResult result = trainer.run();
   const auto per_step = [](std::uint64_t count) { return static_cast<double>(count) / steps; };

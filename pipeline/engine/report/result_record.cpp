@@ -17,7 +17,7 @@ std::string result_record(const RunResult& run) {
   if (!run.params_xxh64.empty()) record["params_xxh64"] = run.params_xxh64;
   if (run.weights_of != run.result.iteration) record["weights_of"] = run.weights_of;
   for (auto& rule : run.rules)
-    if (const auto* best = rule.best(run.state.best))
+    if (const auto* best = rule.best(run.state.validations.best))
       record[rule.link] = {{"metric", rule.of.name}, {"value", best->value}, {"iteration", best->iteration}};
   return json_text(record, 2) + "\n";
 }

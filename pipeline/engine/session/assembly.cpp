@@ -14,9 +14,9 @@ namespace flowtrain {
 
 namespace {
 
-// What is written in the configuration stays as it is.
+// Values of the configuration stay as they are.
 std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
-  constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // the limits of prepared batches
   const auto prefetch = static_cast<std::uint32_t>(loader.integer("prefetch"));
   if (loader.given("prefetch")) return prefetch;
   return std::max(prefetch, static_cast<std::uint32_t>(std::min(most, most_bytes / batch_bytes)));
@@ -42,7 +42,7 @@ LastBatch last_batch(const std::string& name) {
   return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
 }
 
-/// Refuses what the sampler's rows are not fit for.
+/// Refuses settings that do not fit the sampler's rows.
 void check_mixing(const Config& config, const std::vector<Field>& fields) {
   const Mixing mixing = mixing_of(config);
   if (!mixing.any()) return;
@@ -199,7 +199,7 @@ std::string choose_device(const Config& config, unsigned local_rank, unsigned pr
     make_cuda_device(own, 1);
     return name;
   } catch (const UserError&) {
-    return "cpu";  // LibTorch's CUDA libraries are not all there
+    return "cpu";  // Some of LibTorch's CUDA libraries are missing.
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// From the configuration to parts: data, orders, samplers, devices and schedules.
+// Makes parts from the configuration: data, orders, samplers, devices and schedules.
 
 #include <cstdint>
 #include <memory>
@@ -20,29 +20,29 @@
 
 namespace flowtrain {
 
-/// Everything that one loader reads from; at the addresses that the loader refers to.
+/// The parts that one loader reads from, at the addresses that the loader refers to.
 struct DataParts {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Order> order;
-  std::vector<SourceShare> sources;  ///< where they are several
+  std::vector<SourceShare> sources;  ///< The sources, if there are several.
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Device> device;
   Batches batches{1, 1, LastBatch::wrap};
   Slice slice = {};
-  std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes
+  std::uint32_t batch = 1;  ///< The rows of a whole batch, of all processes.
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
-  std::uint64_t read_ahead = 0;        ///< rows
-  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the loader keeps its shape
+  std::uint64_t read_ahead = 0;        ///< The number of rows.
+  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; empty: the loader keeps its shape.
 };
 
-/// Batches that a validation loader prepares ahead.
+/// The number of batches that a validation loader prepares ahead.
 inline constexpr std::uint32_t validation_prefetch = 5;
 
-/// How much of the data, and of this machine, is one process's.
+/// The share of one process in the data and in this machine.
 struct DataSlice {
   Slice slice = {};
-  unsigned processes_here = 1;  ///< that share the machine's cores
+  unsigned processes_here = 1;  ///< The processes that share the machine's cores.
 };
 
 /// Opens the training data (open_dataset). Throws UserError(usage or data).
@@ -50,54 +50,54 @@ DataParts open_training_data(const Config& config, const std::string& device, co
                              bool keeps_split = false);
 
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
-/// augmented, epochs padded, five batches prefetched. Without `needs_targets` there need be nothing to compute a loss
-/// from. Throws UserError(usage or data).
+/// augmented, epochs padded, five batches prefetched. Without `needs_targets` the data may lack the targets of a loss.
+/// Throws UserError(usage or data).
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
                                const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
-/// Rows of a batch, of all `world` processes: loader.batch or loader.batch_per_rank; for validation val.batch, if it is
-/// given.
+/// Returns the rows of a batch of all `world` processes: loader.batch or loader.batch_per_rank; for validation
+/// val.batch, if it is given.
 std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world);
-/// Validation's order: as stored.
+/// Returns the order of validation: as stored.
 std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset);
 
-/// The same for a data set that is open already, in the place of the one that the configuration names.
+/// Makes the parts for a data set that is already open, in place of the one that the configuration names.
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice = {}, bool needs_targets = true);
 
-/// Slabs that a loader of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
+/// Returns the most slabs of `batch_bytes` that a training loader may get, because loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
-/// The loader of the parts, for the iterations `first` to `last`.
+/// Returns the parts of a loader for the iterations `first` to `last`.
 LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
                          std::uint64_t last = LoaderParts::endless);
 
-/// The device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`. No tensor
-/// is made on a GPU before: this is what brings CUDA into the process. Throws UserError(usage) where it cannot be had.
+/// Opens the device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`.
+/// This starts CUDA in the process, so it precedes the first tensor on a GPU. Throws UserError(usage) if that fails.
 std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin);
 
-/// "cpu" or "cuda:N" for run.device, for one process of `processes_here` on this machine. "auto" takes a GPU where one
-/// answers. Each process has its own; where fewer are visible, they share them in turn. Throws UserError(usage) where
+/// Returns "cpu" or "cuda:N" for run.device, for one process of `processes_here` on this machine. "auto" takes a GPU if
+/// one answers. Each process has its own; if fewer are visible, they share them in turn. Throws UserError(usage) if
 /// run.device names a single GPU for several processes.
 std::string choose_device(const Config& config, unsigned local_rank = 0, unsigned processes_here = 1);
 
-/// GPUs for the processes that we start on this machine: 0 where run.device is "cpu" or names a single GPU.
+/// Returns the number of GPUs for the processes of this machine: 0 if run.device is "cpu" or names a single GPU.
 int gpus_to_share(const Config& config);
 
-/// The run's seed; run.seed must be a number by now.
+/// Returns the run's seed; run.seed must be a number by now.
 std::uint64_t seed_of(const Config& config);
 
-/// [batch_augment], [batch_augment.color] and [batch_augment.erase].
+/// Reads [batch_augment], [batch_augment.color] and [batch_augment.erase].
 Mixing mixing_of(const Config& config);
 
-/// An epoch in optimizer steps: `train.accum` batches are one of them.
+/// Returns an epoch in optimizer steps, of `train.accum` batches each.
 Every epoch_of(const Config& config, const Batches& batches);
 
-/// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
-/// is no validation set.
+/// Returns the plan of the run from iteration `first`; one epoch if no length is set (--dry-run). `validate` is false
+/// without a validation set.
 RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
 
-/// Whether validation sees averaged weights: [ema].
+/// Returns whether validation sees averaged weights: [ema].
 bool validates_average(const Config& config);
 
 }  // namespace flowtrain

@@ -10,8 +10,10 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "sampling/class_names.h"
+#include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/fingerprint.h"
+#include "sampling/samplers/stored.h"
 
 namespace flowtrain {
 
@@ -29,27 +31,28 @@ std::optional<std::string> xxh64_of_file(const std::string& path) {
   return hash.hex();
 }
 
-// "the classes: 3 (cat, dog, emu), were 3 (cat, dog, fox)".
+// Returns "the classes: 3 (cat, dog, emu), were 3 (cat, dog, fox)".
 std::string classes_text(const std::vector<std::string>& before, const std::vector<std::string>& now) {
   return concat("the classes: ", now.size(), " (", listed_classes(now), "), were ", before.size(), " (",
                 listed_classes(before), ")");
 }
 
-std::string records_text(const Basis& before, const Basis& now) {
-  const bool same = before.samples == now.samples;
-  return concat("the training data: ",
-                same ? concat("other files or another order of ", format_count(now.samples), " samples")
-                     : concat(format_count(now.samples), " samples, were ", format_count(before.samples)));
+std::string records_text(const RunInputs& before, const RunInputs& now) {
+  const bool same = before.samples_per_epoch == now.samples_per_epoch;
+  return concat(
+      "the training data: ",
+      same ? concat("other files or another order of ", format_count(now.samples_per_epoch), " samples")
+           : concat(format_count(now.samples_per_epoch), " samples, were ", format_count(before.samples_per_epoch)));
 }
 
 constexpr std::string_view a_plugin = "run.plugins.";
 
-/// What has changed: what breaks exact resume, and what does not.
+/// The changes that break exact resume, and those that do not.
 struct Changes {
   std::vector<std::string> breaking, harmless;
 };
 
-Changes changes_between(const Basis& before, const Basis& now, const Config& config) {
+Changes changes_between(const RunInputs& before, const RunInputs& now, const Config& config) {
   Changes changes;
   if (!before.classes.empty() && before.classes != now.classes)
     changes.breaking.push_back(classes_text(before.classes, now.classes));
@@ -63,7 +66,7 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
       (file.breaks ? changes.breaking : changes.harmless)
           .push_back(concat("the contents of ", file.key, ": ", file.path));
   // A plugin that only has another name is the same.
-  const auto plugins_beyond = [](const Basis& one, const Basis& other) {
+  const auto plugins_beyond = [](const RunInputs& one, const RunInputs& other) {
     std::vector<std::string> names;
     for (auto& [key, hash] : one.fingerprints)
       if (key.starts_with(a_plugin) && !other.fingerprints.contains(key) &&
@@ -94,9 +97,17 @@ std::map<std::string, std::string> fingerprints_of(const Config& config, const D
   return all;
 }
 
-Basis basis_of(const RunState& state) { return {state.samples_per_epoch, state.classes, state.fingerprints}; }
+std::optional<PixelForm> pixel_form(const Dataset& dataset) try {
+  if (!dataset.resident()) return std::nullopt;
+  const StoredForm form = stored_form(dataset);
+  if (form.encoding != Encoding::pixels && form.encoding != Encoding::shapes) return std::nullopt;
+  return PixelForm{static_cast<std::uint64_t>(form.height), static_cast<std::uint64_t>(form.width),
+                   static_cast<std::uint64_t>(form.channels)};
+} catch (const UserError&) {
+  return std::nullopt;  // The first records cannot be read. Training throws this error, if it needs them.
+}
 
-void check_basis(const Basis& before, const Basis& now, const Config& config, bool accepted) {
+void check_inputs(const RunInputs& before, const RunInputs& now, const Config& config, bool accepted) {
   const Changes changes = changes_between(before, now, config);
   const std::string breaking = join(changes.breaking, "; ");
   for (auto& change : changes.harmless) log_info("changed since the snapshot was made: " + change);

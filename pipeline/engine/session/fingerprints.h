@@ -1,8 +1,9 @@
 #pragma once
-// What a run's results depend on beside the text of its configuration: kept in snapshots, compared at a resume.
+// The inputs of a run beside the text of its configuration: snapshots hold them, and a resume compares them.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,24 +13,19 @@
 
 namespace flowtrain {
 
-/// xxHash64 by what it is of: "data.train" and "data.val" ("val.set.NAME"), the records as far as they are known
-/// without reading them (Dataset::fingerprint); the contents of each file that the configuration names for the run to
-/// be made of, by its key ("sampler.plugin", "order.weights_file"). A file that is not there has none.
+/// Returns hashes (xxHash64) by name: "data.train" and "data.val" ("val.set.NAME") hash the records as far as they are
+/// known without reading them (Dataset::fingerprint). A key ("sampler.plugin", "order.weights_file") hashes the
+/// contents of the file that it names; a missing file has no hash.
 std::map<std::string, std::string> fingerprints_of(const Config& config, const Dataset& training,
                                                    const ValidationSets& validation);
 
-/// What of a run's state is compared.
-struct Basis {
-  std::uint64_t samples = 0;
-  std::vector<std::string> classes = {};
-  std::map<std::string, std::string> fingerprints = {};
-};
+/// Returns the form of the pixels of a data set in memory, by its first record that can be read; nothing for data sets
+/// of files, which hold picture files of any size, and if no record is pixels.
+std::optional<PixelForm> pixel_form(const Dataset& dataset);
 
-Basis basis_of(const RunState& state);
-
-/// Compares what is `now` with what was when a snapshot was made, as far as both are known, and logs what has changed.
-/// Throws UserError(usage) for classes, training data or files whose change breaks exact resume, unless that is
-/// `accepted`.
-void check_basis(const Basis& before, const Basis& now, const Config& config, bool accepted);
+/// Compares the inputs of a run `now` with those `before`, when the snapshot was made, as far as both are known, and
+/// logs the changes. Throws UserError(usage) for classes, training data or files whose change breaks exact resume,
+/// unless that is `accepted`.
+void check_inputs(const RunInputs& before, const RunInputs& now, const Config& config, bool accepted);
 
 }  // namespace flowtrain

@@ -12,7 +12,7 @@ namespace flowtrain {
 
 namespace {
 
-/// Batches of one loader, all of which come to be filled.
+/// The batches of one loader, all of which are filled in the end.
 struct Prepared {
   std::uint64_t batches = 0, rows = 0, row_bytes = 0, row_bytes_as_floats = 0;
 
@@ -39,7 +39,7 @@ std::string described(const Prepared& loader, const std::string& purpose, const 
 void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   std::uint64_t bytes = 0, as_floats = 0;
   std::vector<std::string> parts;
-  bool copies = false;  // to a device, where the net takes them
+  bool copies = false;  // The batches are copied to a device.
   const auto add = [&](const DataParts& data, const std::string& purpose, const std::string& keys) {
     const Prepared loader = prepared(data);
     bytes += loader.bytes();
@@ -54,7 +54,7 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   for (auto* data : need.validation) add(*data, "validation", own ? "val.batch" : "loader.batch");
   if (copies || !need.computes) as_floats = 0;
   bytes += as_floats;
-  // Page-locked memory is taken at once, so that here others may have theirs already.
+  // Page-locked memory is allocated at once, so other processes may have theirs already.
   const std::uint64_t free_here = free_bytes / (copies ? 1 : need.processes_here);
   if (bytes <= free_here) return;
   const bool by_validation = own && bytes - training > training;

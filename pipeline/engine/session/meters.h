@@ -1,5 +1,5 @@
 #pragma once
-// What measures a run's machine and device.
+// The meters of a run's machine and device.
 
 #include <memory>
 #include <string>
@@ -10,10 +10,10 @@ namespace flowtrain {
 
 struct Meters {
   std::unique_ptr<MachineMeter> machine;
-  double peak_flops = 0;  ///< of the device, per second; 0: not known, or the CPU
+  double peak_flops = 0;  ///< The peak of the device, per second; 0: not known, or the CPU.
 };
 
-/// `device`: Device::name(). `amp`: train.amp, by which the net computes.
+/// Makes the meters of `device` (Device::name()); `amp` is train.amp.
 Meters make_meters(const std::string& device, const std::string& amp);
 
 }  // namespace flowtrain

@@ -53,7 +53,7 @@ std::vector<TensorView> renamed(std::span<const TensorView> tensors, const Setti
   }
 }
 
-// The dict of the file in which most tensors are the net's.
+// Returns the dict of the file that has the most tensors of the net.
 WeightsFile open_weights(const std::filesystem::path& kept, const Settings& net, std::span<const WantedTensor> wanted) {
   const auto fit = [&](std::span<const TensorView> tensors) {
     return match_weights(renaming_of(net)(tensors), wanted).matched.size();
@@ -65,7 +65,7 @@ WeightsFile open_weights(const std::filesystem::path& kept, const Settings& net,
   }
 }
 
-// The line of a config with which more names would fit; empty where there is none.
+// Returns the line of a config with which more names would fit; empty if there is none.
 std::string rename_hint(std::span<const TensorView> tensors, std::span<const WantedTensor> wanted, std::size_t fit) {
   const NamePrefix prefix = name_prefix(tensors, wanted);
   if (prefix.fit <= fit) return "";
@@ -75,7 +75,7 @@ std::string rename_hint(std::span<const TensorView> tensors, std::span<const Wan
   return concat("with net.pretrain_rename = ['", rule, "'] the names of ", prefix.fit, " tensors fit");
 }
 
-// Why nothing matches, by an example.
+// Returns an example of names that do not match.
 std::string no_match(const WeightMatch& match, std::span<const TensorView> tensors,
                      std::span<const WantedTensor> wanted) {
   if (!match.misshapen.empty()) return match.misshapen.front();
@@ -86,7 +86,7 @@ std::string no_match(const WeightMatch& match, std::span<const TensorView> tenso
 }  // namespace
 
 void load_pretrained(Learner& learner, const Settings& net, Group& group, Interrupt* interrupt) {
-  // Rank 0's, as it alone loads them.
+  // Only rank 0 loads them.
   if (group.ask_leader("whether there are weights to begin with", [&] { return net.text("pretrain"); }).empty()) return;
   const auto kept = pretrained_file(net, group, interrupt);
   if (!group.leads()) return;

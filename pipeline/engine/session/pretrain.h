@@ -1,5 +1,5 @@
 #pragma once
-// Weights to start from: net.pretrain.
+// Loads the weights to start from: net.pretrain.
 
 #include "stages/model/compute.h"
 
@@ -9,10 +9,10 @@ class Group;
 class Interrupt;
 class Settings;
 
-/// Loads the file of net.pretrain (safetensors, or what torch.save wrote) into rank 0's learner, if one is given; all
-/// ranks call it. Lists what is missing, unexpected or of another shape as warnings; with net.strict any of these is a
-/// UserError(usage). A file that is not there or not the one: see pretrained_file(); one that is no such file or
-/// damaged: UserError(snapshot).
+/// Loads the file of net.pretrain (safetensors, or one of torch.save) into rank 0's learner, if one is given; all ranks
+/// call it. Warns of tensors that are missing, unexpected or of another shape; with net.strict each of these is a
+/// UserError(usage). Throws UserError(snapshot) for a file of another kind or a damaged one; pretrained_file() names
+/// the errors of a missing file.
 void load_pretrained(Learner& learner, const Settings& net, Group& group, Interrupt* interrupt = nullptr);
 
 }  // namespace flowtrain

@@ -58,7 +58,7 @@ std::string sha256_of(const fs::path& path) {
   return hash.hex();
 }
 
-// In small letters; empty where none is given.
+// Returns it in lower case; empty if none is given.
 std::string wanted_sha256(const Settings& net) {
   std::string wanted = lower_case(net.text("sha256"));
   if (wanted.empty() || (wanted.size() == 64 && wanted.find_first_not_of("0123456789abcdef") == wanted.npos))
@@ -79,10 +79,10 @@ UserError another_file(const Settings& net, const std::string& what, const std::
                    "see where the sum comes from; a server may have a newer file, or none and a page that says so");
 }
 
-// Into `kept`, whole or not at all.
+// Writes the whole file to `kept`, or nothing.
 void fetch(const Settings& net, const std::string& address, const std::string& wanted, const fs::path& kept,
            Interrupt* interrupt) try {
-  const Interrupt::Deferral whole(interrupt);  // what has come so far is taken away first
+  const Interrupt::Deferral whole(interrupt);  // An interruption first removes the unfinished file.
   const auto access = std::make_shared<const RemoteAccess>(HttpClient::Patience{}, nullptr);
   const ReadsUntil until(interrupt ? interrupt->token() : std::stop_token());
   const RemoteFile file(address, access);

@@ -18,7 +18,7 @@ namespace {
 
 bool is_scale(const StateTensor& tensor) { return tensor.name.starts_with("scaler."); }
 
-// Parts that a snapshot was made without begin anew, if that was asked for.
+// Refuses a snapshot that lacks parts of the state, unless these are to begin anew.
 void check_parts(const RunState& state, const Start& start) {
   auto missing = RunState::parts();
   std::erase_if(missing, [&](auto& part) { return state.has_saved(part); });
@@ -29,7 +29,7 @@ void check_parts(const RunState& state, const Start& start) {
   log_warn(what + "; these begin anew");
 }
 
-// The names of an optimizer's tensors are "<slot>.<parameter>"; the loss's scale is of no parameter.
+// An optimizer's tensors are named "<slot>.<parameter>"; the scale of the loss belongs to no parameter.
 void rename_tensors(LearnerState& state, const Settings& resume) {
   try {
     const Renaming renaming({}, resume.texts("rename"));
@@ -48,8 +48,8 @@ void rename_tensors(LearnerState& state, const Settings& resume) {
   }
 }
 
-// Puts those of `from` that fit into `own`, and names the others in the log. Returns whether all did; `anew` gets the
-// names of those of `own` that nothing fits.
+// Puts the tensors of `from` that fit into `own`, and logs the names of the others. Returns whether all fit; `anew`
+// gets the names of the tensors of `own` without a fitting one.
 bool take_fitting(std::vector<StateTensor>& from, std::vector<StateTensor>& own, const char* what,
                   std::set<std::string>& anew) {
   std::map<std::string, StateTensor*> stored;
@@ -76,7 +76,7 @@ bool take_fitting(std::vector<StateTensor>& from, std::vector<StateTensor>& own,
   return anew.empty() && unexpected.empty();
 }
 
-// An average that begins anew does so from its parameter.
+// Starts the averages that begin anew from their parameters.
 void restart_averages(LearnerState& own, const std::set<std::string>& anew) {
   std::map<std::string, const StateTensor*> parameters;
   for (auto& tensor : own.model) parameters.emplace(tensor.name, &tensor);
@@ -97,11 +97,10 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
     state = RunState::from_json(snapshot->state_json);
     check_parts(state, start);
     const Settings& resume = start.config.table("resume");
-    if (!resume.boolean("hooks")) state.hooks.clear();
+    if (!resume.boolean("hooks")) state.hooks.states.clear();
     if (!resume.boolean("schedule")) {
-      state.lr_scale = 1;
-      state.rollback_limit = RunState::no_limit;
-      state.schedules.clear();
+      state.hyper = {};
+      state.nonfinite.rollback_limit = NonFiniteState::no_limit;
     }
     if (state.world != group.size())
       log_info(concat("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
@@ -111,15 +110,15 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
   state.world = group.size();
   if (const auto& rules = start.config.table("resume").texts("rename"); !rules.empty()) state.renamed = rules;
   if (!rolls_back(start.config))
-    state.rollback_targets.clear();
-  else if (state.rollback_targets.empty())
-    state.rollback_targets = {state.iteration};
+    state.nonfinite.rollback_targets.clear();
+  else if (state.nonfinite.rollback_targets.empty())
+    state.nonfinite.rollback_targets = {state.iteration};
   return state;
 }
 
 void warn_of_hooks(const Hooks& hooks, const RunState& state, const Config& config) {
   if (!config.table("resume").boolean("hooks")) return;
-  for (auto& difference : hooks.differences(state.hooks)) log_warn(difference);
+  for (auto& difference : hooks.differences(state.hooks.states)) log_warn(difference);
 }
 
 bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& learner) {
@@ -156,14 +155,14 @@ bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& l
   return all && !renames;
 }
 
-void take_over(const std::filesystem::path& snapshots, const RunState& state) {
+void rewind_snapshots(const std::filesystem::path& snapshots, const RunState& state) {
   for (auto& path : set_aside_newer(snapshots, state.iteration)) log_info("set aside: " + path.string());
-  for (auto& [link, ranking] : state.best)
+  for (auto& [link, ranking] : state.validations.best)
     if (const auto& entries = ranking.entries;
         !entries.empty() && std::filesystem::exists(snapshots / snapshot_name(entries.front().iteration)))
       try {
         link_snapshot(snapshots, entries.front().iteration, link);
-      } catch (const LinkError& error) {  // on a disk without links, say
+      } catch (const LinkError& error) {  // for example on a disk without links
         log_warn(error.what());
       }
 }

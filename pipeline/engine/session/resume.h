@@ -29,8 +29,8 @@ void warn_of_hooks(const Hooks& hooks, const RunState& state, const Config& conf
 /// Returns whether the learner can load the run's other snapshots, too.
 bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& learner);
 
-/// Makes the folder of snapshots look as it did when `state` was saved: newer ones are set aside, "best" points where
-/// it did.
-void take_over(const std::filesystem::path& snapshots, const RunState& state);
+/// Makes the folder of snapshots look as it did when `state` was saved: sets newer snapshots aside, and points "best"
+/// to the snapshot of that time.
+void rewind_snapshots(const std::filesystem::path& snapshots, const RunState& state);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// How to go on with a run that was interrupted.
+// Names the command that resumes an interrupted run.
 
 #include <filesystem>
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace flowtrain {
 
-/// The command that goes on with `run`, for a shell. `words`: the command line that started it, whose flags about
-/// processes and GPUs are kept, as the run's folder does not say them; all others are in its config.toml. `ranks`: of
-/// the run; where another program started them, that one is to start them again.
+/// Returns the shell command that resumes `run`. It keeps the flags about processes and GPUs of the command line
+/// `words` that started the run; the run's config.toml has all others. If another program started the run's `ranks`,
+/// the command says that this program must start them again.
 std::string resume_command(const std::vector<std::string>& words, const std::filesystem::path& run, int ranks);
 
 }  // namespace flowtrain

@@ -6,59 +6,52 @@
 #include <limits>
 #include <memory>
 
-#include "pipeline/base/config/idle_keys.h"
 #include "pipeline/base/config/run_folder.h"
 #include "pipeline/base/errors/leaders_work.h"
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/environment.h"
-#include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/graph_json.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
-#include "pipeline/engine/memory/auto_batch.h"
-#include "pipeline/engine/pictures/picture_folder.h"
-#include "pipeline/engine/report/describe_net.h"
 #include "pipeline/engine/report/profile_report.h"
-#include "pipeline/engine/report/result_record.h"
-#include "pipeline/engine/report/run_verdict.h"
 #include "pipeline/engine/report/summary.h"
+#include "pipeline/engine/session/announce.h"
 #include "pipeline/engine/session/bad_sample_log.h"
 #include "pipeline/engine/session/fingerprints.h"
+#include "pipeline/engine/session/finished_run.h"
 #include "pipeline/engine/session/meters.h"
-#include "pipeline/engine/session/pixel_form.h"
 #include "pipeline/engine/session/pretrain.h"
 #include "pipeline/engine/session/resume.h"
 #include "pipeline/engine/session/resume_command.h"
+#include "pipeline/engine/session/run_files.h"
 #include "pipeline/engine/session/run_graph.h"
-#include "pipeline/engine/session/sample_choice.h"
 #include "pipeline/engine/train/hash_journal.h"
 #include "pipeline/engine/train/trainer.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/io/held_folder.h"
-#include "sampling/io/text_lines.h"
 
 namespace flowtrain {
 
 namespace {
 
-// A session that trains. Members are torn down in reverse: the loader before what it reads.
+// A session that trains. Members are destroyed in reverse order: the loader before the data that it reads.
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
       : config_(config), options_(options), state_(std::move(state)), session_(config, options) {
-    for (const char* table : {"train", "val"}) errors_of(table);  // refuses what cannot be, before data is opened
-    state_.samples_per_epoch = session_.open_training().dataset->size();
-    state_.classes = session_.classes();
-    state_.pixels = pixel_form(*session_.train().dataset);
+    for (const char* table : {"train", "val"}) errors_of(table);  // Refuses impossible values before data is opened.
+    state_.inputs.samples_per_epoch = session_.open_training().dataset->size();
+    state_.inputs.classes = session_.classes();
+    state_.inputs.pixels = pixel_form(*session_.train().dataset);
     check_split(*session_.train().dataset, *options_.group);
     session_.open_validation();
     if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());
     run_plan_ = session_.run_plan(state_.iteration + 1);
-    if (options_.folder.empty()) run_plan_.hash_every = {};  // there is no verify.jsonl
-    run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
+    if (options_.folder.empty()) run_plan_.hash_every = {};  // There is no verify.jsonl.
+    run_plan_.validate_first = state_.validations.due && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) {
       profile_.emplace(run_plan_.first, run_plan_.last);
@@ -66,37 +59,14 @@ class Run {
     }
     Profile* of_loaders = options_.profile ? &*profile_ : nullptr;
     loader_ = session_.make_training_loader(run_plan_, of_loaders);
-    session_.make_validation_loaders(state_.validation, of_loaders);
+    session_.make_validation_loaders(state_.validations.sets, of_loaders);
     log_debug("the data is open");
   }
 
   void make_learner(const MakeLearner& make) {
     learner_ = session_.make_learner(make, loader_->layout(), &hooks_, &*profile_);
-    if (session_.overlaps()) net_copy_ = learner_->make_replica();
+    if (session_.validates_async()) replica_ = learner_->make_replica();
     log_debug("the net is made");
-  }
-
-  void announce() const {
-    const DataParts& train = session_.train();
-    const bool several = !train.sources.empty();
-    log_info(
-        concat("data: ", several ? describe_shares(train.sources) : format_count(train.dataset->size()) + " samples",
-               " in ", train.dataset->classes().size(), " classes", describe_sizes(session_.validation()), "; ",
-               several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
-               several ? concat(" (", epoch_end_of(config_), ")") : " an epoch"));
-    log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
-                    "; iterations ", run_plan_.first, " to ", run_plan_.last));
-    if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
-    // Listing runs two forward passes, so only the first process of a fresh start writes the list to train.log.
-    auto* const lister = dynamic_cast<LayerLister*>(learner_.get());
-    if (lister && options_.group->leads() && run_plan_.first == 1 && !options_.dry_run) {
-      const std::string layers = describe_layers(lister->list_layers());
-      for (auto& line : text_lines(layers, "layers")) log_debug(concat("net: ", line));
-    }
-    tell_left_open_batch(config_);
-    for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);
-    for (auto& note : idle_keys(config_)) log_info("note: " + note);
-    if (run_plan_.first > run_plan_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* bad_sample_log, SnapshotBranch* snapshots,
@@ -109,55 +79,57 @@ class Run {
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
-    std::deque<std::optional<SampleChoice>> shown;  // at addresses that stay
     Meters meters;
     if (metrics) {
       meters = make_meters(session_.device(), config_.table("train").text("amp"));
       const Settings& display = config_.table("display");
-      if (display.boolean("tensorboard")) parts.histograms_every = period(display, "histograms").to_iterations(epoch());
+      if (display.boolean("tensorboard"))
+        parts.reports.histograms_every = period(display, "histograms").to_iterations(epoch());
     }
-    parts.machine = meters.machine.get();
-    parts.peak_flops = meters.peak_flops;
+    parts.reports.machine = meters.machine.get();
+    parts.reports.peak_flops = meters.peak_flops;
+    parts.reports.journal = journal;
+    std::deque<std::optional<SampleChoice>> shown;  // at addresses that stay
     for (auto& set : session_.validation()) {
       set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, is_leader));
-      parts.validation.push_back({set->name, *set->loader, set->batches(), *set->bad,
-                                  set->detection ? &*set->detection : nullptr,
-                                  shown.emplace_back(sample_choice(*set)) ? &*shown.back() : nullptr});
+      parts.validation.sets.push_back({set->name, *set->loader, set->batches(), *set->bad,
+                                       set->detection ? &*set->detection : nullptr,
+                                       shown.emplace_back(sample_choice(*set)) ? &*shown.back() : nullptr});
     }
-    std::optional<OverlappedValidation> beside;
-    if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
-    const Drawing graph = wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
+    std::optional<AsyncValidation> async;
+    if (replica_) async.emplace(parts.validation.sets, &interrupt, parts.validation.rules.errors.action);
+    const Drawing graph = wire_run(session_, *loader_, parts, loggers, snapshots, async ? &*async : nullptr);
     if (metrics) write_graph(graph);
     for (auto& each : loggers) each.logger->begin(graph);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
-    parts.journal = journal;
     parts.tuner = tuner ? &*tuner : nullptr;
     Trainer trainer(parts, std::move(state_));
     TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
-    summarise(result, trainer.state(), interrupt, metrics, meters.machine ? meters.machine->cpu() : CpuTime());
+    const FinishedRun finished(session_, run_plan_, result, trainer.state(), metrics);
+    finished.summarise(interrupt, meters.machine ? meters.machine->cpu() : CpuTime());
     if (options_.profile) tell_profile(*profile_, *options_.group, metrics, result.iteration);
-    tell_retries(metrics, result.iteration);
-    conclude(result, trainer.state(), parts.best, snapshots, metrics);
+    finished.log_retries();
+    record_ = finished.finish(*learner_, parts.validation.rules.best, snapshots);
+    rankings_ = trainer.state().validations.best;
     return result;
   }
 
-  // What the results depend on beside the configuration: held against what the snapshot says, and kept for those to
-  // come. It is rank 0 that writes them.
-  void settle_basis(const Basis& before, bool accepted) {
+  /// Compares the run's inputs with those `before`, in rank 0, which writes them into snapshots.
+  void check_inputs(const RunInputs& before, bool accepted) {
     let_leader_work(*options_.group, "the reading of files that results depend on", [&] {
-      state_.fingerprints = fingerprints_of(config_, *session_.train().dataset, session_.validation());
+      state_.inputs.fingerprints = fingerprints_of(config_, *session_.train().dataset, session_.validation());
     });
-    if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
+    if (options_.group->leads()) flowtrain::check_inputs(before, state_.inputs, config_, accepted);
   }
 
-  /// The net cannot load the snapshots that there are: no rollback goes back to them, none of them is the best, and no
-  /// interrupted validation begins with one again.
+  /// Forgets the snapshots of an earlier net: no rollback goes back to them, none of them is the best, and no
+  /// interrupted validation restarts from one.
   void forget_snapshots() {
-    state_.rollback_targets.clear();
-    state_.best.clear();
-    if (state_.pending && !state_.pending->scalars) state_.pending.reset();
+    state_.nonfinite.rollback_targets.clear();
+    state_.validations.best.clear();
+    if (auto& pending = state_.validations.pending; pending && !pending->scalars) pending.reset();
     if (!options_.group->leads()) return;
     log_info("the earlier snapshots are of a net with other tensors: none of them counts as the best any more");
     std::error_code ignored;
@@ -169,10 +141,11 @@ class Run {
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
   Every epoch() const { return session_.epoch(); }
-  /// After train(): result.json's.
+  void announce() { flowtrain::announce(session_, run_plan_, *learner_); }
+  /// Returns the text of result.json, after train().
   const std::string& record() const { return record_; }
   const RunState& state() const { return state_; }
-  /// After train(): the validations that the rules of the best ranked.
+  /// Returns how the rules of the best ranked the validations, after train().
   const Rankings& rankings() const { return rankings_; }
 
  private:
@@ -180,37 +153,47 @@ class Run {
     return ErrorPolicy::from(config_.table(table), config_.table("dist"), options_.group->size());
   }
 
-  // What follows from the configuration alone.
+  // Returns the parts that follow from the configuration alone.
   TrainerParts trainer_parts() {
     TrainerParts parts{run_plan_, *loader_};
-    parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
-    parts.validation_replica = net_copy_.get();
-    parts.averages = validates_average(config_);
     parts.group = options_.group;
-    parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
-    parts.nonfinite.targets = std::min<std::size_t>(
-        parts.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
-    if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
-    parts.profile = &*profile_;
-    parts.train_errors = errors_of("train");
-    parts.val_errors = errors_of("val");
-    parts.early_stop = EarlyStop::from(config_);
-    parts.snapshot_every_s = period(config_.table("snapshot"), "every", true).seconds();
-    const auto measures = [this](const std::string& scalar) {
-      return scalar.starts_with(of_training) ? !session_.validation().empty()
-                                             : has_set_of(session_.validation(), config_, scalar);
-    };
-    parts.schedules = stateful_schedules(config_, epoch(), run_plan_.last, measures);
-    // A metric without a validation set must not trigger early stopping.
-    if (!measures(parts.early_stop.improvement.of.name)) parts.early_stop.patience = 0;
     parts.hooks = &hooks_;
     parts.epoch = epoch();
-    parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
+    parts.snapshot_every_s = period(config_.table("snapshot"), "every", true).seconds();
+    parts.rules = step_rules();
+    parts.validation.rules = {.best = BestRule::all(config_),
+                              .early_stop = EarlyStop::from(config_),
+                              .errors = errors_of("val"),
+                              .averages = validates_average(config_)};
+    parts.validation.replica = replica_.get();
+    // A metric without a validation set must not trigger early stopping.
+    auto& early_stop = parts.validation.rules.early_stop;
+    if (!is_measured(early_stop.improvement.of.name)) early_stop.patience = 0;
+    parts.reports.every = period(config_.table("display"), "every").to_iterations(epoch());
+    parts.reports.profile = &*profile_;
     return parts;
   }
 
-  // The run goes on without, as it does without lines of metrics.
+  StepRules step_rules() const {
+    StepRules rules;
+    rules.nonfinite = NonFinitePolicy::from(config_.table("train"));
+    rules.nonfinite.targets = std::min<std::size_t>(
+        rules.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
+    if (!options_.folder.empty()) rules.nonfinite.run = options_.folder;
+    rules.errors = errors_of("train");
+    rules.schedules = stateful_schedules(config_, epoch(), run_plan_.last,
+                                         [this](const std::string& scalar) { return is_measured(scalar); });
+    return rules;
+  }
+
+  // Returns whether validations, or training between them, measure this metric.
+  bool is_measured(const std::string& scalar) const {
+    return scalar.starts_with(of_training) ? !session_.validation().empty()
+                                           : has_set_of(session_.validation(), config_, scalar);
+  }
+
+  // A run goes on without its graph, as it does without lines of metrics.
   void write_graph(const Drawing& drawing) const try {
     RunShape shape{epoch(), run_plan_.last, session_.train().batch, validation_metrics(config_)};
     for (auto& rule : BestRule::all(config_)) shape.best.emplace_back(rule.link, rule.of);
@@ -221,107 +204,18 @@ class Run {
     log_warn(concat(error.what(), "; the run goes on"));
   }
 
-  void tell_retries(MetricsFile* metrics, std::uint64_t iteration) const {
-    const auto retries = session_.retries();
-    if (retries == 0) return;
-    log_info(concat("requests to servers that had to be repeated: ", retries));
-    if (metrics) metrics->write("retries", {{"iter", iteration}, {"requests", retries}});
-  }
-
-  // The weights that the run ends with, and its last words.
-  void conclude(const TrainerResult& result, const RunState& state, const std::vector<BestRule>& rules,
-                SnapshotBranch* snapshots, MetricsFile* metrics) {
-    const auto* best = rules.front().best(state.best);
-    const bool goes_back = config_.table("snapshot").boolean("end_with_best") && best && snapshots && !result.signal;
-    if (goes_back) end_with(best->iteration, *snapshots);
-    const std::string params = result.signal ? "" : common_params_xxh64();
-    const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
-    rankings_ = state.best;
-    record_ = result_record({result, state, rules, epoch(), params, weights_of, session_.train().batch});
-    if (!metrics || result.signal) return;
-    JsonObject fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", state.order.hex()}};
-    if (!result.stopped.empty()) fields["stopped"] = result.stopped;
-    metrics->write("end", fields);
-  }
-
-  // The last snapshot has the last weights; the processes end with the best ones.
-  void end_with(std::uint64_t best, SnapshotBranch& snapshots) {
-    if (!snapshots.load(*learner_, {best}))
-      throw UserError(
-          ExitCode::snapshot,
-          concat("the weights of iteration ", best, ", the best ones, cannot be had: its snapshot is gone, or damaged"),
-          "snapshot.end_with_best = false ends with the last weights");
-    if (options_.group->leads()) log_info(concat("the weights are those of iteration ", best, ", the best ones"));
-  }
-
-  // Every process has the same parameters, bit by bit, or the training was none.
-  std::string common_params_xxh64() const {
-    std::string own = params_xxh64(*learner_);
-    if (options_.group->broadcast("the comparison of parameters", own) != own)
-      throw InternalError("rank " + std::to_string(options_.group->rank()) +
-                          " ended with other parameters than rank 0");
-    return own;
-  }
-
-  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt, MetricsFile* metrics,
-                 const CpuTime& cpu) const {
-    const std::uint64_t done = result.iteration + 1 - run_plan_.first;
-    // In a group the result has no more than the kind of signal.
-    const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
-    if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
-    if (done == 0 && result.signal)
-      log_info(concat("interrupted before iteration ", run_plan_.first, " was done (", signal, ")"));
-    if (done == 0) return;
-    log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
-                    result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
-    tell_verdict(result, metrics, cpu);
-    if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
-  }
-
-  // After a signal no collective is called, and no line is written that a run that goes on would not have.
-  void tell_verdict(const TrainerResult& result, MetricsFile* metrics, const CpuTime& cpu) const {
-    RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
-    if (verdict.text.empty()) return;
-    if (cpu.is_short(result.wall_s)) verdict.text += "; " + describe_shortage(cpu);
-    log_info("verdict: " + verdict.text);
-    if (!metrics || result.signal) return;
-    JsonObject fields{{"iter", result.iteration}, {"text", verdict.text}};
-    fields.insert(verdict.fields.begin(), verdict.fields.end());
-    metrics->write("verdict", fields);
-  }
-
   const Config& config_;
   const RunOptions options_;
   RunState state_;
   Hooks hooks_;
-  std::optional<Profile> profile_{std::in_place};  // has details with --profile
+  std::optional<Profile> profile_{std::in_place};  // It has details with --profile.
   Session session_;
   RunPlan run_plan_;
   std::unique_ptr<Loader> loader_;
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<ValidationReplica> net_copy_;  // of the learner; null where validation is inline
+  std::unique_ptr<ValidationReplica> replica_;  // a copy of the learner; null if validation is inline
   std::string record_;
   Rankings rankings_;
-};
-
-// A fresh start that fails before it trains (data that is not there, a net that does not fit) leaves no folder behind.
-class FailedStart {
- public:
-  FailedStart(const Start& start, Interrupt& interrupt) : start_(start), interrupt_(interrupt) {}
-  ~FailedStart() {
-    if (done_) return;
-    if (!start_.resumed && start_.folder) start_.folder->discard()();
-    interrupt_.set_cleanup({});
-  }
-  void succeeded() {
-    done_ = true;
-    interrupt_.set_cleanup({});
-  }
-
- private:
-  const Start& start_;
-  Interrupt& interrupt_;
-  bool done_ = false;
 };
 
 void set_grace(Interrupt& interrupt, const Config& config) {
@@ -333,21 +227,7 @@ int exit_code(const TrainerResult& result) {
   return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-SnapshotPolicy snapshot_policy(const Start& start, const Every& epoch) {
-  const Settings& snapshot = start.config.table("snapshot");
-  SnapshotPolicy policy;
-  if (start.folder) policy.folder = start.folder->snapshots();
-  policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
-  policy.best = BestRule::all(start.config);
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(epoch);
-  // Where a rollback goes must not depend on how fast the disk is.
-  policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
-  policy.stop_on_error = snapshot.text("on_error") == "stop";
-  policy.config_toml = to_toml(start.config);
-  return policy;
-}
-
-// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain. A collective.
+// Gives the weights of rank 0 to all: those of the snapshot that rank 0 has opened, or of net.pretrain. A collective.
 void load_first_weights(Run& run, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
                         Interrupt& interrupt) {
   if (!start.snapshot) return load_pretrained(run.learner(), start.config.table("net"), group, &interrupt);
@@ -361,25 +241,18 @@ void load_first_weights(Run& run, const Start& start, std::optional<OpenSnapshot
   if (!others_fit) run.forget_snapshots();
 }
 
-// What rank 0 alone writes.
-struct Journals {
-  // Lines of iterations that a resumed run, whose state is `state`, does again are taken back.
-  Journals(const Start& start, const RunState& state) {
-    const auto metrics_path = start.folder->path() / "metrics.jsonl",
-               bad_sample_log_path = start.folder->path() / "bad_samples.jsonl",
-               hashes_path = start.folder->path() / hash_journal_name;
-    if (start.resumed)
-      for (auto& path : {metrics_path, bad_sample_log_path, hashes_path})
-        cut_back(path, state.iteration, state.validates_again_from() - 1);
-    if (start.resumed) remove_pictures_after(start.folder->path() / "pictures", state.validates_again_from() - 1);
-    metrics.emplace(metrics_path);
-    bad_sample_log.emplace(bad_sample_log_path);
-    if (start.resumed) metrics->write("resume", {{"iter", state.iteration}});
+// Waits for the snapshots, and writes result.json and the summary. `snapshots` may be null.
+void finish_files(const Run& run, const Start& start, SnapshotBranch* snapshots) {
+  const bool written = !snapshots || snapshots->finish();
+  if (snapshots) snapshots->check();
+  if (start.folder) {
+    write_file_atomically(start.folder->path() / "result.json", without_secrets(run.record()));
+    for (auto& line : summary_lines(start.folder->path(), BestRule::all(start.config), run.rankings())) log_info(line);
   }
-
-  std::optional<MetricsFile> metrics;
-  std::optional<JsonLinesFile> bad_sample_log;
-};
+  if (!written)
+    throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
+                    "make room, then --resume auto goes on from the one before");
+}
 
 }  // namespace
 
@@ -389,33 +262,33 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot && group.leads()) snapshot.emplace(open_verified(*start.snapshot));
   RunState state = initial_state(start, snapshot, group);
-  for (auto& change : forget_other_metrics(BestRule::all(start.config), state.best))
+  for (auto& change : forget_other_metrics(BestRule::all(start.config), state.validations.best))
     if (group.leads()) log_info(change);
-  const Basis before = basis_of(state);
+  const RunInputs before = state.inputs;
 
   FailedStart failed(start, interrupt);
   RunOptions named = options;
   named.folder = start.path.string();
   named.keeps_split = group.leads();
   Run run(start.config, named, std::move(state));
-  run.settle_basis(before, start.accept_changes);
+  run.check_inputs(before, start.accept_changes);
   run.make_learner(make_learner);
   load_first_weights(run, start, snapshot, group, interrupt);
   run.learner().share_state();
-  if (!options.in_memory) interrupt.defer();  // from here on there is something to save
+  if (!options.in_memory) interrupt.defer();  // From here on there is something to save.
   failed.succeeded();
 
   if (start.resumed && start.folder) {
-    // The start has succeeded by now, so that a change that was accepted stays accepted.
+    // The start has succeeded, so an accepted change stays accepted.
     write_config(start.folder->config_file(), to_toml(start.config));
-    take_over(start.folder->snapshots(), run.state());
+    rewind_snapshots(start.folder->snapshots(), run.state());
   }
   std::optional<Journals> journals;
   if (start.folder) journals.emplace(start, run.state());
-  MetricsFile* metrics = journals ? &*journals->metrics : nullptr;
+  MetricsFile* metrics = journals ? &journals->metrics() : nullptr;
   std::optional<HashJournal> journal;
   if (run.has_journal()) journal.emplace(start.folder ? start.folder->path() : std::filesystem::path(), group);
-  std::optional<SnapshotBranch> snapshots;  // nothing of a run in memory is kept
+  std::optional<SnapshotBranch> snapshots;  // A run in memory keeps nothing.
   if (!options.in_memory) snapshots.emplace(snapshot_policy(start, run.epoch()), metrics, group);
   if (snapshots && (options.initialize || (rolls_back(start.config) && !start.snapshot)))
     snapshots->save(run.learner(), run.state());
@@ -424,23 +297,14 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     return 0;
   }
 
-  std::unique_ptr<RunPage> report;  // its last page is written when everything else is
+  std::unique_ptr<RunPage> report;  // It writes its last page after everything else.
   if (start.folder && options.make_page && start.config.table("display").boolean("report"))
     report = options.make_page(start.folder->path());
   try {
     if (group.leads()) run.announce();
-    const TrainerResult result = run.train(metrics, journals ? &*journals->bad_sample_log : nullptr,
+    const TrainerResult result = run.train(metrics, journals ? &journals->bad_samples() : nullptr,
                                            snapshots ? &*snapshots : nullptr, journal ? &*journal : nullptr, interrupt);
-    const bool written = !snapshots || snapshots->finish();
-    if (snapshots) snapshots->check();
-    if (start.folder) {
-      write_file_atomically(start.folder->path() / "result.json", without_secrets(run.record()));
-      for (auto& line : summary_lines(start.folder->path(), BestRule::all(start.config), run.rankings()))
-        log_info(line);
-    }
-    if (!written)
-      throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
-                      "make room, then --resume auto goes on from the one before");
+    finish_files(run, start, snapshots ? &*snapshots : nullptr);
     if (result.signal && start.folder)
       log_info("to go on: " + resume_command(command_line_words(), start.folder->path(), group.size()));
     return exit_code(result);
@@ -460,7 +324,7 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), *options.group, &interrupt);
   run.learner().share_state();
   if (options.announces && options.group->leads()) run.announce();
-  interrupt.defer();  // what was measured so far is told at the end
+  interrupt.defer();  // A signal ends the run in order, so that it logs what it has measured.
   return exit_code(run.train(nullptr, nullptr, nullptr, nullptr, interrupt));
 }
 

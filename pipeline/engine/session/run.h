@@ -1,5 +1,5 @@
 #pragma once
-// One training run from its parts to its last line.
+// Runs one training.
 
 #include <memory>
 #include <string>
@@ -15,29 +15,29 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the command line chooses beside the configuration.
+/// The choices of the command line beside the configuration.
 struct RunOptions : SessionOptions {
-  bool fast_dev_run = false;  ///< all of a run but its folder
-  bool profile = false;       ///< tells where the time went
-  bool initialize = false;    ///< save the initial parameters as iteration 0 and end
+  bool fast_dev_run = false;  ///< Does all of a run without a folder.
+  bool profile = false;       ///< Reports where the time went.
+  bool initialize = false;    ///< Saves the initial parameters as iteration 0 and ends.
   ProgressMode progress = ProgressMode::automatic;
-  std::string folder = {};     ///< the run's, to be named in messages; empty: it has none
-  bool announces = true;       ///< tells what it works with before it begins
-  bool in_memory = false;      ///< nothing of it is kept: a signal ends the process at once
-  MakeRunPage make_page = {};  ///< makes what display.report asks for; empty: there is no report
+  std::string folder = {};     ///< The run's folder in messages; empty if it has none.
+  bool announces = true;       ///< Logs what it works with before it begins.
+  bool in_memory = false;      ///< Keeps nothing: a signal ends the process at once.
+  MakeRunPage make_page = {};  ///< Makes the page of display.report; empty: there is none.
 };
 
 /// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0,
-/// or that of the signal that ended it after a clean snapshot. Throws UserError.
+/// or the code of the signal that ended it after a clean snapshot. Throws UserError.
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt);
 
 /// A hook that is called after all others.
 struct LastHook {
-  std::shared_ptr<Hook> hook = {};  ///< null: there is none
+  std::shared_ptr<Hook> hook = {};  ///< Null if there is none.
   std::string label = {};
 };
 
-/// Runs the loader, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
+/// Runs the loader, and the net if options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
 /// --fast-dev-run, lr-find).
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
                        Interrupt& interrupt, const LastHook& last_hook = {});

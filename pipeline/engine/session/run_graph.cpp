@@ -6,15 +6,16 @@
 namespace flowtrain {
 
 Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& parts,
-                 const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, OverlappedValidation* validation) {
+                 const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, AsyncValidation* validation) {
   Wiring graph;
   graph.include(loader.drawing(), "", Wiring::loader_end);
-  for (const void* outlet : {static_cast<const void*>(&parts.loggers.outlets),
-                             static_cast<const void*>(&parts.snapshots), static_cast<const void*>(&parts.beside)})
+  for (const void* outlet :
+       {static_cast<const void*>(&parts.reports.loggers.outlets), static_cast<const void*>(&parts.snapshots),
+        static_cast<const void*>(&parts.validation.async)})
     graph.alias(outlet, Wiring::loader_end);
   for (auto& [name, does, depth, logger] : loggers) {
     graph.add(logger.get(), name, concat(name, "\n", does), true);
-    graph.connect(parts.loggers.outlets, *logger, concat("queue of ", depth, " reports"));
+    graph.connect(parts.reports.loggers.outlets, *logger, concat("queue of ", depth, " reports"));
   }
   if (snapshots) {
     graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);
@@ -22,7 +23,7 @@ Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& par
   }
   if (validation) {
     graph.add(validation, "validate", "validate\na copy of the net", true);
-    graph.connect(parts.beside, *validation, "weights");
+    graph.connect(parts.validation.async, *validation, "weights");
   }
   for (auto& set : session.validation())
     graph.include(set->loader->drawing(), set->label() + " ", validation ? "validate" : Wiring::loader_end);
@@ -41,8 +42,8 @@ std::string draw_graph(const Config& config) {
   const auto loggers =
       make_loggers({config, ProgressMode::off, run_plan.first, run_plan.last, nullptr, session.epoch()});
   SnapshotBranch snapshots({}, nullptr);
-  OverlappedValidation beside({}, nullptr, ErrorPolicy::Action::stop);
-  OverlappedValidation* validation = session.overlaps() ? &beside : nullptr;
+  AsyncValidation async({}, nullptr, ErrorPolicy::Action::stop);
+  AsyncValidation* validation = session.validates_async() ? &async : nullptr;
   return to_dot(wire_run(session, *loader, parts, loggers, &snapshots, validation), config.name());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What runs in a run: nodes and edges.
+// The graph of a run: nodes and edges.
 
 #include <string>
 #include <vector>
@@ -11,12 +11,12 @@
 
 namespace flowtrain {
 
-/// Connects the trainer, of which `parts` are, with what runs beside it, and returns the drawing, with the session's
-/// lines, which have wired themselves. `snapshots` and `validation` may be null.
+/// Connects the trainer's `parts` with its side branches, and returns the drawing, which includes the session's
+/// loaders. `snapshots` and `validation` may be null.
 Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& parts,
-                 const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, OverlappedValidation* validation);
+                 const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, AsyncValidation* validation);
 
-/// The graph of a training run, as `flowtrain graph` draws it: built, not started.
+/// Returns the graph of a training run, as `flowtrain graph` draws it. Nothing is started.
 std::string draw_graph(const Config& config);
 
 }  // namespace flowtrain

@@ -17,7 +17,7 @@ bool ends_short(const Batches& batches) {
   return count > 0 && batches.rows(count - 1) < batches.size();
 }
 
-// Does nothing, but for the flags of a step, which become those of all processes.
+// Only sums the flags of a step over all processes.
 class IdleRank : public IdleLearner {
  public:
   explicit IdleRank(Group& group) : group_(group) {}
@@ -126,7 +126,7 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   spec.device = device_;
   spec.seed = seed_of(config);
   spec.mode = options_.mode;
-  if (train_.dataset) spec.mixing = mixing_of(config);  // of training batches
+  if (train_.dataset) spec.mixing = mixing_of(config);  // Only training batches are mixed.
   spec.processes_here = options_.processes_here;
   spec.sampler = &config.table("sampler");
   spec.detect = &config.table("detect");
@@ -149,7 +149,7 @@ std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const Sl
   return make(spec);
 }
 
-bool Session::overlaps() const { return !validation_.empty() && config_.table("val").text("mode") == "async"; }
+bool Session::validates_async() const { return !validation_.empty() && config_.table("val").text("mode") == "async"; }
 
 std::uint64_t Session::retries() const {
   std::uint64_t sum = train_.dataset->retries();

@@ -37,12 +37,12 @@ const std::string& name_of_source(const Settings& source) {
   return source.text(source.text("name").empty() ? "dataset" : "name");
 }
 
-/// Where a source stands, for messages of what two of them have to do with each other.
+/// A source's place in the configuration, for messages about two sources.
 std::string place_of(const Settings& source) {
   return concat(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
 }
 
-/// The place of a data set's records: the data set says it, or its only file, or the configuration.
+/// Returns the place of a data set's records: of the data set, its only file, or the configuration.
 std::string place_of(const Dataset& dataset, const Settings& data) {
   const auto* named = dynamic_cast<const NamedDataset*>(&dataset);
   if (named && !named->place().empty()) return named->place();
@@ -51,7 +51,7 @@ std::string place_of(const Dataset& dataset, const Settings& data) {
   return concat(data.text("path"), data.text("split").empty() ? "" : ", split " + data.text("split"));
 }
 
-/// Tells which files the records of `what` are, and what lies beside them.
+/// Logs the files of the records of `what`, and the files beside them.
 void tell_place(const std::string& what, const Dataset& dataset, const Settings& data) {
   const auto classes = dataset.classes().size();
   log_info(concat(what, ": ", place_of(dataset, data), " (", format_count(dataset.size()), " samples",
@@ -60,13 +60,13 @@ void tell_place(const std::string& what, const Dataset& dataset, const Settings&
     for (auto& note : named->notes()) log_info("note: " + note);
 }
 
-/// The name that messages give to data that are measured on.
+/// Returns the name of evaluation data in messages.
 std::string name_of_measured(const Settings& data) {
   return concat(data.table().starts_with("test.set") || data.table() == "data.test" ? "test data" : "validation data",
                 data.has("name") ? concat(" (", data.text("name"), ")") : "");
 }
 
-/// Says what [data.test] names, which a run does not open.
+/// Logs the data of [data.test], which a run does not open.
 void tell_test_data(const Config& config) {
   if (!config.has_test_data()) return;
   const Settings& data = config.test_data();
@@ -77,7 +77,7 @@ void tell_test_data(const Config& config) {
 std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells) {
   std::vector<MixedDataset::Source> sources;
   std::vector<std::string> classes;
-  const Settings* named = nullptr;  // whose class names they are
+  const Settings* named = nullptr;  // the table with the class names
   for (auto& each : settings) {
     std::unique_ptr<Dataset> dataset;
     try {
@@ -113,19 +113,19 @@ std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::
   return ratios;
 }
 
-/// `run` positions are a turn.
+/// Returns the turns of an epoch, of `run` positions each.
 std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uint64_t run,
                              const std::vector<std::uint64_t>& sizes, const std::vector<double>& ratios) {
   if (const auto batches = number(data, "epoch")) return static_cast<std::uint64_t>(*batches) * (batch / run);
   return turns_of_epoch(data.text("epoch") == "longest" ? EpochEnd::longest : EpochEnd::shortest, sizes, ratios, run);
 }
 
-/// Positions of a turn.
+/// Returns the number of positions of a turn.
 std::uint64_t run_of(const Settings& data, std::uint64_t batch) {
   return data.text("batches") == "one_source" ? batch : 1;
 }
 
-/// Of each source in an epoch; `sizes` are those of their orders.
+/// Returns the positions of each source in an epoch; `sizes` are those of their orders.
 std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std::uint64_t>& sizes,
                                     std::uint64_t batch) {
   const Settings& data = config.data(true);
@@ -139,7 +139,7 @@ bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second
   });
 }
 
-/// Whether validation is told to read what training reads.
+/// Returns whether validation reads the data of training.
 bool reads_same_data(const Config& config) {
   if (!config.list("data.source").empty()) return false;
   const Settings &train = config.data(true), &val = config.data(false);
@@ -150,7 +150,7 @@ bool reads_same_data(const Config& config) {
 
 constexpr double default_val_share = 0.1;
 
-/// What data.val_share holds out of the training data; 0: nothing. `has_split`: of that data set.
+/// Returns the share that data.val_share holds out of the training data; 0: none. `has_split` is that of the data set.
 double share_to_hold_out(const Config& config, bool has_split) {
   const double share = config.data(true).real("val_share");
   if (!reads_same_data(config)) return 0;
@@ -158,7 +158,7 @@ double share_to_hold_out(const Config& config, bool has_split) {
   return has_split || period(config.table("val"), "every").off() ? 0 : default_val_share;
 }
 
-/// Beside the data: none for data on a server, or for a pattern of files.
+/// Returns the file beside the data; none for data on a server, or for a pattern of files.
 std::optional<SplitFile> split_file_of(const Settings& data, double share) {
   namespace fs = std::filesystem;
   const fs::path path = data.text("path");
@@ -171,7 +171,7 @@ std::optional<SplitFile> split_file_of(const Settings& data, double share) {
   return {};
 }
 
-/// The part of `whole` that `training` or validation has.
+/// Returns the part of `whole` for `training` or validation.
 std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings& data, double share, bool training,
                                  bool keeps_split) {
   const auto* named = dynamic_cast<const NamedDataset*>(whole.get());
@@ -216,7 +216,7 @@ std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& in
   return make_isolated(settings, config.table("run").texts("plugins"), input);
 }
 
-/// Another sampler's rows, and at their end which source each is of.
+/// Makes another sampler's rows, with the index of the row's source at the end.
 class SourcedSampler : public Sampler {
  public:
   /// `sources` must outlive it.
@@ -247,7 +247,7 @@ class SourcedSampler : public Sampler {
 
   std::unique_ptr<Sampler> sampler_;
   std::span<const Dataset::Source> sources_;
-  std::size_t own_;  // fields of sampler_
+  std::size_t own_;  // the number of fields of sampler_
 };
 
 }  // namespace
@@ -299,7 +299,7 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const auto& source = whole[i];
-    // Sources of one size are not to be shuffled alike.
+    // Sources of equal size are shuffled differently.
     sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
     sizes.push_back(sources.back().order->size());
   }

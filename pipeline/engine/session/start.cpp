@@ -28,11 +28,11 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* the_start = "the start of the run";  // what rank 0 tells the others of it
+constexpr const char* the_start = "the start of the run";  // Rank 0 broadcasts it by this name.
 
 bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json"); }
 
-// The run that a snapshot is of, by the place where it lies.
+// Returns the run of a snapshot, by the place where it lies.
 fs::path run_of(const fs::path& snapshot) {
   const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
   if (folder.filename() == "snapshots" && holds_run(run)) return run;
@@ -45,7 +45,7 @@ fs::path run_of(const fs::path& snapshot) {
              (snapshot / "model.safetensors").string(), "\""));
 }
 
-// The run to go on in, if there is one.
+// Returns the run to resume, if there is one.
 std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
   if (auto folder = as_run_folder(options.config)) return folder;
   if (!resume.empty() && resume != "auto") {
@@ -64,7 +64,7 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
                                         const fs::path& folder) {
   if (options.iteration || is_snapshot(resume)) {
     const auto path = options.iteration ? find_iteration(folder, *options.iteration) : fs::path(resume);
-    open_snapshot(path);  // throws with what is damaged
+    open_snapshot(path);  // It throws an error that names the damage.
     return path;
   }
   const auto newest = find_newest(folder);
@@ -72,9 +72,9 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
   return newest.path;
 }
 
-// Tells what has changed since the run began and since the snapshot was made, and refuses it if the run would not be
-// exact any more. The snapshot may have been copied from elsewhere, or be older than an accepted change. `before` has
-// their configurations, each with a name.
+// Logs what has changed since the run began and since the snapshot was made, and refuses it if the run would no longer
+// be exact. The snapshot may have been copied from elsewhere, or be older than an accepted change. `before` has their
+// configurations, each with a name.
 void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
   std::vector<std::string> breaking, reported;
   bool other_end = false;
@@ -92,7 +92,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
       return true;
     };
     for (auto& [key, was, is, breaks] : diff(earlier, now)) {
-      // changed_ends() tells what another end changes.
+      // changed_ends() logs the effects of another end.
       const bool is_end = key.starts_with("schedule.") && key.ends_with(".end");
       const bool counts = breaks && !is_end && !(any_batch && key == "loader.batch");
       if (is_new(key, shown_value(key, is), shown_value(key, was)) && counts) breaks_run(key);
@@ -113,7 +113,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
   log_warn("going on with changes that break exact resume: " + join(breaking));
 }
 
-// Returns nothing where another version has written it, so that it cannot be read, and that is accepted.
+// Returns nothing if another version wrote it, so that it cannot be read, and that is accepted.
 std::optional<Config> snapshot_config(const fs::path& snapshot, const Config& now, bool accepted) try {
   return load_stored_config(snapshot / "config.toml", now);
 } catch (const UserError& error) {
@@ -135,12 +135,12 @@ fs::path config_file(const StartOptions& options) {
   return folder ? *folder / "config.toml" : fs::path(options.config);
 }
 
-// The batch that a word stands for, and what is told of it.
+// The batch of a word such as "auto", and the line about it.
 struct Batch {
   std::string rows, origin;
 };
 
-// What stands where a configuration leaves it open.
+// The values that a configuration leaves open.
 struct Choices {
   std::string seed;
   std::function<Batch()> batch;
@@ -148,10 +148,10 @@ struct Choices {
 
 bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
 
-// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in numbers,
-// so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
-Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
-               std::optional<int> world) {
+// Returns `config`, as loaded from `file`, with numbers for all values that are drawn, found, or follow from the number
+// of ranks, so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
+Config completed(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
+                 std::optional<int> world) {
   const auto rows = config.table("loader").integer("batch_per_rank");
   const bool draws = seed_is_random(config), grows = world && rows > 0, searches = batch_is_auto(config);
   if (!draws && !grows && !searches) return config;
@@ -175,13 +175,13 @@ Batch left_open(const Config& config) {
   return {to_toml(key->fallback), batch_left_open};
 }
 
-// Looked for with a batch of a few, of all processes together.
+// Searches with a small batch, of all processes together.
 Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed,
                  const FindRows& find_rows, Group& group) {
   if (!find_rows) return left_open(config);
-  constexpr int few = 2;  // batch normalisation takes no statistics of one
+  constexpr int few = 2;  // Batch normalisation needs more than one row.
   const auto probe = [&] { return Batch{std::to_string(few), batch_left_open}; };
-  const Config few_rows = settled(config, options, file, {seed, probe}, std::nullopt);
+  const Config few_rows = completed(config, options, file, {seed, probe}, std::nullopt);
   few_rows.check_trainable();
   const FoundRows own = find_rows(few_rows);
   std::uint64_t least = own.rows;
@@ -202,8 +202,8 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
 
 Start fresh(const StartOptions& options, const Config& given, const fs::path& file, const Choices& choices, int world,
             Interrupt* interrupt) {
-  if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
-  Config config = settled(given, options, file, choices, world);
+  if (options.run_dir) RunFolder::check_free(*options.run_dir);  // Checks this before a long search.
+  Config config = completed(given, options, file, choices, world);
   if (options.leaves_nothing) return {.config = std::move(config)};
   const fs::path dir = config.table("run").text("dir");
   const bool earlier = newest_run(dir, config.name()).has_value();
@@ -237,7 +237,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none" || options.leaves_nothing) resume.clear();
-  while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // as a shell completes a folder's name
+  while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // A shell completes a folder's name so.
   if (as_run_folder(options.config) && options.resume.empty() && !options.leaves_nothing) resume = "auto";
   if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
 
@@ -257,7 +257,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   const auto stored_batch = [&] {
     return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
   };
-  config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
+  config = completed(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
   clean_leftovers(folder.snapshots());
   for (auto& link : restore_links(folder.snapshots()))
     log_info(concat(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
@@ -282,7 +282,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
   std::vector<std::string> different;
   for (auto& [key, theirs] : leaders) {
     const auto& value = own.try_emplace(key, none).first->second;
-    if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
+    if (theirs == value || key.ends_with(".path")) continue;  // The data may lie elsewhere on another machine.
     different.push_back(concat(key, " = ", shown_value(key, value), " (rank 0: ", shown_value(key, theirs), ")"));
   }
   if (!different.empty())
@@ -297,7 +297,7 @@ Config load_for_use(const StartOptions& options, const FindRows& find_rows) {
   const Config config = load_config(file, options.overrides);
   const std::string seed = draw_seed();
   const auto find = [&] { return find_batch(options, config, file, seed, find_rows, solo_group()); };
-  return settled(config, options, file, {seed, find}, std::nullopt);
+  return completed(config, options, file, {seed, find}, std::nullopt);
 }
 
 bool draws_seed(const StartOptions& options) {
@@ -323,12 +323,12 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
     find_batch(options, config, file, led.at("find_rows"), find_rows, group);
     led = unpacked_json(group.broadcast(the_start, {}));
   }
-  config = settled(config, options, file,
-                   {led.at("seed"),
-                    [&] {
-                      return Batch{led.at("batch"), "rank 0"};
-                    }},
-                   group.size());
+  config = completed(config, options, file,
+                     {led.at("seed"),
+                      [&] {
+                        return Batch{led.at("batch"), "rank 0"};
+                      }},
+                     group.size());
   config.check_trainable();
   compare_with_leader(led.at("common"), config);
   Start start{.config = std::move(config),

@@ -1,5 +1,5 @@
 #pragma once
-// How a run starts: fresh, or from a snapshot of an earlier one. Decides, checks and says so.
+// Decides and checks how a run starts: new, or from a snapshot of an earlier one.
 
 #include <filesystem>
 #include <optional>
@@ -14,30 +14,30 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// A run ready to begin: its folder is locked.
+/// A run that is ready to begin: its folder is locked.
 struct Start {
   Config config;
-  std::optional<RunFolder> folder = {};                ///< of the process that leads the group, if there is one
-  std::filesystem::path path = {};                     ///< of that folder, which other machines may not see
-  bool resumed = false;                                ///< false: a fresh folder
-  std::optional<std::filesystem::path> snapshot = {};  ///< verified by rank 0, which opens it; none: from iteration 0
-  bool accept_changes = false;                         ///< go on although that is not the run that it would have been
+  std::optional<RunFolder> folder = {};                ///< The run's folder, in rank 0; empty if there is none.
+  std::filesystem::path path = {};                     ///< The path of that folder, which other machines may not see.
+  bool resumed = false;                                ///< False if the folder is new.
+  std::optional<std::filesystem::path> snapshot = {};  ///< Rank 0 opens and verifies it; empty: from iteration 0.
+  bool accept_changes = false;                         ///< Go on although the results will differ.
 };
 
-/// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions
-/// and for changes that would break exact resume, snapshot for folders and snapshots that cannot be used. In a group,
-/// rank 0 decides, and the others take part (a collective); one whose configuration would give other results fails with
-/// usage. `find_rows` is called, by all, where a fresh run's batch is "auto": the least that one of them finds is each
-/// one's. Without it such a batch is left open (batch_is_left_open), and has the default's size. Where a signal ends
-/// the process before the run has begun, `interrupt` (may be null) takes a fresh folder away again.
+/// Prepares a start. It never touches an earlier run unless it is told to resume it. Throws UserError: usage for
+/// contradictions and for changes that would break exact resume, snapshot for unusable folders and snapshots. In a
+/// group, rank 0 decides, and the others take part (a collective); a process whose configuration would give other
+/// results fails with usage. All call `find_rows` if a new run's batch is "auto", and use the least number that one of
+/// them finds. Without `find_rows` such a batch is left open (batch_is_left_open), and has the default's size. If a
+/// signal ends the process before the run has begun, `interrupt` (may be null) removes a new folder again.
 Start prepare_start(const StartOptions& options, Group& group = solo_group(), const FindRows& find_rows = {},
                     Interrupt* interrupt = nullptr);
 
-/// The configuration alone, with run.seed drawn where it is "random", and the batch found: for runs that leave nothing
-/// behind.
+/// Loads the configuration only, for runs that leave nothing behind. Draws run.seed if it is "random", and finds the
+/// batch.
 Config load_for_use(const StartOptions& options, const FindRows& find_rows = {});
 
-/// Whether run.seed is "random": load_for_use() draws another each time.
+/// Returns whether run.seed is "random", so that load_for_use() draws another one each time.
 bool draws_seed(const StartOptions& options);
 
 }  // namespace flowtrain

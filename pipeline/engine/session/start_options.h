@@ -1,5 +1,5 @@
 #pragma once
-// Which training to start, and how. No LibTorch here.
+// Choices about the start of a training.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,13 +13,13 @@ namespace flowtrain {
 
 /// The arguments of `flowtrain train`.
 struct StartOptions {
-  std::string config;                                 ///< a TOML file, or a run's folder to go on in
-  std::vector<Override> overrides = {};               ///< --set key=value, in their order
-  std::optional<std::uint64_t> iteration = {};        ///< --iter: go on from the snapshot of this iteration
-  std::string resume = {};                            ///< --resume: none, auto or a path; empty: run.resume
-  std::optional<std::filesystem::path> run_dir = {};  ///< --run-dir: the run's folder; none: under run.dir
+  std::string config;                                 ///< A TOML file, or the folder of a run to resume.
+  std::vector<Override> overrides = {};               ///< --set key=value, in their order.
+  std::optional<std::uint64_t> iteration = {};        ///< --iter: resume from the snapshot of this iteration.
+  std::string resume = {};                            ///< --resume: none, auto or a path; empty: run.resume.
+  std::optional<std::filesystem::path> run_dir = {};  ///< --run-dir: the run's folder; empty: under run.dir.
   bool accept_changes = false;                        ///< --accept-changes
-  bool leaves_nothing = false;                        ///< a trial (--dry-run, say): fresh, and without a folder
+  bool leaves_nothing = false;                        ///< A trial, such as --dry-run, is new and has no folder.
 };
 
 }  // namespace flowtrain

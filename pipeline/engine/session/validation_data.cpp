@@ -46,14 +46,14 @@ std::vector<Rule> rules_of(const Config& config) {
   return rules;
 }
 
-/// Which set a metric is of; empty: [data.val].
+/// Returns the set of a metric; empty for [data.val].
 std::string set_of(const std::string& scalar, const Config& config) {
   for (auto& set : config.list("val.set"))
     if (scalar.starts_with(set.text("name") + ".")) return set.text("name");
   return {};
 }
 
-// Names of classes are known only now.
+// Only now are the names of classes known.
 void check_classes_of_groups(const Config& config, const std::vector<std::string>& classes) {
   const Settings& val = config.table("val");
   if (val.text("group_by") != "label" || classes.empty()) return;
@@ -157,6 +157,17 @@ std::string describe_sizes(const ValidationSets& sets) {
     text += concat(", ", format_count(set->data.dataset->size()),
                    set->name.empty() ? " for validation" : " of " + set->name);
   return text;
+}
+
+// If a validation goes through a part of its set, more samples are chosen, so that each validation meets about as many.
+std::optional<SampleChoice> sample_choice(const ValidationData& set) {
+  const auto pictures = static_cast<std::uint64_t>(set.config.table("val").integer("pictures"));
+  if (pictures == 0) return std::nullopt;
+  const Dataset& dataset = *set.data.dataset;
+  const std::uint64_t rows = std::min(set.batches() * set.data.batch, dataset.size());
+  const std::uint64_t count = (pictures * dataset.size() + rows - 1) / rows;
+  return SampleChoice{dataset, pictures, spread_records(dataset.size(), count, seed_of(set.config)),
+                      decoding_of(set.config.table("sampler"))};
 }
 
 }  // namespace flowtrain

@@ -5,8 +5,8 @@ namespace flowtrain {
 
 class Settings;
 
-/// Threads that decode, by the key `workers` of [loader] or [val]: "auto" shares the usable cores out among the
-/// `processes_here`. Warns of a number that is far beyond the cores, and returns less.
+/// Returns the number of threads that decode, by the key `workers` of [loader] or [val]: "auto" divides the usable
+/// cores among the `processes_here`. Warns of a number that is far beyond the cores, and returns less.
 unsigned workers_of(const Settings& settings, unsigned processes_here = 1);
 
 }  // namespace flowtrain

@@ -21,14 +21,24 @@ namespace flowtrain {
 
 namespace {
 
-// Metrics of classes and groups that the line of a validation has room for.
+// Returns the name of a recovery from values that are not finite; null for other decisions.
+const char* recovery_by(Decision decision) {
+  switch (decision) {
+    case Decision::scale_down: return "scaled down";
+    case Decision::skip: return "skipped";
+    case Decision::roll_back: return "rolled back";
+    default: return nullptr;
+  }
+}
+
+// The line of a validation has room for so many metrics of classes and groups.
 constexpr std::size_t most_groups = 10;
 
 bool is_of_class(const std::string& name) {
   return name.starts_with(class_accuracy) || name.find(concat(".", class_accuracy)) != name.npos;
 }
 
-// "accuracy.cat", "f1.3" and "night.f1.3": there is also a metric named by what comes before the last of these dots.
+// Returns the metrics of classes and groups, such as "f1.3" and "night.f1.3": a part of such a name is a metric, too.
 std::set<std::string> metrics_of_groups(const Scalars& scalars) {
   std::set<std::string> names, parts;
   for (auto& [name, value] : scalars) names.insert(name);
@@ -41,11 +51,11 @@ std::set<std::string> metrics_of_groups(const Scalars& scalars) {
   return parts;
 }
 
-// The run goes on without a file that cannot be written, as it does without lines of metrics.
+// A failed write is a warning, and the run goes on, as it does without lines of metrics.
 void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
   try {
     write_file_atomically(path, to_csv(table));
-  } catch (const FolderLost&) {  // the trainer ends the run
+  } catch (const FolderLost&) {  // The trainer ends the run.
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }
@@ -111,28 +121,27 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   now.epoch = event.epoch + 1;
   now.loss = if_finite(event.loss_avg);
   now.lr = if_finite(event.lr);
-  if (event.samples_per_s > 0)
-    now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
-  now.data_wait = event.data_wait;
-  if (event.limit != Limit::none) {
-    now.limit = to_text(event.limit);
-    now.limit_share = event.limit_share;
-    now.queue_fill = event.queue_fill;
+  if (event.times.samples_per_s > 0)
+    now.samples_per_s = event.times.samples_per_s;  // Rank 0 counts those of all ranks.
+  now.data_wait = event.times.data_wait;
+  if (event.limit.stage != Limit::none) {
+    now.limit = to_text(event.limit.stage);
+    now.limit_share = event.limit.share;
+    now.queue_fill = event.limit.queue_fill;
   }
-  if (event.slowest_rank >= 0) slowest_rank_ = event.slowest_rank;
+  if (event.ranks.slowest >= 0) slowest_rank_ = event.ranks.slowest;
   now.slowest_rank = slowest_rank_;
-  if (event.report) cpu_share_ = event.machine.cpu_share;
+  if (event.report) cpu_share_ = event.machine.use.cpu_share;
   if (cpu_share_ < 1) now.cpu_share = cpu_share_;
-  now.eta_s = event.eta_s;
+  now.eta_s = event.times.eta_s;
   progress_.update(now);
-  if (event.recovery && metrics_)
-    metrics_->write("nonfinite", {{"iter", event.iteration},
-                                  {"loss", event.loss},
-                                  {"grad_norm", event.grad_norm},
-                                  {"recovery", event.recovery}});
-  if (event.left_out && metrics_) metrics_->write("skipped", {{"iter", event.iteration}});
-  if (event.iteration == 1 && event.flops > 0 && metrics_)
-    metrics_->write("model", {{"iter", event.iteration}, {"flops_per_step", event.flops}});
+  if (const char* recovery = recovery_by(event.decision); recovery && metrics_)
+    metrics_->write(
+        "nonfinite",
+        {{"iter", event.iteration}, {"loss", event.loss}, {"grad_norm", event.grad_norm}, {"recovery", recovery}});
+  if (event.decision == Decision::leave_out && metrics_) metrics_->write("skipped", {{"iter", event.iteration}});
+  if (event.iteration == 1 && event.machine.flops > 0 && metrics_)
+    metrics_->write("model", {{"iter", event.iteration}, {"flops_per_step", event.machine.flops}});
   if (!event.report) return;
   now.loss = if_finite(event.loss);
   progress_.report(now);
@@ -149,7 +158,7 @@ void Display::show(const ValidationEvent& validation) {
   JsonObject fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
   const auto groups = metrics_of_groups(scalars);
-  // Metrics of classes, of many groups and of groups without samples are in metrics.jsonl alone.
+  // Only metrics.jsonl has metrics of classes, of many groups and of groups without samples.
   const auto is_shown = [&](const std::string& name, double value) {
     if (!groups_ && is_of_class(name)) return false;
     return !groups.contains(name) || (groups.size() <= most_groups && !std::isnan(value));

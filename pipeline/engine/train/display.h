@@ -24,11 +24,11 @@ namespace flowtrain {
 /// by a later call of step() or finish().
 class Display : public Logger {
  public:
-  /// Reports that may wait to be shown.
+  /// The number of reports that may wait to be shown.
   static constexpr std::size_t depth = 64;
 
-  /// `metrics` may be null (runs without a folder). `groups`: "accuracy.x" is that of a group which val.group_by asks
-  /// for, not that of a class.
+  /// `metrics` may be null (runs without a folder). With `groups` "accuracy.x" belongs to a group of val.group_by, not
+  /// to a class.
   Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics, bool groups = false);
   ~Display() override;
   Display(const Display&) = delete;
@@ -56,15 +56,15 @@ class Display : public Logger {
   bool groups_;
   ProgressDisplay progress_;
   BoundedQueue<Task*> queue_{depth};
-  std::uint64_t queued_ = 0;  // tasks, by the calling thread
-  // Those of them that are done. A snapshot that waits for them may outlive the display.
+  std::uint64_t queued_ = 0;  // tasks of the calling thread
+  // The number of tasks that are done. A snapshot that waits for them may outlive the display.
   std::shared_ptr<std::atomic<std::uint64_t>> shown_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::optional<int> slowest_rank_;  // of the last report
-  double cpu_share_ = 1;             // of the last report
+  std::optional<int> slowest_rank_;  // in the last report
+  double cpu_share_ = 1;             // in the last report
   std::set<std::string> clashes_;    // names of metrics that clash with fields; each is logged once
   std::exception_ptr error_;         // set once, before failed_
   std::atomic<bool> failed_{false};
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace flowtrain

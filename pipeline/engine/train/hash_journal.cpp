@@ -23,7 +23,7 @@ void append_hex(std::string& text, std::uint64_t value) {
   text.append(digits, 16);
 }
 
-// On its way to rank 0: for each micro-batch the number of rows, their ids, and their hashes.
+// Packs for rank 0: for each micro-batch the number of rows, their ids, and their hashes.
 std::string packed(const std::vector<HashedRows>& batches) {
   std::string bytes;
   const auto append = [&bytes](std::span<const std::uint64_t> values) {
@@ -82,7 +82,7 @@ JsonObject rows_by_field(const std::vector<std::string>& fields, const HashedRow
 
 JsonObject hashes_of(const std::vector<StateTensor>& tensors) {
   JsonObject all;
-  all.reserve(tensors.size());  // names differ: no need to look for each
+  all.reserve(tensors.size());  // Names differ, so none is looked up.
   for (auto& tensor : tensors)
     all.emplace_back(tensor.name, concat(tensor.dtype, " ", shape_text(tensor.shape), " ", xxh64_hex(tensor.bytes)));
   return all;
@@ -109,12 +109,12 @@ void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) 
   fields_.clear();
   for (auto& field : batch.layout().fields()) fields_.push_back(field.name);
   HashedRows& rows = own_.emplace_back();
-  if (batch.share() == 0) return;  // its rows only fill in
+  if (batch.share() == 0) return;  // Its rows are padding.
   for (auto& row : batch.rows()) rows.ids.push_back(row.id);
   rows.hashes.assign(hashes.begin(), hashes.end());
 }
 
-// The processes' pieces of each micro-batch one after the other, as the whole batch has them.
+// Joins the processes' pieces of each micro-batch in the order of the whole batch.
 HashedRows HashJournal::rows_of_all() {
   const auto all = group_.gather("the hashes of a batch", packed(own_));
   std::vector<Unpacking> ranks;
@@ -149,7 +149,7 @@ void HashJournal::loop() {
   for (Line* line = nullptr; filled_.pop(line);) {
     try {
       write(*line);
-    } catch (const std::exception& error) {  // no memory, say
+    } catch (const std::exception& error) {  // for example, no memory
       log_warn(concat(file_->path().string(), ": the line of iteration ", line->iteration,
                       " is missing: ", error.what(), "; training goes on"));
     }

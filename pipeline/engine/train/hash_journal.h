@@ -1,5 +1,5 @@
 #pragma once
-// verify.jsonl: what an iteration worked with and what came of it, as hashes. `flowtrain verify` compares two of them.
+// verify.jsonl has hashes of an iteration's input and result. `flowtrain verify` compares two such files.
 
 #include <array>
 #include <atomic>
@@ -20,10 +20,10 @@
 
 namespace flowtrain {
 
-/// Rows of an iteration, in the order of its micro-batches.
+/// The rows of an iteration, in the order of its micro-batches.
 struct HashedRows {
-  std::vector<std::uint64_t> ids;     ///< of records
-  std::vector<std::uint64_t> hashes;  ///< row by row, one for each field
+  std::vector<std::uint64_t> ids;     ///< The ids of the records.
+  std::vector<std::uint64_t> hashes;  ///< One hash for each field of a row, row by row.
 };
 
 /// Appends a line for an iteration; rank 0 writes those of all processes together:
@@ -33,21 +33,21 @@ struct HashedRows {
 ///
 /// Fields are hashed by XXH3 as the sample stage wrote them, tensors by XXH64, as in a snapshot's manifest, after the
 /// update. Loss and norm are null where they are not finite, or where the update was left out. The compute thread
-/// copies the state; a thread of its own hashes and writes. What cannot be written is a warning, and the run goes on.
+/// copies the state; a thread of its own hashes and writes. A failed write is a warning, and the run goes on.
 class HashJournal {
  public:
-  /// `run`: the run's folder, in rank 0.
+  /// `run` is the run's folder, in rank 0.
   HashJournal(const std::filesystem::path& run, Group& group);
   ~HashJournal();
   HashJournal(const HashJournal&) = delete;
   HashJournal& operator=(const HashJournal&) = delete;
 
-  /// A micro-batch of the iteration under way; `hashes`: see Loader::row_hashes().
+  /// Adds a micro-batch of the current iteration. `hashes` are those of Loader::row_hashes().
   void add(const Slab& batch, std::span<const std::uint64_t> hashes);
-  /// The iteration is over; `stats` are nothing where it was left out. Waits where two lines are still being made. A
+  /// Ends the iteration. `stats` is empty if its update was left out. Waits if two lines are still being made. A
   /// collective.
   void put(std::uint64_t iteration, const std::optional<StepStats>& stats, Learner& learner);
-  /// See Logger::wait_for_written().
+  /// Returns a wait, as Logger::wait_for_written() does.
   std::function<void()> wait_for_written() const;
 
  private:
@@ -64,14 +64,14 @@ class HashJournal {
   HashedRows rows_of_all();
 
   Group& group_;
-  std::optional<JsonLinesFile> file_;  // nothing: another rank, or it cannot be written
-  std::vector<std::string> fields_;    // names, of the iteration under way
-  std::vector<HashedRows> own_;        // by micro-batch, of the iteration under way
+  std::optional<JsonLinesFile> file_;  // empty in other ranks, and if it cannot be written
+  std::vector<std::string> fields_;    // the names of fields in the current iteration
+  std::vector<HashedRows> own_;        // the current iteration, by micro-batch
   std::array<Line, 2> lines_;          // one is filled while the other is written
   BoundedQueue<Line*> free_{2}, filled_{2};
-  std::uint64_t put_ = 0;                   // lines, by the compute thread
-  std::atomic<std::uint64_t> written_ = 0;  // and those of them that are in the file
-  std::jthread thread_;                     // last: it uses all of the above
+  std::uint64_t put_ = 0;                   // the number of lines of the compute thread
+  std::atomic<std::uint64_t> written_ = 0;  // the number of lines that are in the file
+  std::jthread thread_;                     // last, because it uses all of the above
 };
 
 }  // namespace flowtrain

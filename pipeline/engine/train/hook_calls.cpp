@@ -2,20 +2,20 @@
 
 namespace flowtrain {
 
-HookCalls::HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration,
-                     const Every& epoch)
-    : hooks_(hooks ? hooks : &none_), state_(state), epoch_(epoch) {
+HookCalls::HookCalls(Hooks* hooks, const RunProgress& progress, HookState& state, const Group& group,
+                     std::uint64_t last_iteration, const Every& epoch)
+    : hooks_(hooks ? hooks : &none_), progress_(progress), state_(state), epoch_(epoch) {
   HookContext& context = hooks_->context();
   context.last_iteration = last_iteration;
   context.rank = group.rank();
   context.world = group.size();
-  context.logged = state_.line.fresh;
-  hooks_->restore(state_.hooks);
+  context.logged = state_.logged;
+  hooks_->restore(state_.states);
 }
 
 void HookCalls::operator()(HookEvent event, const Scalars& scalars) {
   HookContext& context = hooks_->context();
-  context.iteration = state_.iteration + (event == HookEvent::iteration_begin || event == HookEvent::epoch_begin);
+  context.iteration = progress_.iteration + (event == HookEvent::iteration_begin || event == HookEvent::epoch_begin);
   context.epoch = epoch_.number(context.iteration);
   context.scalars = &scalars;
   hooks_->call(event);
@@ -27,12 +27,12 @@ void HookCalls::begin_iteration(std::uint64_t iteration, std::vector<HyperParame
   hooks_->context().hyper = hyper;
   (*this)(HookEvent::iteration_begin);
   hooks_->context().hyper = {};
-  hooks_->context().iteration = iteration;  // for the events within the step, which the learner calls
+  hooks_->context().iteration = iteration;  // The learner calls the events within the step.
 }
 
 void HookCalls::end_iteration(const Scalars& scalars) {
   (*this)(HookEvent::iteration_end, scalars);
-  if (epoch_.ends(state_.iteration)) (*this)(HookEvent::epoch_end);
+  if (epoch_.ends(progress_.iteration)) (*this)(HookEvent::epoch_end);
 }
 
 void HookCalls::on_exception(const std::exception& error) {
@@ -42,8 +42,8 @@ void HookCalls::on_exception(const std::exception& error) {
 }
 
 void HookCalls::save() {
-  state_.hooks = hooks_->states();
-  state_.line.fresh = logged();
+  state_.states = hooks_->states();
+  state_.logged = logged();
 }
 
 }  // namespace flowtrain

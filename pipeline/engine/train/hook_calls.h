@@ -13,21 +13,22 @@ namespace flowtrain {
 /// Fills in the hooks' context, so that the callers need not know where the run is.
 class HookCalls {
  public:
-  /// Restores the hooks' states from `state`. `hooks` may be null: nobody wants to be called. `epoch`: off where the
-  /// run has no epochs.
-  HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, const Every& epoch);
+  /// Restores the hooks' states from `state`. `hooks` may be null: there are none. `epoch` is off if the run has no
+  /// epochs.
+  HookCalls(Hooks* hooks, const RunProgress& progress, HookState& state, const Group& group,
+            std::uint64_t last_iteration, const Every& epoch);
 
   /// Calls the hooks of one event. Throws HookError.
   void operator()(HookEvent event, const Scalars& scalars = {});
-  /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `hyper`.
+  /// Calls epoch_begin if `iteration` is the first of its epoch, then iteration_begin. Hooks may change `hyper`.
   void begin_iteration(std::uint64_t iteration, std::vector<HyperParameters>& hyper);
-  /// iteration_end, then epoch_end where it was the last of its epoch.
+  /// Calls iteration_end, then epoch_end if the iteration was the last of its epoch.
   void end_iteration(const Scalars& scalars);
   void on_exception(const std::exception& error);
 
-  /// Why a hook wants the run to end; empty where no hook does.
+  /// Returns why a hook wants the run to end; empty if no hook does.
   const std::string& stop_reason() const { return hooks_->context().stopped; }
-  /// The values that hooks have logged since Reports last cleared them, which it does after each iteration.
+  /// Returns the values that hooks have logged since Reports last cleared them, which it does after each iteration.
   Scalars& logged() { return hooks_->context().logged; }
   /// Writes the hooks' states into the run's state, for a snapshot.
   void save();
@@ -35,7 +36,8 @@ class HookCalls {
  private:
   Hooks none_;
   Hooks* hooks_;
-  RunState& state_;
+  const RunProgress& progress_;
+  HookState& state_;
   Every epoch_;
 };
 

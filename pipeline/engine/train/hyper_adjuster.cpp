@@ -8,10 +8,10 @@
 
 namespace flowtrain {
 
-HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
-                             HookCalls& hooks, RunState& state)
-    : learner_(learner), labels_(std::move(labels)), schedules_(std::move(schedules)), hooks_(hooks), state_(state) {
-  const auto stored = std::exchange(state_.schedules, {});  // what no schedule takes is forgotten
+HyperAdjuster::HyperAdjuster(std::vector<std::string> labels, std::vector<StatefulSchedule> schedules, HookCalls& hooks,
+                             const RunProgress& progress, HyperState& state)
+    : labels_(std::move(labels)), schedules_(std::move(schedules)), hooks_(hooks), progress_(progress), state_(state) {
+  const auto stored = std::exchange(state_.schedules, {});  // A state without a schedule is forgotten.
   for (auto& [key, optim, target, schedule] : schedules_) try {
       if (const auto found = stored.find(key); found != stored.end()) schedule->restore(found->second);
       state_.schedules[key] = schedule->state();
@@ -21,19 +21,22 @@ HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, 
     }
 }
 
-void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled) {
+bool HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled) {
   iteration_ = iteration;
   scheduled_ = scheduled;
   auto hyper = adjusted();
   hooks_.begin_iteration(iteration, hyper);
-  use(std::move(hyper));
+  return use(std::move(hyper));
 }
 
-void HyperAdjuster::lower() { use(adjusted()); }
+bool HyperAdjuster::lower(double factor) {
+  state_.lr_scale *= factor;
+  return use(adjusted());
+}
 
 void HyperAdjuster::record(const Scalars& scalars) {
   for (auto& [key, optim, target, schedule] : schedules_) {
-    schedule->record(scalars, state_.iteration);
+    schedule->record(scalars, progress_.iteration);
     state_.schedules[key] = schedule->state();
   }
 }
@@ -52,11 +55,10 @@ std::vector<HyperParameters> HyperAdjuster::adjusted() const {
   return hyper;
 }
 
-// Most iterations have the hyper-parameters of the one before.
-void HyperAdjuster::use(std::vector<HyperParameters> hyper) {
-  if (hyper == used_) return;
+bool HyperAdjuster::use(std::vector<HyperParameters> hyper) {
+  if (hyper == used_) return false;
   used_ = std::move(hyper);
-  learner_.set_hyper(used_);
+  return true;
 }
 
 }  // namespace flowtrain

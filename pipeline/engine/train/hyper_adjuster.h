@@ -13,36 +13,39 @@
 
 namespace flowtrain {
 
-/// Applies rollbacks, schedules with state and hooks to the plan's hyper-parameters, in this order, and gives them to
-/// the learner. The only place that does.
+/// Applies rollbacks, schedules with state and hooks to the plan's hyper-parameters, in this order. No other class
+/// does.
 class HyperAdjuster {
  public:
-  /// `labels`: of the optimizers, in their order. The schedules go on from the run's state. Throws UserError(snapshot)
+  /// `labels` names the optimizers in their order. The schedules go on from the run's state. Throws UserError(snapshot)
   /// for a state that one of them refuses.
-  HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
-                HookCalls& hooks, RunState& state);
+  HyperAdjuster(std::vector<std::string> labels, std::vector<StatefulSchedule> schedules, HookCalls& hooks,
+                const RunProgress& progress, HyperState& state);
 
-  /// Begins an iteration and calls the hooks. `scheduled`: one for each optimizer.
-  void begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled);
-  /// Called within an iteration, after a rollback has lowered the learning rate.
-  void lower();
+  /// Begins an iteration and calls the hooks. `scheduled` has the plan's hyper-parameters of each optimizer. Returns
+  /// whether used() has changed.
+  bool begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled);
+  /// Multiplies the learning rate of this iteration and all later ones. Returns whether used() has changed.
+  bool lower(double factor);
   /// Gives a validation's metrics to the schedules.
   void record(const Scalars& scalars);
 
-  /// The learning rate of the first optimizer.
+  /// Returns the hyper-parameters of the current iteration, by optimizer.
+  std::span<const HyperParameters> used() const { return used_; }
+  /// Returns the learning rate of the first optimizer.
   double lr() const { return used_.front().lr; }
   /// Adds "lr.<label>" for each optimizer, if there are several.
   void append_hyper(Scalars& scalars) const;
 
  private:
   std::vector<HyperParameters> adjusted() const;
-  void use(std::vector<HyperParameters> hyper);
+  bool use(std::vector<HyperParameters> hyper);
 
-  Learner& learner_;
   const std::vector<std::string> labels_;
   const std::vector<StatefulSchedule> schedules_;
   HookCalls& hooks_;
-  RunState& state_;
+  const RunProgress& progress_;
+  HyperState& state_;
   std::uint64_t iteration_ = 0;
   std::vector<HyperParameters> scheduled_, used_;
 };

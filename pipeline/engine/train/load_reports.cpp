@@ -11,9 +11,7 @@ void LoadReports::describe(StepEvent& event, const ConsumerTimes& now) {
     latest_ = judge(since_report_.load(now));
     judged_at_s_ = now.wall_s;
   }
-  event.limit = latest_.limit;
-  event.limit_share = latest_.share;
-  event.queue_fill = latest_.queue_fill;
+  event.limit = {latest_.limit, latest_.share, latest_.queue_fill};
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// What limits the training, for its reports.
+// The limit of the throughput of training, for its reports.
 
 #include "pipeline/engine/graph/graph.h"
 #include "pipeline/engine/train/logger.h"
@@ -7,18 +7,17 @@
 
 namespace flowtrain {
 
-/// Judges the load of the loader and of the compute thread, which calls.
+/// Measures the load of the loader and of the compute thread. The compute thread calls all methods.
 class LoadReports {
  public:
   LoadReports(const Loader& loader, const ConsumerTimes& now)
       : loader_(loader), shape_(loader.shape()), since_report_(loader, now), since_shape_(loader, now) {}
 
-  /// Fills in the event's limit, measured since the last report: anew for each report and after each second, else as it
-  /// was.
+  /// Fills in the event's limit since the last report. It is measured for each report, and once a second between them.
   void describe(StepEvent& event, const ConsumerTimes& now);
-  /// The next report begins.
+  /// Begins the next report.
   void begin_report(const ConsumerTimes& now) { since_report_ = LoadMeter(loader_, now); }
-  /// Since the loader has its shape.
+  /// Returns the load since the loader got its shape.
   PipelineLoad load(const ConsumerTimes& now) const { return since_shape_.load(now); }
 
  private:
@@ -26,7 +25,7 @@ class LoadReports {
   LoaderShape shape_;
   LoadMeter since_report_, since_shape_;
   Verdict latest_;
-  double judged_at_s_ = 0;  // ConsumerTimes::wall_s
+  double judged_at_s_ = 0;  // by ConsumerTimes::wall_s
 };
 
 }  // namespace flowtrain

@@ -22,34 +22,63 @@
 
 namespace flowtrain {
 
-/// An iteration as seen by the compute thread. Metrics that were not fetched are not finite.
+/// The use of an iteration's gradients.
+enum class Decision {
+  update,      ///< The optimizers change the parameters.
+  scale_down,  ///< Half precision overflowed: the learner keeps the weights, and lowers the loss's scale.
+  skip,        ///< The gradients are not finite, and dropped.
+  roll_back,   ///< The weights go back to an earlier snapshot, and the learning rate is lowered.
+  leave_out,   ///< An error kept the gradients from being computed.
+};
+
+/// The times of iterations since the last report, and of the run.
+struct StepTimes {
+  double samples_per_s = 0;
+  double data_wait = 0;                     ///< The share of the time in which compute waited for a batch.
+  double data_s = 0, step_s = 0;            ///< Means per iteration.
+  double p50_s = 0, p99_s = 0;              ///< Percentiles of single iterations; only in reports.
+  std::array<double, phases> phase_s = {};  ///< Means per iteration; 0: the phase has no time, or is not measured.
+  double elapsed_s = 0;                     ///< The training time over all starts.
+  double eta_s = 0;                         ///< The time that the remaining iterations will take.
+};
+
+/// The limit of the throughput, in the slowest process.
+struct StepLimit {
+  Limit stage = Limit::none;
+  double share = 0;       ///< The share of the time in which all threads of the stage were at work, 0 … 1.
+  double queue_fill = 0;  ///< The share of the batches ahead that were ready when compute asked for one, 0 … 1.
+};
+
+/// The times of the slowest process and link; only in reports of several processes.
+struct RankTimes {
+  int slowest = -1;            ///< The rank that the others wait for; -1 if one process trains.
+  double slowest_s = 0;        ///< Its own time per iteration, for data and computing.
+  int slowest_link = -1;       ///< The rank with the slowest connection to the others.
+  double link_s = 0;           ///< The longest time that a message took on it.
+  double exchange_s = 0;       ///< The time of the exchange of gradients per iteration, as the slowest rank sees it.
+  double exchange_hidden = 0;  ///< The share of it that backward hides.
+};
+
+/// The use of the machine.
+struct StepMachine {
+  double flops = 0;  ///< The floating-point operations of an iteration, by all processes; 0: not known.
+  double mfu = std::numeric_limits<double>::quiet_NaN();  ///< The model FLOPs utilisation, 0 … 1.
+  MachineUse use = {};                                    ///< The memory, the GPU and the CPU, where they are measured.
+};
+
+/// An iteration as seen by the compute thread. Metrics that were not read are not finite.
 struct StepEvent {
-  std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
+  std::uint64_t iteration = 0, epoch = 0;  ///< Epochs count from 0.
+  std::uint64_t samples = 0;               ///< The number of samples that all processes have trained on so far.
   double loss = std::numeric_limits<double>::quiet_NaN(), grad_norm = loss;
   double loss_avg = 0, lr = 0;
-  double clipped = 0;  ///< share of the iterations since the last report whose gradients were clipped
-  double samples_per_s = 0, data_wait = 0;  ///< since the last report
-  double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
-  double elapsed_s = 0;                     ///< training time over all starts
-  std::uint64_t samples = 0;                ///< that the run was trained on so far, of all processes
-  Limit limit = Limit::none;                ///< of the slowest process
-  double limit_share = 0;  ///< of the wall time in which all threads of what limits were at work, 0 … 1
-  double queue_fill = 0;   ///< share of the batches ahead that were ready when compute asked for one, 0 … 1
-  double step_p50_s = 0, step_p99_s = 0;    ///< of single iterations since the last report
-  std::array<double, phases> phase_s = {};  ///< means per iteration since the last report; 0: none, or not known
-  double flops = 0;                         ///< of an iteration, by all processes; 0: not known
-  double mfu = std::numeric_limits<double>::quiet_NaN();  ///< model FLOPs utilisation, 0..1
-  MachineUse machine = {};                                ///< where it is measured
-  double eta_s = 0;
-  int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
-  double slowest_s = 0;            ///< its own time per iteration: data and computing
-  int slowest_link = -1;           ///< the rank whose way to the others is slowest
-  double link_s = 0;               ///< how long a word takes on it, at most
-  double exchange_s = 0;           ///< gradients on their way, per iteration, as the slowest rank sees it
-  double exchange_hidden = 0;      ///< the part of that which backward hides
-  bool report = false;             ///< write a line, not only move the bar
-  bool left_out = false;           ///< an error kept it from being computed: there was no update
-  const char* recovery = nullptr;  ///< what was done about metrics that are not finite: "skipped", …
+  double clipped = 0;  ///< The share of the iterations since the last report whose gradients were clipped.
+  Decision decision = Decision::update;
+  bool report = false;  ///< Loggers write a line, in addition to moving the progress bar.
+  StepTimes times = {};
+  StepLimit limit = {};
+  RankTimes ranks = {};
+  StepMachine machine = {};
 };
 
 /// A validation that is over.

@@ -17,7 +17,7 @@ bool RunState::has_saved(const std::string& part) const {
   return std::find(saved.begin(), saved.end(), part) != saved.end();
 }
 
-void RunState::note(const std::string& name, double value) {
+void ReportState::note(const std::string& name, double value) {
   constexpr std::size_t window = 20;
   if (!std::isfinite(value)) return;
   auto& values = recent[name];
@@ -25,7 +25,7 @@ void RunState::note(const std::string& name, double value) {
   if (values.size() > window) values.pop_front();
 }
 
-double RunState::recent_mean(const std::string& name) const {
+double ReportState::recent_mean(const std::string& name) const {
   const auto found = recent.find(name);
   double mean = 0;
   if (found != recent.end())
@@ -34,8 +34,9 @@ double RunState::recent_mean(const std::string& name) const {
 }
 
 std::uint64_t RunState::validates_again_from() const {
+  const auto& pending = validations.pending;
   if (pending && !pending->scalars) return pending->iteration;
-  return validation_pending ? iteration : iteration + 1;
+  return validations.due ? iteration : iteration + 1;
 }
 
 namespace {
@@ -43,7 +44,7 @@ namespace {
 template <class T, class Plain>
 concept Is = std::same_as<std::remove_const_t<T>, Plain>;
 
-// The members that state.json holds: `member` writes or reads each. `may_lack`: older files do not have it.
+// Calls `member` with each member that state.json holds, to write or to read it. `may_lack`: a file may omit it.
 constexpr bool may_lack = true;
 
 void members(Is<Ranked> auto& of, const auto& member) { member("iteration", of.iteration), member("value", of.value); }
@@ -65,39 +66,39 @@ void members(Is<PixelForm> auto& of, const auto& member) {
 }
 void members(Is<PendingLine> auto& of, const auto& member) {
   member("iterations", of.iterations), member("clipped", of.clipped), member("logged", of.logged);
-  member("fresh", of.fresh, may_lack);
 }
 void members(Is<RunState> auto& of, const auto& member) {
   member("iteration", of.iteration);
-  member("samples_per_epoch", of.samples_per_epoch);
-  member("samples", of.samples, may_lack);
-  member("recent", of.recent, may_lack);
-  member("epoch_sums", of.epoch_sums, may_lack);
-  member("line", of.line, may_lack);
-  member("best", of.best);
-  member("validation_pending", of.validation_pending);
-  member("awaited", of.pending, may_lack);
-  member("bad_samples", of.bad_samples);
-  member("validation", of.validation);
-  member("world", of.world);
-  member("classes", of.classes, may_lack);
-  member("pixels", of.pixels, may_lack);
-  member("fingerprints", of.fingerprints, may_lack);
   member("elapsed_s", of.elapsed_s);
-  member("early_stop", of.early_stop, may_lack);
-  member("schedules", of.schedules, may_lack);
-  member("hooks", of.hooks, may_lack);
-  member("nonfinite", of.nonfinite);
-  member("nonfinite_in_a_row", of.nonfinite_in_a_row);
+  member("samples", of.samples.count, may_lack);
+  member("bad_samples", of.samples.bad_samples);
+  member("recent", of.reports.recent, may_lack);
+  member("epoch_sums", of.reports.epoch_sums, may_lack);
+  member("line", of.reports.line, may_lack);
+  member("best", of.validations.best);
+  member("validation_pending", of.validations.due);
+  member("awaited", of.validations.pending, may_lack);
+  member("validation", of.validations.sets);
+  member("early_stop", of.validations.early_stop, may_lack);
+  member("nonfinite", of.nonfinite.count);
+  member("nonfinite_in_a_row", of.nonfinite.in_a_row);
+  member("rollback_limit", of.nonfinite.rollback_limit);
+  member("rollback_targets", of.nonfinite.rollback_targets, may_lack);
+  member("lr_scale", of.hyper.lr_scale);
+  member("schedules", of.hyper.schedules, may_lack);
+  member("hooks", of.hooks.states, may_lack);
+  member("hooks_logged", of.hooks.logged, may_lack);
   member("skipped_in_a_row", of.skipped_in_a_row, may_lack);
-  member("lr_scale", of.lr_scale);
-  member("rollback_limit", of.rollback_limit);
-  member("rollback_targets", of.rollback_targets, may_lack);
+  member("samples_per_epoch", of.inputs.samples_per_epoch);
+  member("classes", of.inputs.classes, may_lack);
+  member("pixels", of.inputs.pixels, may_lack);
+  member("fingerprints", of.inputs.fingerprints, may_lack);
+  member("world", of.world);
   member("renamed", of.renamed, may_lack);
   member("saved", of.saved);
 }
 
-// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its
+// JSON demands UTF-8, but names of folders and states of plugins may be other bytes. Such a text becomes a list of its
 // bytes.
 json text_json(const std::string& text) try {
   static_cast<void>(json(text).dump());
@@ -129,14 +130,14 @@ json written(const T& value) {
   return stored;
 }
 
-/// Each level takes 80 bytes of memory for a byte of text.
+// Nesting is limited because each level takes 80 bytes of memory for one byte of text.
 bool refuse_depth(int depth, json::parse_event_t, json&) {
-  constexpr int deepest = 64;  // what to_json() writes has five levels
+  constexpr int deepest = 64;  // to_json() writes five levels
   if (depth > deepest) throw json::other_error::create(501, concat("nested deeper than ", deepest), nullptr);
   return true;
 }
 
-/// A number that is whole and not negative; json's own conversions take others, too.
+// Returns a whole number that is not negative; json's own conversions accept others, too.
 std::uint64_t count(const json& value) {
   if (!value.is_number_unsigned()) throw json::type_error::create(302, "not a count", &value);
   return value.get<std::uint64_t>();
@@ -160,7 +161,7 @@ void read(const json& stored, T& value) {
   } else if constexpr (std::integral<T>) {
     value = static_cast<T>(count(stored));
   } else if constexpr (std::floating_point<T>) {
-    value = stored.is_null() ? std::nan("") : stored.get<double>();  // what is not finite was written as null
+    value = stored.is_null() ? std::nan("") : stored.get<double>();  // a value that is not finite was written as null
   } else if constexpr (std::same_as<T, std::string>) {
     value = text_from(stored);
   } else if constexpr (requires { value.has_value(); }) {
@@ -188,10 +189,10 @@ void read(const json& stored, T& value) {
 
 std::string RunState::to_json() const {
   json stored = written(*this);
-  stored["order_xxh64_state"] = order.save();
-  stored["order_xxh64"] = order.hex();
+  stored["order_xxh64_state"] = samples.order.save();
+  stored["order_xxh64"] = samples.order.hex();
   if (!has_saved("schedule"))
-    stored.update({{"schedules", json::object()}, {"lr_scale", 1.0}, {"rollback_limit", no_limit}});
+    stored.update({{"schedules", json::object()}, {"lr_scale", 1.0}, {"rollback_limit", NonFiniteState::no_limit}});
   return stored.dump(2);
 }
 
@@ -199,10 +200,10 @@ RunState RunState::from_json(const std::string& text) try {
   const auto stored = json::parse(text, refuse_depth);
   RunState state;
   read(stored, state);
-  state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
+  state.samples.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   return state;
 } catch (const json::exception& error) {
-  constexpr std::size_t most = 300;  // of what may quote all that was read
+  constexpr std::size_t most = 300;  // characters: the error may quote the whole file
   throw UserError(ExitCode::snapshot,
                   "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most),
                   "another version of flowtrain wrote it, or it was changed");

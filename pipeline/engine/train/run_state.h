@@ -1,5 +1,5 @@
 #pragma once
-// state.json: all that a run must remember besides tensors, so that a resumed run equals an uninterrupted one.
+// state.json has all that a run must remember besides tensors, so that a resumed run equals an uninterrupted one.
 
 #include <cstdint>
 #include <deque>
@@ -17,11 +17,11 @@ namespace flowtrain {
 
 /// The position in a validation set.
 struct ValidationState {
-  std::uint64_t batches = 0;            ///< consumed from its loader so far
-  std::set<std::uint64_t> bad_samples;  ///< ids
+  std::uint64_t batches = 0;            ///< The number of batches that were taken from its loader so far.
+  std::set<std::uint64_t> bad_samples;  ///< The ids of its bad records.
 };
 
-/// A metric over those iterations whose value was read.
+/// The sum of a metric over those iterations whose value was read.
 struct ScalarSum {
   double sum = 0;
   std::uint64_t count = 0;
@@ -29,63 +29,103 @@ struct ScalarSum {
 
 /// The part of the next train line of metrics.jsonl that comes from finished iterations.
 struct PendingLine {
-  std::uint64_t iterations = 0;  ///< since the last one
-  double clipped = 0;            ///< of these
-  Scalars logged = {};           ///< by hooks
-  Scalars fresh = {};            ///< by hooks, after the end of the last iteration
+  std::uint64_t iterations = 0;  ///< The number of iterations since the last line.
+  double clipped = 0;            ///< The number of these whose gradients were clipped.
+  Scalars logged = {};           ///< The values that hooks have logged in them.
 };
 
-/// An overlapped validation whose metrics training has not used yet.
+/// An async validation whose metrics training has not used yet.
 struct PendingValidation {
-  std::uint64_t iteration = 0;          ///< the iteration that is validated
-  std::optional<Scalars> scalars = {};  ///< nothing while it is under way, or where a signal interrupted it
-  Scalars training = {};                ///< training's own values at that iteration, which rules may compare
+  std::uint64_t iteration = 0;          ///< The iteration that is validated.
+  std::optional<Scalars> scalars = {};  ///< Empty while it is under way, or where a signal interrupted it.
+  Scalars training = {};                ///< Training's own values at that iteration, which rules may compare.
 };
 
-/// Pixels of training data in memory. Height and width are 0 where the records have no common size.
+/// The form of training data in memory. Height and width are 0 where the records have no common size.
 struct PixelForm {
   std::uint64_t height = 0, width = 0, channels = 0;
 };
 
-/// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
-struct RunState {
-  std::uint64_t iteration = 0;
-  std::uint64_t samples_per_epoch = 0;  ///< of the data set at that time; another size means other data
-  std::uint64_t samples = 0;            ///< consumed, of all processes
-  Xxh64 order;                          ///< over the ids of all samples consumed, as little-endian u64
+/// The consumed samples; SampleAccount writes it.
+struct SampleState {
+  std::uint64_t count = 0;              ///< The number of samples that all processes have consumed.
+  Xxh64 order;                          ///< The hash over the ids of all consumed samples, as little-endian u64.
+  std::set<std::uint64_t> bad_samples;  ///< The ids of the bad records.
+};
+
+/// The values that reports smooth and sum; Reports writes it.
+struct ReportState {
   /// The last values of each scalar that was read, at most 20: `<name>_avg` is their mean.
   std::map<std::string, std::deque<double>> recent;
-  std::map<std::string, ScalarSum> epoch_sums;  ///< of the last epoch that began, by name
+  std::map<std::string, ScalarSum> epoch_sums;  ///< The sums of the last epoch that began, by name.
   PendingLine line;
-  Rankings best;                                      ///< of validations
-  bool validation_pending = false;                    ///< interrupted before the end of the validation after it
-  std::optional<PendingValidation> pending;           ///< of an earlier iteration
-  std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
-  std::set<std::uint64_t> bad_samples;                ///< ids
-  int world = 1;                                      ///< processes that trained together
-  std::vector<std::string> classes;                   ///< of the training data, in label order
-  std::optional<PixelForm> pixels;                    ///< form of the training data; nothing: picture files
-  std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
-  double elapsed_s = 0;                               ///< training time over all starts
-  EarlyStopState early_stop;
-  std::map<std::string, std::string> schedules;  ///< what those with state keep, by StatefulSchedule::key
-  std::map<std::string, std::string> hooks;      ///< what they keep, by label
-  std::uint64_t nonfinite = 0;                   ///< iterations whose loss or gradients were not finite
-  std::uint64_t nonfinite_in_a_row = 0;          ///< of these, the last ones
-  std::uint64_t skipped_in_a_row = 0;            ///< iterations that an error kept from being computed, the last ones
-  double lr_scale = 1;                           ///< what rollbacks have made of the learning rate
-  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-  std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
-  std::vector<std::string> renamed;            ///< resume.rename, by whose rules the tensors got their names
-  std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last
 
   /// Takes a value of a scalar, if it is finite, for its mean.
   void note(const std::string& name, double value);
-  /// The mean of what note() took last; 0 where it took nothing.
+  /// Returns the mean of what note() took last; 0 where it took nothing.
   double recent_mean(const std::string& name) const;
+};
 
-  /// The iteration whose validation a run that goes on from here does again, and all later ones; that after `iteration`
-  /// where none is.
+/// The results of validations; Validations writes it.
+struct ValidationsState {
+  Rankings best;
+  bool due = false;                             ///< The run was interrupted before the iteration's validation ended.
+  std::optional<PendingValidation> pending;     ///< The async validation of an earlier iteration.
+  std::map<std::string, ValidationState> sets;  ///< The sets by their names; [data.val]'s is empty.
+  EarlyStopState early_stop;
+};
+
+/// The iterations whose loss or gradients were not finite; NonFiniteHandler writes it.
+struct NonFiniteState {
+  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+  std::uint64_t count = 0;
+  std::uint64_t in_a_row = 0;                  ///< The number of the last ones without a finite one between them.
+  std::uint64_t rollback_limit = no_limit;     ///< Later snapshots have failed, so the next rollback omits them.
+  std::deque<std::uint64_t> rollback_targets;  ///< The iterations to whose snapshots it may go, the newest last.
+};
+
+/// The changes of hyper-parameters that no plan knows beforehand; HyperAdjuster writes it.
+struct HyperState {
+  double lr_scale = 1;                           ///< The product of all rollbacks' factors.
+  std::map<std::string, std::string> schedules;  ///< The states of schedules, by StatefulSchedule::key.
+};
+
+/// The states of hooks; HookCalls writes it.
+struct HookState {
+  std::map<std::string, std::string> states;  ///< The states by the hooks' labels.
+  Scalars logged = {};                        ///< The values that they have logged after the last iteration.
+};
+
+/// What results depend on beside the configuration's text. A resume compares it with what it finds.
+struct RunInputs {
+  std::uint64_t samples_per_epoch = 0;              ///< The size of the data set.
+  std::vector<std::string> classes;                 ///< The classes of the training data, in label order.
+  std::optional<PixelForm> pixels;                  ///< The form of the training data; empty: picture files.
+  std::map<std::string, std::string> fingerprints;  ///< The hashes of data sets and files, by fingerprints_of().
+};
+
+/// How far a run has come; Trainer writes it.
+struct RunProgress {
+  std::uint64_t iteration = 0;
+  double elapsed_s = 0;  ///< The training time over all starts.
+};
+
+/// The state at the end of an iteration, made of the states of the classes that own them. Positions in the data are not
+/// here: they follow from the iteration.
+struct RunState : RunProgress {
+  SampleState samples;
+  ReportState reports;
+  ValidationsState validations;
+  NonFiniteState nonfinite;
+  HyperState hyper;
+  HookState hooks;
+  std::uint64_t skipped_in_a_row = 0;  ///< The last updates that an error kept from being made; StepErrors writes it.
+  RunInputs inputs;
+  int world = 1;                     ///< The number of processes that trained together.
+  std::vector<std::string> renamed;  ///< The rules of resume.rename by which the tensors got their names.
+
+  /// Returns the first iteration whose validation is repeated by a run that resumes from here. It is the one after
+  /// `iteration` if no validation is to be repeated.
   std::uint64_t validates_again_from() const;
 
   /// The parts of the state that a snapshot holds: snapshot.save.
@@ -93,8 +133,8 @@ struct RunState {
   static std::vector<std::string> parts() { return {"params", "optim", "schedule", "random"}; }
   bool has_saved(const std::string& part) const;
 
-  /// Without "schedule" in `saved`, what rollbacks have made of the learning rate is left out. (There is nothing to
-  /// leave out of "random": all that is drawn follows from seed and position.)
+  /// Writes the state as JSON. Without "schedule" in `saved` it omits what rollbacks have made of the learning rate.
+  /// ("random" has nothing to omit: all draws follow from seed and position.)
   std::string to_json() const;
   /// Throws UserError(snapshot) for anything that to_json does not write.
   static RunState from_json(const std::string& text);

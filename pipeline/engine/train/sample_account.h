@@ -1,5 +1,5 @@
 #pragma once
-// Which samples an iteration was trained on: for the hash of the order, the log of bad samples, and error messages.
+// Records which samples an iteration was trained on, for the hash of the order, the log of bad samples, and messages.
 
 #include <cstdint>
 #include <map>
@@ -16,22 +16,24 @@ namespace flowtrain {
 /// Accounts for the samples of one iteration after the other.
 class SampleAccount {
  public:
-  SampleAccount(Loader& loader, Group& group, BadSamples& bad_samples, RunState& state);
+  SampleAccount(Loader& loader, Group& group, BadSamples& bad_samples, SampleState& state);
 
-  /// A micro-batch of the iteration under way. Returns how many rows it has for statistics, over all processes as far
-  /// as this one knows: rank 0 counts all, the others none.
+  /// Adds a micro-batch of the current iteration. Returns the number of its rows for statistics: rank 0 counts the rows
+  /// of all processes, the others none.
   std::size_t add(const Slab& slab);
-  /// Bad samples that this process found in the iteration.
+  /// Returns the number of bad samples that this process found in the iteration.
   std::size_t bad() const { return bad_.size(); }
-  /// At the iteration's end: the samples go into the order's hash, those that anyone found bad into the log. A
-  /// collective where `all` counts bad samples. Throws UserError(data) beyond data.max_bad.
-  void settle(std::uint64_t iteration, const StepFlags& all);
-  /// Forgets the iteration under way.
+  /// Ends the iteration: adds its samples to the hash of the order, and the bad ones of all processes to the log. A
+  /// collective if `all` counts bad samples. Throws UserError(data) beyond data.max_bad.
+  void account(std::uint64_t iteration, const StepFlags& all);
+  /// Forgets the current iteration.
   void discard();
 
-  /// The records of the last micro-batch, of all processes: which of them is to blame is not known.
+  /// Returns the number of samples that all processes have consumed so far.
+  std::uint64_t count() const { return state_.count; }
+  /// Returns the records of the last micro-batch of all processes, for messages: any of them may be to blame.
   std::vector<std::uint64_t> last_batch() const;
-  /// Likewise of the same micro-batch of an earlier iteration, as drawn.
+  /// Returns the records of the same micro-batch of an earlier iteration, before substitutes replaced bad ones.
   std::vector<std::uint64_t> drawn(std::uint64_t iteration) const;
 
  private:
@@ -41,11 +43,11 @@ class SampleAccount {
   Loader& loader_;
   Group& group_;
   BadSamples& bad_samples_;
-  RunState& state_;
-  Ticket last_;                                         // micro-batch
-  std::vector<StreamRow> rows_;                         // of the iteration; on rank 0 of all processes, else none
-  std::vector<BadSample> bad_;                          // that this process found in it
-  std::map<std::uint64_t, std::uint64_t> substitutes_;  // by position; of several attempts the last
+  SampleState& state_;
+  Ticket last_;                                         // the last micro-batch
+  std::vector<StreamRow> rows_;                         // the iteration's rows of all processes, on rank 0 only
+  std::vector<BadSample> bad_;                          // found by this process in the iteration
+  std::map<std::uint64_t, std::uint64_t> substitutes_;  // by position; the last of several attempts
 };
 
 }  // namespace flowtrain

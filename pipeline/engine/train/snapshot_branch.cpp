@@ -28,7 +28,7 @@ std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
   return views;
 }
 
-// What goes with the parameters, as validation may have seen it in their place.
+// Averages go with the parameters, because validation may have seen them instead.
 std::vector<StateTensor> in_memory(std::span<const TensorView> tensors) {
   std::vector<StateTensor> all;
   for (auto& tensor : tensors)
@@ -36,10 +36,10 @@ std::vector<StateTensor> in_memory(std::span<const TensorView> tensors) {
   return all;
 }
 
-// A snapshot to be saved, or one to be linked to.
+// A snapshot that is to be saved, or to which links are to lead.
 struct Job {
   std::uint64_t iteration = 0;
-  std::vector<std::uint64_t> kept = {};  // iterations, however old
+  std::vector<std::uint64_t> kept = {};  // iterations whose snapshots stay
   std::vector<std::string> links = {};
   std::string state_json = {};
   bool saves_optim = true, only_links = false;
@@ -50,7 +50,7 @@ struct Job {
 
 }  // namespace
 
-// Each job has a thread of its own, one at a time; until it is over, only that thread uses what is here.
+// Each job has a thread of its own, one at a time. Until the job is over, only that thread uses the members.
 struct SnapshotBranch::Impl {
   Impl(SnapshotPolicy the_policy, MetricsFile* the_metrics) : policy(std::move(the_policy)), metrics(the_metrics) {}
 
@@ -59,12 +59,12 @@ struct SnapshotBranch::Impl {
   Job job = {};
   LearnerState tensors = {};              // the staging copy, taken at job.since
   std::optional<UserError> failure = {};  // set once, before has_failed
-  std::optional<UserError> lost = {};     // of the thread that trains
+  std::optional<UserError> lost = {};     // used by the thread that trains
   bool last_succeeded = true;
   std::atomic<bool> has_failed = false, busy = false;
-  std::jthread thread = {};  // last: it uses all of the above
+  std::jthread thread = {};  // last, because it uses all of the above
 
-  // Throws where it is not saved.
+  // Throws if the snapshot is not saved.
   std::filesystem::path write() {
     tensors.settle();
     auto optim = views_of(tensors.optim);
@@ -84,7 +84,7 @@ struct SnapshotBranch::Impl {
         concat("snapshots/", link, " does not lead to the snapshot of iteration ", job.iteration, ": ", error.what()));
   }
 
-  // A snapshot that is saved counts, whatever becomes of its links and of older ones.
+  // A saved snapshot counts, also if its links or the removal of older ones fail.
   void tidy() {
     const FlightSpan flight({.name = "links and older snapshots"});
     for (auto& link : job.links) try {
@@ -114,7 +114,7 @@ struct SnapshotBranch::Impl {
   } catch (const FolderLost& error) {
     fail(error.what(), error.hint());
     return false;
-  } catch (const std::exception& error) {  // no memory, say
+  } catch (const std::exception& error) {  // for example, no memory
     const std::string what = concat("no snapshot of iteration ", job.iteration, ": ", error.what());
     if (policy.stop_on_error)
       fail(what, "snapshot.on_error = \"go_on\" lets a run go on without");
@@ -123,7 +123,7 @@ struct SnapshotBranch::Impl {
     return false;
   }
 
-  // The first failure is what the run ends with.
+  // The run ends with the first failure.
   void fail(const std::string& what, const std::string& hint) {
     if (has_failed) return log_warn(what);
     failure.emplace(ExitCode::snapshot, what, hint);
@@ -132,10 +132,10 @@ struct SnapshotBranch::Impl {
 
   void start(Job next, const RunState& state) {
     job = std::move(next);
-    job.kept = kept_by(policy.best, state.best);
-    job.kept.insert(job.kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
-    if (state.pending && !state.pending->scalars)
-      job.kept.push_back(state.pending->iteration);  // to be validated again
+    job.kept = kept_by(policy.best, state.validations.best);
+    job.kept.insert(job.kept.end(), state.nonfinite.rollback_targets.begin(), state.nonfinite.rollback_targets.end());
+    if (const auto& pending = state.validations.pending; pending && !pending->scalars)
+      job.kept.push_back(pending->iteration);  // It is validated again.
     busy = true;
     const auto work = [this] {
       last_succeeded = save();
@@ -143,7 +143,7 @@ struct SnapshotBranch::Impl {
     };
     try {
       thread = named_thread("ft-snapshot", work);
-    } catch (const std::system_error&) {  // no more threads: training waits for the snapshot
+    } catch (const std::system_error&) {  // Without more threads training waits for the snapshot.
       work();
     }
   }
@@ -219,7 +219,7 @@ void SnapshotBranch::check() const {
   if (has_failed()) throw impl_->lost ? *impl_->lost : *impl_->failure;
 }
 
-// Told to all; rank 0 alone has it open.
+// Returns the chosen iteration to all; only rank 0 opens its snapshot.
 std::optional<std::uint64_t> SnapshotBranch::choose(const std::vector<std::uint64_t>& iterations,
                                                     std::optional<OpenSnapshot>& snapshot) {
   const std::string found = group_.ask_leader("the choice of a snapshot", [&]() -> std::string {
@@ -241,10 +241,10 @@ std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::v
   return found;
 }
 
-bool SnapshotBranch::load(ValidationReplica& copy, std::uint64_t iteration, bool averaged) {
+bool SnapshotBranch::load(ValidationReplica& replica, std::uint64_t iteration, bool averaged) {
   std::optional<OpenSnapshot> snapshot;
   if (!choose({iteration}, snapshot)) return false;
-  copy.load(snapshot ? read_model(*snapshot, averaged) : std::vector<StateTensor>());
+  replica.load(snapshot ? read_model(*snapshot, averaged) : std::vector<StateTensor>());
   return true;
 }
 

@@ -17,50 +17,51 @@
 
 namespace flowtrain {
 
-/// Which snapshots are kept, and where.
+/// The rules for snapshots: which are kept, and where.
 struct SnapshotPolicy {
-  std::filesystem::path folder;  ///< runs/x/snapshots
+  std::filesystem::path folder;  ///< The folder of snapshots, such as runs/x/snapshots.
   std::size_t keep_last = 3;
   std::vector<BestRule> best = BestRule::by_loss();
-  Every keep_every;             ///< those of iterations that are due by this are kept for good
-  bool skip_when_busy = false;  ///< see SnapshotBranch::leaves_out
-  bool stop_on_error = false;   ///< check() throws once one could not be written
-  std::string config_toml;      ///< goes into every snapshot, so that each stands for itself
+  Every keep_every;             ///< Snapshots of these iterations are never removed.
+  bool skip_when_busy = false;  ///< SnapshotBranch::leaves_out may answer yes.
+  bool stop_on_error = false;   ///< check() throws once a snapshot could not be written.
+  std::string config_toml;      ///< Every snapshot contains it, so that each is complete.
 };
 
 /// Writes snapshots one after the other. Each process of a run has one, and calls it as the others do: the first one
-/// writes and reads the files, and what follows for all is answered alike in all. One thread calls.
+/// writes and reads the files, and all get the same answers. One thread calls.
 class SnapshotBranch {
  public:
   SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group = solo_group());
   ~SnapshotBranch();
   SnapshotBranch(const SnapshotBranch&) = delete;
 
-  /// Whether the periodic snapshot that is due is left out, with a warning, as the one before is still being written
-  /// (SnapshotPolicy::skip_when_busy). A collective where the policy is so.
+  /// Returns whether the periodic snapshot that is due is left out, with a warning, because the one before is still
+  /// being written. A collective with SnapshotPolicy::skip_when_busy; without it the answer is no.
   bool leaves_out(std::uint64_t iteration);
-  /// Copies the state and returns; waits first if the one before is still being written. A failed write, for whatever
-  /// reason, is a warning, and training goes on: the next one tries anew. `links`: snapshots/<link> that are to lead to
-  /// it. `before`: what must have happened before the snapshot is there, on the writing thread: a run that goes on
-  /// from it writes no line again that came before it.
+  /// Copies the state and returns; waits first if the snapshot before is still being written. A failed write is a
+  /// warning, and training goes on: the next snapshot tries again. Each snapshots/<link> of `links` leads to it. The
+  /// writing thread calls `before` first, which waits for lines of the log: a run that resumes from the snapshot must
+  /// not write them again.
   void save(
       Learner& learner, const RunState& state, const std::vector<std::string>& links = {},
       std::function<void()> before = [] {});
-  /// Leads `links` to the snapshot of `iteration`, saved before, as save() does. `state`: as it is now.
+  /// Leads `links` to the earlier snapshot of `iteration`. `state` is the current one.
   void link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
-  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then, or the
+  /// Throws UserError(snapshot), in the first process, if a write has failed and the policy is to stop then, or if the
   /// run's folder is lost.
   void check() const;
   /// Looks whether the run's folder was removed, renamed or replaced: check() throws then, whatever the policy is.
   void look_at_folder();
-  /// Whether check() throws.
+  /// Returns whether check() throws.
   bool has_failed() const;
-  /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once
-  /// everything is on disk. Returns that iteration; nothing where there is none. A collective.
+  /// Loads the first snapshot of `iterations` that exists and is sound into the learners of all processes, once
+  /// everything is on disk. Returns its iteration; nothing if there is none. A collective.
   std::optional<std::uint64_t> load(Learner& learner, const std::vector<std::uint64_t>& iterations);
-  /// Likewise the model of one snapshot into their copies; `averaged`: see read_model(). False where there is none.
-  bool load(ValidationReplica& copy, std::uint64_t iteration, bool averaged);
-  /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.
+  /// Loads the model of one snapshot, as read_model() does, into the replicas of all processes. Returns false if there
+  /// is no such snapshot. A collective.
+  bool load(ValidationReplica& replica, std::uint64_t iteration, bool averaged);
+  /// Waits until everything is on disk. Returns false if the last snapshot could not be written; the reason was logged.
   bool finish();
 
  private:
@@ -73,9 +74,9 @@ class SnapshotBranch {
   std::unique_ptr<Impl> impl_;  // null in all processes but the first
 };
 
-/// The tensors of a snapshot, in memory.
+/// Reads the tensors of a snapshot.
 LearnerState read_tensors(const OpenSnapshot& snapshot);
-/// Those of the model alone; `averaged`: what validation saw, averages where there are any.
+/// Reads the tensors of the model only. With `averaged` these are the averages that validation saw, if there are any.
 std::vector<StateTensor> read_model(const OpenSnapshot& snapshot, bool averaged = false);
 
 }  // namespace flowtrain

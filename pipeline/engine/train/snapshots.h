@@ -1,5 +1,5 @@
 #pragma once
-// Decides when a snapshot of the run's state is saved.
+// Saves snapshots of the run's state.
 
 #include <chrono>
 #include <cstdint>
@@ -18,42 +18,57 @@ namespace flowtrain {
 
 class HashJournal;
 class Interrupt;
-class Pace;
+class ThroughputMeter;
 
-/// Why a snapshot is saved.
+/// The reason for which a snapshot is saved.
 enum class SnapshotReason {
-  period,   ///< may be left out (SnapshotBranch::leaves_out)
-  request,  ///< of rank 0, by the clock or a signal (Snapshots::wanted)
-  best,     ///< by one of [[best]]'s rules, or may become it
-  end,      ///< of a run
+  period,   ///< The period of the plan; it may be left out (SnapshotBranch::leaves_out).
+  request,  ///< A request of rank 0, by the clock or a signal (Snapshots::wanted).
+  best,     ///< It is the best by one of [[best]]'s rules, or may become it.
+  end,      ///< The run ends.
 };
 
-/// Saves the snapshots of a run: at most one of each iteration, unless the state has changed since.
-struct Snapshots {
-  SnapshotBranch* branch;  ///< null: nothing is written
+/// The parts of the run that a snapshot uses; everything outlives it.
+struct SnapshotParts {
+  SnapshotBranch* branch;  ///< Null if nothing is written.
   Learner& learner;
   HookCalls& hooks;
   const Loggers& loggers;
-  Profile* profile;  ///< null: nobody asks where time goes
-  RunState& state;
-  const Pace& pace;                       ///< of the training time that a snapshot records
-  std::uint64_t saved = state.iteration;  ///< iteration of the newest one
-  const HashJournal* journal = nullptr;   ///< null: there is none
-  const Interrupt* interrupt = nullptr;   ///< null: no signal asks for snapshots
-  double every_s = 0;                     ///< seconds from one snapshot to the next; 0: the clock does not matter
-  std::chrono::steady_clock::time_point saved_at = std::chrono::steady_clock::now();
-  std::uint64_t answered = 0;  ///< requests by signal that the newest one has answered
+  const ThroughputMeter& meter;          ///< Measures the training time that a snapshot records.
+  Profile* profile = nullptr;            ///< Null if phases are not timed.
+  const HashJournal* journal = nullptr;  ///< Null if there is none.
+  const Interrupt* interrupt = nullptr;  ///< Null if no signal asks for snapshots.
+  double every_s = 0;                    ///< The seconds from one snapshot to the next; 0: the clock does not matter.
+};
 
-  /// Asked once a step of the first process: whether a snapshot is due by the clock, or a signal (SIGUSR2) has asked
-  /// for one. When that is differs from run to run, and so what it leads to must not change what is trained.
+/// Saves the snapshots of a run: at most one of each iteration, unless the state has changed since.
+class Snapshots {
+ public:
+  Snapshots(const SnapshotParts& parts, RunState& state) : run_(parts), state_(state), saved_(state.iteration) {}
+
+  /// Returns, in each step of rank 0, whether a snapshot is due by the clock, or was asked for by a signal (SIGUSR2).
+  /// The answer differs from run to run, so its effects must not change what is trained.
   bool wanted() const;
-
-  /// `before` is called only if a snapshot is saved, before that, and may change the state. `links`: of the rules by
+  /// Looks whether the run's folder is still in its place (SnapshotBranch::look_at_folder).
+  void look_at_folder() const;
+  /// Saves the state if it is new. `before` is called before that, and may change the state. `links` names the rules by
   /// which the snapshot is the best.
   void save(
       SnapshotReason reason, const std::vector<std::string>& links = {}, const std::function<void()>& before = [] {});
-  /// Whether the newest snapshot is that of the current iteration.
-  bool has_newest() const { return saved == state.iteration; }
+  /// Leads `links` to the snapshot of an earlier iteration, if snapshots are written.
+  void link(std::uint64_t iteration, const std::vector<std::string>& links);
+  /// Loads the model of an earlier iteration, or its averages, into a replica. Returns whether there is such a
+  /// snapshot.
+  bool load(ValidationReplica& replica, std::uint64_t iteration, bool averaged);
+  /// Returns whether the newest snapshot is that of the current iteration.
+  bool has_newest() const { return saved_ == state_.iteration; }
+
+ private:
+  const SnapshotParts run_;
+  RunState& state_;
+  std::uint64_t saved_;  // the iteration of the newest snapshot
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  std::uint64_t answered_ = 0;  // requests by signal before the newest snapshot
 };
 
 }  // namespace flowtrain

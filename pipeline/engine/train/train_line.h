@@ -1,5 +1,5 @@
 #pragma once
-// The train line: what metrics.jsonl, TensorBoard and Prometheus tell of an iteration.
+// The train line: the fields of an iteration in metrics.jsonl, TensorBoard and Prometheus.
 
 #include <functional>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// The line's fields by name, without `kind`; what is not known is left out. Behind them what a net, a step or a hook
-/// logs, of equal names the last; it cannot take the place of a field: `on_clash`, if given, is told its name.
+/// Returns the line's known fields by name, without `kind`, and the values that a net, a step or a hook has logged. The
+/// last of equal names is taken. A logged value cannot replace a field: `on_clash`, if given, is called with its name.
 JsonObject train_line(const StepEvent& event, const Scalars& logged,
                       const std::function<void(const std::string& name)>& on_clash = {});
 

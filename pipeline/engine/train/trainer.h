@@ -1,5 +1,5 @@
 #pragma once
-// The compute thread's loop, and what one step is.
+// The compute thread's loop, and one step of it.
 
 #include <cstdint>
 #include <exception>
@@ -13,9 +13,9 @@
 #include "pipeline/engine/graph/run_plan.h"
 #include "pipeline/engine/train/hook_calls.h"
 #include "pipeline/engine/train/hyper_adjuster.h"
-#include "pipeline/engine/train/judge.h"
 #include "pipeline/engine/train/loader_tuning.h"
 #include "pipeline/engine/train/logger.h"
+#include "pipeline/engine/train/nonfinite_handler.h"
 #include "pipeline/engine/train/reports.h"
 #include "pipeline/engine/train/run_flags.h"
 #include "pipeline/engine/train/run_state.h"
@@ -38,54 +38,58 @@ namespace flowtrain {
 class HashJournal;
 class Interrupt;
 
-/// What the loop works on; everything outlives the trainer. `snapshots` leads to nowhere, and `interrupt` is null, in
-/// runs without them: in all processes, or in none.
+/// The rules for what follows from a step.
+struct StepRules {
+  NonFinitePolicy nonfinite = {};
+  ErrorPolicy errors = {};  ///< train.on_error
+  std::vector<StatefulSchedule> schedules = {};
+};
+
+/// The receivers of reports, and what reports are made of.
+struct ReportParts {
+  Loggers loggers = {};
+  Every every = 20;                       ///< The iterations with a train line.
+  Every histograms_every = {};            ///< The iterations with histograms of weights and gradients.
+  HashJournal* journal = nullptr;         ///< Of the iterations that the plan hashes; not null if there are any.
+  Profile* profile = nullptr;             ///< Null if phases are not timed.
+  const MachineMeter* machine = nullptr;  ///< Null if nobody measures.
+  double peak_flops = 0;                  ///< The peak of this process's device, per second; 0: not known.
+};
+
+/// The parts that the loop works on; everything outlives the trainer. Either all processes or none of them have
+/// `snapshots` and `interrupt`.
 struct TrainerParts {
   RunPlan run_plan;
   Loader& loader;
-  std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
-  std::vector<BestRule> best =
-      BestRule::by_loss();  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
-  ValidationReplica* validation_replica = nullptr;  ///< for `beside`
-  Outlet<OverlappedValidation> beside;              ///< to nowhere: training waits for validations
-  bool averages = false;                            ///< validation sees averaged weights, where there are any
-  Group* group = &solo_group();                     ///< those who train together
+  Group* group = &solo_group();  ///< The processes that train together.
   BadSamples* bad_samples = nullptr;
-  Loggers loggers = {};
-  Outlet<SnapshotBranch> snapshots;
-  const Interrupt* interrupt = nullptr;
-  double snapshot_every_s = 0;  ///< of time, beside the plan's snapshots; 0 = never
-  Tuner* tuner = nullptr;       ///< of `loader`; null: the loader keeps its shape
-  Every display_every = 20;     ///< from one train line to the next
-  NonFinitePolicy nonfinite = {};
-  ErrorPolicy train_errors = {}, val_errors = {};
-  EarlyStop early_stop = {};
-  std::vector<StatefulSchedule> schedules = {};
-  Hooks* hooks = nullptr;                 ///< null: nobody wants to be called
-  Profile* profile = nullptr;             ///< told of phases; null: nobody asks
-  HashJournal* journal = nullptr;         ///< of the iterations that the plan hashes; not null where it hashes any
-  const MachineMeter* machine = nullptr;  ///< null: nobody measures
-  double peak_flops = 0;                  ///< of this process's device, per second; 0: not known
-  Every histograms_every = {};            ///< from one histogram of weights and gradients to the next
-  Every epoch = {};                       ///< for hooks and reports; off: the run has no epochs
+  Tuner* tuner = nullptr;                 ///< Null if the loader keeps its shape.
+  Hooks* hooks = nullptr;                 ///< Null if there are none.
+  const Interrupt* interrupt = nullptr;   ///< Null if signals are not looked at.
+  Every epoch = {};                       ///< The last iterations of epochs; off if the run has none.
+  Outlet<SnapshotBranch> snapshots = {};  ///< Leads nowhere if nothing is kept.
+  double snapshot_every_s = 0;            ///< The seconds between snapshots that no plan knows; 0 = never.
+  StepRules rules = {};
+  ValidationParts validation = {};
+  ReportParts reports = {};
 };
 
-/// How a run ended.
+/// The way in which a run ended, and what it has done.
 struct TrainerResult : RunEnd {
-  std::uint64_t iteration = 0;  ///< the last one that was finished
-  double wall_s = 0;            ///< of the loop
-  PipelineLoad load;            ///< since the loader has its shape
+  std::uint64_t iteration = 0;  ///< The last iteration that was finished.
+  double wall_s = 0;            ///< The time of the loop.
+  PipelineLoad load;            ///< The load since the loader got its shape.
 };
 
-/// Runs on the thread that calls run(), which is the compute thread.
+/// Trains. The thread that calls run() is the compute thread.
 class Trainer {
  public:
-  /// Goes on from `state` (a fresh one: iteration 0).
+  /// Continues after `state`; that of a new run is at iteration 0.
   Trainer(TrainerParts parts, RunState state);
 
-  /// From the plan's first iteration to its last, or to an interruption. Errors of every stage surface here, in
-  /// their turn, after all threads have been stopped.
+  /// Trains from the plan's first iteration to its last, or to an interruption. Throws errors of every stage in their
+  /// turn, after all threads have been stopped.
   TrainerResult run();
   const RunState& state() const { return state_; }
 
@@ -97,10 +101,9 @@ class Trainer {
   StepFlags own_flags() const;
   bool wants_stats(const Plan& plan) const;
   void show_histograms(std::uint64_t iteration);
-  void report(StepEvent event, const std::optional<StepStats>& stats);
+  void report(StepEvent event, bool hashed, std::optional<StepStats> stats);
   void validate(const Plan& plan);
   void snapshot(SnapshotReason reason);
-  bool goes_on();
   TrainerResult conclude();
 
   TrainerParts parts_;
@@ -108,16 +111,17 @@ class Trainer {
   HookCalls hooks_;
   RunFlags flags_;
   SampleAccount samples_;
+  ThroughputMeter meter_;
   Reports reports_;
   HyperAdjuster hyper_;
   StepErrors errors_;
-  Judge judge_;
+  NonFiniteHandler nonfinite_;
   Snapshots snapshots_;
   LoaderTuning tuning_;
   Validations validations_;
 };
 
-/// `params_xxh64`: over the parameters' bytes in name order.
+/// Returns `params_xxh64`, the hash over the parameters' bytes in the order of their names.
 std::string params_xxh64(Learner& learner);
 
 }  // namespace flowtrain

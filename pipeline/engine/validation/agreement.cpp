@@ -7,12 +7,12 @@
 
 namespace flowtrain {
 
-// The ranks agree about twice a second where batches take as long as the last ones, and after every 50th question at
-// the latest: each agreement makes them wait for each other. When the next one is follows from times that all know.
+// The ranks agree about twice a second if batches take as long as the last ones, and after 50 questions at the latest,
+// because each agreement makes them wait for each other. All know the times that decide when the next one is.
 std::optional<int> Agreement::ask(std::optional<int> own) {
   constexpr double between_agreements_s = 0.5, most = 50;
   if (agreed_ || ++asked_ < agrees_after_) return agreed_;
-  const std::chrono::duration<double> batches = std::chrono::steady_clock::now() - when_;  // without the agreements
+  const std::chrono::duration<double> batches = std::chrono::steady_clock::now() - when_;  // omits the agreements
   std::array<double, 3> all = {own == SIGINT ? 1. : 0, own && own != SIGINT ? 1. : 0, batches.count()};
   group_.sum("whether a validation goes on", all);
   when_ = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 #pragma once
-// Whether ranks that validate together go on: they must all leave at the same batch.
+// Ranks that validate together agree on when to stop, because all must stop at the same batch.
 
 #include <chrono>
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace flowtrain {
 
-/// The agreement of all ranks on whether and by which signal to end.
+/// Agrees with the other ranks on whether and by which signal to end.
 class Agreement {
  public:
   explicit Agreement(Group& group) : group_(group) {}
 
-  /// Asked again and again, equally often by all ranks, which get the same answer: the signal that one of them is to
-  /// end by, SIGINT or SIGTERM; nothing while there is none, and the same for good once there is. `own`: any signal
-  /// that this rank is to end by. A collective about twice a second; a process alone answers itself at once.
+  /// Returns the signal by which one of the ranks is to end, SIGINT or SIGTERM, and from then on always this one;
+  /// nothing while there is none. All ranks ask equally often and get the same answers. `own` is the signal of this
+  /// rank. A collective about twice a second; a single process gets its answer at once.
   std::optional<int> ask(std::optional<int> own);
 
  private:
@@ -24,7 +24,7 @@ class Agreement {
   std::optional<int> agreed_;
   std::uint64_t asked_ = 0;                     // questions since the last agreement
   std::uint64_t agrees_after_ = 1;              // questions until the next one
-  std::chrono::steady_clock::time_point when_;  // the last one
+  std::chrono::steady_clock::time_point when_;  // the time of the last one
 };
 
 }  // namespace flowtrain

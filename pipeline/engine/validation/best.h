@@ -1,5 +1,5 @@
 #pragma once
-// Which snapshots are kept for what validation made of them: [[best]].
+// Ranks snapshots by the metrics of validations: [[best]].
 
 #include <cstdint>
 #include <map>
@@ -14,35 +14,36 @@ namespace flowtrain {
 /// A validation's place in a ranking.
 struct Ranked {
   std::uint64_t iteration;
-  double value;  ///< of the metric
+  double value;  ///< The value of the metric.
   bool operator==(const Ranked&) const = default;
 };
 
-/// Validations in order of a metric, best first.
+/// The validations in the order of a metric, the best first.
 struct Ranking {
   RuledMetric of;
   std::vector<Ranked> entries;
   bool operator==(const Ranking&) const = default;
 };
 
-/// By the rule's link.
+/// The rankings by their rules' links.
 using Rankings = std::map<std::string, Ranking>;
 
+/// A rule of [[best]].
 struct BestRule {
   RuledMetric of;
-  std::size_t keep = 1;  ///< snapshots; the first one is kept in any case
-  std::string link =
-      "best";  ///< snapshots/<link> leads to the first one: "best" for the first rule, "best-<metric>" for others
+  std::size_t keep = 1;  ///< The number of snapshots to keep; the first one is always kept.
+  /// snapshots/<link> leads to the best one: "best" for the first rule, "best-<metric>" for others.
+  std::string link = "best";
 
-  /// Enters a validation's metrics, but for one that is not finite. Returns their rank among those to keep, 0 where
-  /// they are the best so far; nothing where they are not among them.
+  /// Adds a validation's metrics, if the ruling one is finite. Returns their rank among those to keep, which is 0 for
+  /// the best so far; nothing if they are not kept.
   std::optional<std::size_t> record(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const;
-  /// The first one; null before the first validation.
+  /// Returns the best one; null before the first validation.
   const Ranked* best(const Rankings& rankings) const;
 
-  /// All of [[best]]; where there are none, the first of val.metrics with snapshot.keep_best.
+  /// Returns the rules of [[best]], or, without any, one for the first of val.metrics with snapshot.keep_best.
   static std::vector<BestRule> all(const Config& config);
-  /// One rule: the least loss is the best.
+  /// Returns one rule: the lowest loss is the best.
   static std::vector<BestRule> by_loss();
 };
 
@@ -50,7 +51,7 @@ struct BestRule {
 /// each.
 std::vector<std::string> forget_other_metrics(const std::vector<BestRule>& rules, Rankings& rankings);
 
-/// Iterations whose snapshots the rules keep.
+/// Returns the iterations whose snapshots the rules keep.
 std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Rankings& rankings);
 
 }  // namespace flowtrain

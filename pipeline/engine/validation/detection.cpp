@@ -25,7 +25,7 @@ DetectedImage load(const Dataset& dataset, const Decoding& decoding, std::uint64
   try {
     const Record record = dataset.read(id, buffer);
     loaded.image_result.boxes.assign(record.boxes.begin(),
-                                     record.boxes.end());  // there to be found, whatever the picture is like
+                                     record.boxes.end());  // They count as annotated, also if the picture is damaged.
     const Picture picture = in_colour(picture_of(record, decoded, decoding), coloured);
     loaded.bgr.reshape(picture.height, picture.width, 3);
     auto* to = loaded.bgr.pixels.data();
@@ -58,7 +58,7 @@ Measured measure(const Dataset& dataset, std::span<const ImageResult> image_resu
   return measured;
 }
 
-// Ordered by record, so that it does not matter which rank looked at which. A collective.
+// Gathers the results in the order of records, which does not depend on the ranks that found them. A collective.
 std::vector<ImageResult> gather_image_results(Group& group, std::vector<ImageResult> mine) {
   std::string bytes;
   if (group.size() > 1) {
@@ -106,8 +106,8 @@ std::optional<std::vector<ImageResult>> detect_in_share(const DetectionMetrics& 
   std::vector<std::uint64_t> share;
   for (int turn = 0; const std::uint64_t record : records)
     if (turn++ % group.size() == group.rank()) share.push_back(record);
-  // What could not be read was named by the loader that fed the loss.
-  // Ranks ask equally often, though some have one picture more.
+  // The loader that fed the loss has named unreadable records.
+  // Ranks ask equally often, although some have one picture more.
   bool complete = true;
   std::uint64_t asked = 0;
   const auto ask = [&] {
@@ -147,7 +147,7 @@ std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detect
     std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
                    [&](auto& name) { return value_of(all.scalars, name); });
   });
-  group.sum("the metrics of boxes", values);  // the leader's, for all
+  group.sum("the metrics of boxes", values);  // All get the leader's.
   Scalars scalars;
   for (std::size_t i = 0; i < values.size(); ++i) scalars.emplace_back(metrics.names[i], values[i]);
   return scalars;

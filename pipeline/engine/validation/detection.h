@@ -1,5 +1,5 @@
 #pragma once
-// Runs a detection net on the validation pictures, and measures what it finds.
+// Runs a detection net on the validation pictures, and measures its results.
 
 #include <cstdint>
 #include <functional>
@@ -19,16 +19,16 @@
 
 namespace flowtrain {
 
-/// A record after the detector looked at it.
+/// The detector's result for a record.
 struct DetectedImage {
   ImageResult image_result;
-  Image bgr;           ///< its picture, blue first
-  std::string damage;  ///< why there is no picture, or none that the detector can look at (SampleError); else empty
-  double seconds = 0;  ///< that the detector took
+  Image bgr;           ///< The picture, blue first.
+  std::string damage;  ///< Why there is no usable picture (SampleError); empty if there is one.
+  double seconds = 0;  ///< The time that the detector took.
 };
 
-/// Looks at records, each of which is read once: the next ones, by `readers` threads, while the net looks at one. Calls
-/// `after` with each, in their order, until that returns false.
+/// Detects objects in records. Each is read once, by one of `readers` threads, while the net works on an earlier one.
+/// Calls `after` with each result, in the order of the records, until that returns false.
 std::vector<ImageResult> detect_in(const Dataset& dataset, const Decoding& decoding,
                                    std::span<const std::uint64_t> records, unsigned readers, Detector& detector,
                                    const std::function<bool(const DetectedImage&)>& after);
@@ -38,21 +38,21 @@ struct Measured {
   GroundTruth truth;
   std::vector<FoundObject> found;
   CocoEvaluation coco;
-  Scalars scalars;                             ///< all of detection_metric_names()
-  std::span<const ImageResult> image_results;  ///< what all of it is made of, by record
+  Scalars scalars;                             ///< All metrics of detection_metric_names().
+  std::span<const ImageResult> image_results;  ///< The results that were measured, by record.
 };
 
 /// The metrics that a validation computes for a detector.
 struct DetectionMetrics {
-  const Dataset& dataset;                                   ///< of the validation
-  std::vector<std::string> names;                           ///< as in stages/evaluation/metric_names.h; at least one
-  Decoding decoding = {};                                   ///< that of its sampler
-  std::function<void(const DetectedImage&)> on_image = {};  ///< told of each record that this process looked at
-  std::function<void(const Measured&)> on_measured = {};    ///< rank 0's, told of all
+  const Dataset& dataset;                                   ///< The data of the validation.
+  std::vector<std::string> names;                           ///< At least one name of stages/evaluation/metric_names.h.
+  Decoding decoding = {};                                   ///< The decoding of its sampler.
+  std::function<void(const DetectedImage&)> on_image = {};  ///< Called with each record of this process.
+  std::function<void(const Measured&)> on_measured = {};    ///< Called in rank 0 with all results.
 };
 
-/// The metrics over `records`, of which each process of the group looks at its share; they do not depend on how many
-/// processes there are. A collective. Nothing where `goes_on` became false meanwhile: in a group it must not.
+/// Returns the metrics over `records`. Each process of the group works on its share; the number of processes does not
+/// change the metrics. Returns nothing if `goes_on` became false meanwhile. A collective.
 std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
                                          const std::set<std::uint64_t>& records, Group& group,
                                          const std::function<bool()>& goes_on);

@@ -1,5 +1,5 @@
 #pragma once
-// When a run has come to what it can: [early_stop].
+// Decides when a run stops early: [early_stop].
 
 #include <cstdint>
 #include <optional>
@@ -11,28 +11,29 @@
 
 namespace flowtrain {
 
-/// What the rule remembers, in snapshots too.
+/// The state of the rule, which snapshots hold.
 struct EarlyStopState {
-  std::optional<BestValue> best;  ///< the value that later ones must beat
-  std::uint64_t since = 0;        ///< validations that did not
+  std::optional<BestValue> best;  ///< The value that later ones must beat.
+  std::uint64_t since = 0;        ///< The number of validations since then.
 };
 
+/// The rule for an early stop.
 struct EarlyStop {
   Improvement improvement = {};
-  std::uint64_t patience = 0;  ///< validations without an improvement that end the run; 0 = it goes on
-  double hours = 0;            ///< of training, over all starts; 0 = no limit
+  std::uint64_t patience = 0;  ///< The validations without an improvement that end the run; 0: no limit.
+  double hours = 0;            ///< The longest training time over all starts; 0: no limit.
 
   static EarlyStop from(const Config& config);
 
-  /// Enters a validation's metrics.
+  /// Adds a validation's metrics.
   void record(EarlyStopState& state, const Scalars& scalars) const;
-  /// Why the run is over, for people; empty where it is not.
+  /// Returns why the run is over, for people; empty if it is not.
   std::string reason(const EarlyStopState& state) const;
   bool out_of_time(double elapsed_s) const { return hours > 0 && elapsed_s >= hours * 3600; }
   std::string out_of_time_text() const;
 
  private:
-  /// A resumed run may have another rule: what was counted for another metric says nothing.
+  /// Returns whether the state belongs to another metric, because a resumed run may have another rule.
   bool compares_another(const EarlyStopState& state) const { return state.best && state.best->of != improvement.of; }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Values as bytes, between processes of one program: numbers travel as they lie in memory.
+// Packs values as bytes for other processes of the program. Numbers keep their form in memory.
 
 #include <cstdint>
 #include <cstring>
@@ -23,7 +23,7 @@ void put_all(std::string& bytes, const std::vector<T>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-/// Takes what put() has put from the front of `bytes`.
+/// Takes a value of put() from the front of `bytes`.
 template <class T>
 T take(std::string_view& bytes) {
   T value;
@@ -32,7 +32,7 @@ T take(std::string_view& bytes) {
   return value;
 }
 
-/// Likewise what put_all() has put.
+/// Takes the values of put_all() from the front of `bytes`.
 template <class T>
 std::vector<T> take_all(std::string_view& bytes) {
   std::vector<T> values(take<std::uint64_t>(bytes));

@@ -1,5 +1,5 @@
 #pragma once
-// A detector for which a picture that it cannot look at is damaged, and no reason to end.
+// A detector that treats an unusable picture as damaged, and goes on.
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// Another detector. What that throws as UserError(data), of a picture that is empty at a scale of the test, say, is a
-/// SampleError of this one: the picture's damage.
+/// Calls another detector. Turns a UserError(data) of that, for example of a picture that is empty at a scale of the
+/// test, into a SampleError: the picture is damaged.
 class PatientDetector final : public Detector {
  public:
   /// `detector` must outlive it.

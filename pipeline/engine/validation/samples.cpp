@@ -35,7 +35,7 @@ Number number_at(const std::byte* bytes) {
   return number;
 }
 
-// A sampler that has finished its pictures itself does not say how: they are spread over all levels.
+// The range of pictures that a sampler has normalised itself is unknown, so they are spread over all levels.
 void spread_levels(const std::byte* bytes, std::vector<std::uint8_t>& levels) {
   std::vector<float> values(levels.size());
   std::memcpy(values.data(), bytes, values.size() * sizeof(float));
@@ -115,13 +115,14 @@ std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint6
   count = std::min(count, size);
   return [=](std::uint64_t record) {
     if (count == 0 || record >= size) return false;
-    const std::uint64_t part = ((record + 1) * count - 1) / size;  // begins at part * size / count, rounded down
+    const std::uint64_t part =
+        ((record + 1) * count - 1) / size;  // A part begins at part * size / count, rounded down.
     const std::uint64_t begin = part * size / count, end = (part + 1) * size / count;
     return record == begin + mix64(seed ^ mix64(part)) % (end - begin);
   };
 }
 
-// A record that stands for a bad one is left out: it has a row of its own.
+// A substitute is left out, because that record has a row of its own.
 void SampleCollector::validate(Validator& validator, Slab& slab) {
   const auto rows = std::as_const(slab).rows();
   std::vector<std::size_t> shown;
@@ -146,7 +147,7 @@ void SampleCollector::add_worst(const Slab& slab, std::size_t row, const RowResu
   const Rank rank{-result.loss, slab.rows()[row].id};
   if (worst_.size() == choice_.most && rank >= worst_.rbegin()->first) return;
   const auto is_it = [&](auto& each) { return each.second.id == rank.second; };
-  if (std::ranges::any_of(worst_, is_it)) return;  // a validation may go through its set several times
+  if (std::ranges::any_of(worst_, is_it)) return;  // A validation may go through its set several times.
   worst_.emplace(rank, sample_of(slab, row, result));
   if (worst_.size() > choice_.most) worst_.erase(std::prev(worst_.end()));
 }
@@ -168,7 +169,7 @@ void SampleCollector::add(const DetectedImage& detected) {
   chosen_.insert_or_assign(id, std::move(sample));
 }
 
-// So that only pictures that are shown travel.
+// Keeps only the pictures that are shown, before they travel.
 void SampleCollector::agree_on_worst(Group& group) {
   std::string mine;
   for (auto& [rank, sample] : worst_) put(mine, rank.first), put(mine, rank.second);

@@ -1,6 +1,7 @@
 #include "pipeline/engine/validation/validation.h"
 
 #include <set>
+#include <utility>
 
 #include "pipeline/base/errors/agree_on_error.h"
 #include "pipeline/base/errors/bad_samples_of_all.h"
@@ -14,120 +15,138 @@ namespace flowtrain {
 
 namespace {
 
-// What is found in samples that are shown is taken on the way.
-DetectionMetrics with_shown(DetectionMetrics metrics, std::optional<SampleCollector>& shown) {
-  if (shown)
-    metrics.on_image = [&shown, on_image = metrics.on_image](const DetectedImage& detected) {
-      if (on_image) on_image(detected);
-      shown->add(detected);
-    };
+// Gives what a detector finds in samples that are shown to `shown`, too.
+DetectionMetrics with_shown(DetectionMetrics metrics, SampleCollector& shown) {
+  metrics.on_image = [&shown, on_image = metrics.on_image](const DetectedImage& detected) {
+    if (on_image) on_image(detected);
+    shown.add(detected);
+  };
   return metrics;
-}
-
-// Where no metric needs boxes, those of the samples that are shown alone. False: the validation was given up.
-bool detect_shown(SampleCollector& shown, const SampleChoice& samples, Detector& detector,
-                  const std::set<std::uint64_t>& records, Group& group, const GoesOn& goes_on) {
-  const DetectionMetrics none{.dataset = samples.dataset,
-                              .names = {},
-                              .decoding = samples.decoding,
-                              .on_image = [&](const DetectedImage& detected) { shown.add(detected); }};
-  return detect_in_share(none, shown.chosen_of(records), detector, group, goes_on).has_value();
-}
-
-// An error of one rank becomes that of all, so that no rank is missed in the collectives to come. A collective.
-void share_error(Group& group, std::exception_ptr& error) try {
-  together(group, "the errors of a validation", [&] {
-    if (!error) return;
-    if (group.size() == 1) std::rethrow_exception(error);
-    try {
-      std::rethrow_exception(error);
-    } catch (const UserError& thrown) {
-      throw UserError(thrown.code(), concat("rank ", group.rank(), ": ", thrown.what()), thrown.hint());
-    } catch (const std::exception& thrown) {
-      throw UserError(ExitCode::usage, concat("rank ", group.rank(), ": ", first_line(thrown.what())));
-    }
-  });
-} catch (const std::exception& thrown) {
-  if (!is_survivable(thrown)) throw;
-  error = std::current_exception();
 }
 
 }  // namespace
 
-Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, std::uint64_t iteration,
-                         std::uint64_t batches, const GoesOn& goes_on, Group& group, const DetectionMetrics* detection,
-                         ErrorPolicy::Action on_error, const SampleChoice* samples) {
-  std::exception_ptr error;
-  // After an error that may pass, nothing more is computed.
-  const auto attempt = [&](auto work) {
-    if (error) return;
-    try {
-      work();
-    } catch (const std::exception& thrown) {
-      if (on_error == ErrorPolicy::Action::stop || !is_survivable(thrown)) throw;
-      error = std::current_exception();
-    }
-  };
-  validator.begin_validation();
-  std::optional<SampleCollector> shown;
-  if (samples) shown.emplace(*samples);
-  // Where it finds objects, these are shown in place of rows.
-  Detector* const detector = shown ? validator.detector() : nullptr;
-  bool complete = true;
-  std::vector<BadSample> found;
-  std::set<std::uint64_t> records;
-  for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
-    Ticket ticket;
-    {
-      const FlightSpan waits({.name = "data", .kind = FlightKind::waits});
-      if (!loader.next(ticket)) throw InternalError("the validation loader ended");
-    }
-    if (!(complete = goes_on())) break;  // what came may be bad only because nobody waited for it
-    Slab& slab = loader.slab(ticket);
-    if (ticket.kind == TicketKind::batch) found.insert(found.end(), slab.bad().begin(), slab.bad().end());
-    attempt([&] {
-      if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-      const FlightSpan flight({.name = "forward"});
-      auto forward = loader.forward(ticket);
-      if (shown && !detector)
-        shown->validate(validator, slab);
-      else
-        validator.validate(slab);
-      forward.on_stream.end();
-      if (detection || detector)
-        for (auto& row : loader.rows(ticket)) records.insert(row.id);
-    });
-    loader.release(ticket);
-    if (error && on_error == ErrorPolicy::Action::save && group.size() == 1) break;
-    complete = goes_on();
+ValidationPass::ValidationPass(const ValidationSet& set, Validator& validator, GoesOn goes_on, Group& group,
+                               ErrorPolicy::Action on_error)
+    : set_(set), validator_(validator), goes_on_(std::move(goes_on)), group_(group), on_error_(on_error) {}
+
+Validated ValidationPass::run(std::uint64_t iteration) {
+  validator_.begin_validation();
+  if (set_.samples) {
+    shown_.emplace(*set_.samples);
+    detector_ = validator_.detector();
   }
-  found = bad_samples_of_all(group, found);
-  std::set<std::uint64_t> replaced;  // a substitute may have been bad as well
-  for (auto& each : found) replaced.insert(each.position);
-  bad.account(std::move(found), iteration);
-  const bool shares_errors = on_error != ErrorPolicy::Action::stop;
-  if (shares_errors) share_error(group, error);
-  std::optional<Scalars> seen = Scalars();
-  Scalars scalars;
-  std::vector<ShownSamples> gathered;
-  attempt([&] {
-    if (detection && complete)
-      seen = measure_detection(with_shown(*detection, shown), *validator.detector(), records, group, goes_on);
-    else if (detector && complete && !detect_shown(*shown, *samples, *detector, records, group, goes_on))
-      seen.reset();
-    scalars = validator.end_validation();
-    if (shown && complete && seen) gathered.push_back(shown->gather(group));
-  });
-  if (shares_errors) share_error(group, error);
-  if (error) validator.leave_validation();
-  if (!complete || !seen) return {};
-  if (error) return {.error = error};
-  scalars.insert(scalars.end(), seen->begin(), seen->end());
-  if (!group.leads()) gathered.clear();
-  return {.scalars = std::move(scalars), .replaced = replaced.size(), .samples = std::move(gathered)};
+  for (std::uint64_t batch = 0; batch < set_.batches && next_batch(); ++batch) {
+  }
+  result_.replaced = record_bad_samples(iteration);
+  share_error();
+  attempt([&] { finish(); });
+  share_error();
+  if (error_) validator_.leave_validation();
+  if (given_up_) return {};
+  if (error_) return {.error = error_};
+  return std::move(result_);
 }
 
-// [data.val]'s comes last, so that what else the validator has of it stays, and is told first.
+// Measures the next batch. Returns whether another one may follow.
+bool ValidationPass::next_batch() {
+  Ticket ticket;
+  {
+    const FlightSpan waits({.name = "data", .kind = FlightKind::waits});
+    if (!set_.loader.next(ticket)) throw InternalError("the validation loader ended");
+  }
+  given_up_ = !goes_on_();
+  if (given_up_) return false;  // The batch may be bad only because reads were cancelled.
+  if (ticket.kind == TicketKind::batch) {
+    const auto& bad = set_.loader.slab(ticket).bad();
+    bad_.insert(bad_.end(), bad.begin(), bad.end());
+  }
+  attempt([&] { measure(ticket); });
+  set_.loader.release(ticket);
+  if (error_ && on_error_ == ErrorPolicy::Action::save && group_.size() == 1) return false;
+  given_up_ = !goes_on_();
+  return !given_up_;
+}
+
+void ValidationPass::measure(const Ticket& ticket) {
+  Slab& slab = set_.loader.slab(ticket);
+  if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+  const FlightSpan flight({.name = "forward"});
+  auto forward = set_.loader.forward(ticket);
+  if (shown_ && !detector_)
+    shown_->validate(validator_, slab);
+  else
+    validator_.validate(slab);
+  forward.on_stream.end();
+  if (set_.detection || detector_)
+    for (auto& row : set_.loader.rows(ticket)) records_.insert(row.id);
+}
+
+// Returns the number of rows with a substitute. A substitute may have been bad as well, so positions are counted.
+std::uint64_t ValidationPass::record_bad_samples(std::uint64_t iteration) {
+  std::vector<BadSample> of_all = bad_samples_of_all(group_, bad_);
+  std::set<std::uint64_t> replaced;
+  for (auto& each : of_all) replaced.insert(each.position);
+  set_.bad_samples.account(std::move(of_all), iteration);
+  return replaced.size();
+}
+
+void ValidationPass::finish() {
+  const std::optional<Scalars> detected = given_up_ ? std::nullopt : detect();
+  given_up_ = !detected;
+  Scalars scalars = validator_.end_validation();
+  if (given_up_) return;
+  if (shown_) result_.samples.push_back(shown_->gather(group_));
+  if (!group_.leads()) result_.samples.clear();
+  scalars.insert(scalars.end(), detected->begin(), detected->end());
+  result_.scalars = std::move(scalars);
+}
+
+// Returns the metrics of the detector, if there are any; nothing if the validation was given up. Without such metrics
+// the detector looks at the samples that are shown.
+std::optional<Scalars> ValidationPass::detect() {
+  if (set_.detection)
+    return measure_detection(shown_ ? with_shown(*set_.detection, *shown_) : *set_.detection, *validator_.detector(),
+                             records_, group_, goes_on_);
+  if (!detector_) return Scalars();
+  const DetectionMetrics none{.dataset = set_.samples->dataset, .names = {}, .decoding = set_.samples->decoding};
+  const auto found =
+      detect_in_share(with_shown(none, *shown_), shown_->chosen_of(records_), *detector_, group_, goes_on_);
+  return found ? std::optional(Scalars()) : std::nullopt;
+}
+
+template <class Work>
+void ValidationPass::attempt(const Work& work) {
+  if (error_) return;
+  try {
+    work();
+  } catch (const std::exception& thrown) {
+    if (on_error_ == ErrorPolicy::Action::stop || !is_survivable(thrown)) throw;
+    error_ = std::current_exception();
+  }
+}
+
+// Makes an error of one rank that of all, so that all ranks meet in the collectives to come. A collective, unless
+// errors end the run.
+void ValidationPass::share_error() try {
+  if (on_error_ == ErrorPolicy::Action::stop) return;
+  together(group_, "the errors of a validation", [&] {
+    if (!error_) return;
+    if (group_.size() == 1) std::rethrow_exception(error_);
+    try {
+      std::rethrow_exception(error_);
+    } catch (const UserError& thrown) {
+      throw UserError(thrown.code(), concat("rank ", group_.rank(), ": ", thrown.what()), thrown.hint());
+    } catch (const std::exception& thrown) {
+      throw UserError(ExitCode::usage, concat("rank ", group_.rank(), ": ", first_line(thrown.what())));
+    }
+  });
+} catch (const std::exception& thrown) {
+  if (!is_survivable(thrown)) throw;
+  error_ = std::current_exception();
+}
+
+// The set of [data.val] is measured last, so that the validator keeps its confusion, and is reported first.
 Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
                         const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error) {
   Scalars scalars;
@@ -136,8 +155,7 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
   std::vector<ShownSamples> samples;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
-    Validated one = run_validation(set.loader, validator, set.bad_samples, iteration, set.batches, goes_on, group,
-                                   set.detection, on_error, set.samples);
+    Validated one = ValidationPass(set, validator, goes_on, group, on_error).run(iteration);
     if (!one.scalars && !one.error) return {};
     if (one.error && !error) error = one.error;
     if (error && on_error != ErrorPolicy::Action::skip) break;

@@ -1,10 +1,11 @@
 #pragma once
-// One validation: some batches of the validation loader, in eval mode.
+// One validation of a net in eval mode.
 
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,39 +22,65 @@ namespace flowtrain {
 
 /// One set of a validation.
 struct ValidationSet {
-  std::string name;  ///< before its metrics' names; empty: [data.val]'s
+  std::string name = {};  ///< The prefix of its metrics' names; that of [data.val] is empty.
   Loader& loader;
-  std::uint64_t batches;  ///< of one validation
+  std::uint64_t batches;  ///< The number of batches of one validation.
   BadSamples& bad_samples;
-  const DetectionMetrics* detection;      ///< null where none is asked for
-  const SampleChoice* samples = nullptr;  ///< null where none are shown
+  const DetectionMetrics* detection = nullptr;  ///< Null if no metrics of detectors are asked for.
+  const SampleChoice* samples = nullptr;        ///< Null if no samples are shown.
 };
 
-/// The result of a validation. Neither metrics nor an error: the validation was given up.
+/// The result of a validation. It has neither metrics nor an error if the validation was given up.
 struct Validated {
-  std::optional<Scalars> scalars = {};       ///< of all sets, [data.val]'s first
-  std::optional<ClassTable> confusion = {};  ///< of [data.val], where val.metrics asks for it
-  std::exception_ptr error = {};             ///< that it ended with, where the run does not
-  std::uint64_t replaced = 0;                ///< rows in which another record stands for a bad one
-  std::vector<ShownSamples> samples = {};    ///< in rank 0, of each set for which some were asked
+  std::optional<Scalars> scalars = {};       ///< The metrics of all sets, those of [data.val] first.
+  std::optional<ClassTable> confusion = {};  ///< The confusion of [data.val], if val.metrics asks for it.
+  std::exception_ptr error = {};             ///< The error that ended the validation, if the run goes on.
+  std::uint64_t replaced = 0;                ///< The rows in which another record stands for a bad one.
+  std::vector<ShownSamples> samples = {};    ///< Those of each set that shows any, in rank 0.
 };
 
-/// Asked before and after each batch; false: the validation is given up.
+/// Returns whether a validation goes on. It is asked before and after each batch; the ranks of a group ask equally
+/// often, and must get the same answers.
 using GoesOn = std::function<bool()>;
 
-/// Takes `batches` batches from the loader and returns the validator's metrics over them; a learner is in train mode
-/// afterwards. Bad samples are entered as of `iteration`. In a group `goes_on` must answer alike on all ranks, which
-/// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its metrics
-/// follow. `samples` (may be null): which to show. Throws errors (of a bad batch, say), but for those that `on_error`
-/// and is_survivable() let pass; with `skip` the batches are taken from the loader all the same, so that the next
-/// validation begins where it would have.
-Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, std::uint64_t iteration,
-                         std::uint64_t batches, const GoesOn& goes_on, Group& group = solo_group(),
-                         const DetectionMetrics* detection = nullptr,
-                         ErrorPolicy::Action on_error = ErrorPolicy::Action::stop,
-                         const SampleChoice* samples = nullptr);
+/// Measures a net on the next batches of one set.
+class ValidationPass {
+ public:
+  /// Everything outlives the pass, which runs once.
+  ValidationPass(const ValidationSet& set, Validator& validator, GoesOn goes_on, Group& group = solo_group(),
+                 ErrorPolicy::Action on_error = ErrorPolicy::Action::stop);
 
-/// One validation on each of the sets; with `skip` also of those after one that failed, whose metrics nobody sees.
+  /// Takes the batches from the loader and returns the metrics over them; a learner is in train mode afterwards. Bad
+  /// samples are recorded for `iteration`. Throws errors, except those that `on_error` and is_survivable() let pass.
+  /// With `skip` an error leaves no batch in the loader, so that the next validation begins where it would have.
+  Validated run(std::uint64_t iteration);
+
+ private:
+  bool next_batch();
+  void measure(const Ticket& ticket);
+  std::uint64_t record_bad_samples(std::uint64_t iteration);
+  void finish();
+  std::optional<Scalars> detect();
+  template <class Work>
+  void attempt(const Work& work);
+  void share_error();
+
+  const ValidationSet& set_;
+  Validator& validator_;
+  const GoesOn goes_on_;
+  Group& group_;
+  const ErrorPolicy::Action on_error_;
+  std::optional<SampleCollector> shown_;
+  Detector* detector_ = nullptr;  // finds the objects that are shown; null if rows are shown
+  std::vector<BadSample> bad_;
+  std::set<std::uint64_t> records_;  // what a detector looks at
+  bool given_up_ = false;
+  std::exception_ptr error_;  // may pass; nothing more is computed after it
+  Validated result_;
+};
+
+/// Runs one pass over each of the sets. With `skip` it also measures those after one that failed, and returns the
+/// error.
 Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
                         const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error);
 

@@ -244,7 +244,7 @@ class TestRun {
     in_leader(group_, "the classes of a snapshot", [&] {
       opened_.reset();
       opened_.emplace(open_snapshot(snapshot.path));
-      classes = RunState::from_json(opened_->state_json).classes;
+      classes = RunState::from_json(opened_->state_json).inputs.classes;
     });
     return unpacked_json(group_.broadcast("a snapshot's classes", packed_json(classes)))
         .get<std::vector<std::string>>();

@@ -19,7 +19,7 @@ namespace flowtrain {
 /// is damaged. So rows are as in training whatever the inputs are, and one damaged file is not replaced by another one.
 class InputDataset final : public Dataset {
  public:
-  /// `pixels`: RunState::pixels. `inputs` and `classes`, those that the net knows, must outlive it.
+  /// `pixels`: RunInputs::pixels. `inputs` and `classes`, those that the net knows, must outlive it.
   InputDataset(const std::vector<Input>& inputs, const std::vector<std::string>& classes,
                const std::optional<PixelForm>& pixels);
 

@@ -53,8 +53,8 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
       workers_(workers_of(config_.table("loader"))) {
   const OpenSnapshot opened = open_snapshot(snapshot);
   RunState state = RunState::from_json(opened.state_json);
-  classes_ = std::move(state.classes);
-  pixels_ = state.pixels;
+  classes_ = std::move(state.inputs.classes);
+  pixels_ = state.inputs.pixels;
   if (classes_.empty())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
                     "use the snapshot of a classifier or a detector");

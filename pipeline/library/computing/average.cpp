@@ -51,7 +51,7 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
 
 /// Throws UserError(snapshot) if the nets have different classes: the average of their weights is meaningless.
 void check_classes(const std::vector<OpenSnapshot>& snapshots) {
-  const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).classes; };
+  const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).inputs.classes; };
   const auto first = classes_of(snapshots.front());
   for (auto& snapshot : snapshots)
     if (classes_of(snapshot) != first)
@@ -66,13 +66,8 @@ std::string state_of(const OpenSnapshot& snapshot) {
   RunState kept;
   kept.iteration = state.iteration;
   kept.samples = state.samples;
-  kept.samples_per_epoch = state.samples_per_epoch;
-  kept.order = std::move(state.order);
-  kept.bad_samples = state.bad_samples;
+  kept.inputs = state.inputs;
   kept.world = state.world;
-  kept.classes = state.classes;
-  kept.pixels = state.pixels;
-  kept.fingerprints = state.fingerprints;
   kept.saved = {"params"};
   return kept.to_json();
 }

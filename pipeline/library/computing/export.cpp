@@ -67,7 +67,7 @@ int export_net(const ExportRequest& request) {
   Session session(request.config, options);
   const OpenSnapshot snapshot = open_snapshot(request.snapshot);
   if (request.averaged) require_average(snapshot);
-  const auto classes = RunState::from_json(snapshot.state_json).classes;
+  const auto classes = RunState::from_json(snapshot.state_json).inputs.classes;
   const ValidationData& samples = open_samples(session, classes);
   const LearnerSpec spec = session.learner_spec(samples.loader->layout(), request.config);
   samples.loader->start();

@@ -23,7 +23,7 @@ struct PlanParts {
   const Config& config;
   const DataParts& train;
   const DataParts* val;  ///< null without validation
-  bool overlaps;         ///< validation runs beside training
+  bool async;            ///< Validation runs beside training.
   const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< bytes of one training batch
   NetSummary net;
@@ -95,8 +95,7 @@ std::string snapshots(const PlanParts& parts) {
   const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
                              (parts.val ? best : 0) + keep_every.ended(parts.run_plan.last);
   const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
-  const char* more =
-      parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
+  const char* more = parts.async ? ", more where a validation begins" : ", more where a validation is the best so far";
   return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"), ", ",
                 format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
                 by_clock ? concat(", more every ", snapshot.text("every")) : "", "; at most ", kept, " are kept, ",
@@ -109,7 +108,7 @@ std::string memory(const PlanParts& parts) {
     if (parameter.optimizer >= 0) gradients += parameter.bytes;
   const std::uint64_t batch = parts.row_bytes * parts.train.batch;
   const std::uint64_t state = weight_bytes(parts.net);
-  const std::uint64_t copy = parts.overlaps ? state : 0;
+  const std::uint64_t copy = parts.async ? state : 0;
   return concat("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
                 " where the net computes: weights ", format_bytes(state),
                 copy > 0 ? concat(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
@@ -202,7 +201,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   const PlanParts parts{config,
                         train,
                         sets.empty() ? nullptr : &sets.front()->data,
-                        session.overlaps(),
+                        session.validates_async(),
                         run_plan,
                         SlabLayout(train.sampler->fields(), train.batch).bytes(),
                         learner->net_summary(),

@@ -57,39 +57,39 @@ struct Place : TempFolder {
       filled.replace(at, 3, path().string());
     return load_config(write("c.toml", filled));
   }
-  Basis basis() const {
+  RunInputs inputs() const {
     const Config loaded = config();
     const auto training = open_dataset(loaded, true);
     const auto sets = open_validation_sets(validation_set_configs(loaded), training->classes(), "cpu", {}, false);
-    return {training->size(), training->classes(), fingerprints_of(loaded, *training, sets)};
+    return {training->size(), training->classes(), {}, fingerprints_of(loaded, *training, sets)};
   }
-  void check_same(const Basis& before) const { check_basis(before, basis(), config(), false); }
+  void check_same(const RunInputs& before) const { check_inputs(before, inputs(), config(), false); }
 };
 
 TEST_CASE("what a run's results depend on is known by its fingerprints, and the same things have the same ones") {
   const Place place, again;
-  const auto first = place.basis();
+  const auto first = place.inputs();
   for (const char* key : {"data.train", "data.val", "order.weights_file", "run.plugins.edges.so"}) {
     CAPTURE(key);
     REQUIRE(first.fingerprints.contains(key));
     CHECK(first.fingerprints.at(key).size() == 16);
   }
   CHECK_FALSE(first.fingerprints.contains("net.pretrain"));  // it is not there
-  CHECK(again.basis().fingerprints == first.fingerprints);   // wherever it lies
+  CHECK(again.inputs().fingerprints == first.fingerprints);  // wherever it lies
   place.check_same(first);
   place.check_same({});  // an older snapshot says nothing
 }
 
 TEST_CASE("a change that breaks exact resume is named, and goes on only where that is accepted") {
   const Place place;
-  const auto before = place.basis();
+  const auto before = place.inputs();
   const auto refused = [&](const std::string& says) {
-    const auto now = place.basis();
-    const auto failure = failure_of([&] { check_basis(before, now, place.config(), false); });
+    const auto now = place.inputs();
+    const auto failure = failure_of([&] { check_inputs(before, now, place.config(), false); });
     check_failure(failure, ExitCode::usage, "has changed since the snapshot was made: ");
     check_failure(failure, ExitCode::usage, says);
     CHECK(failure.hint().find("--accept-changes") != std::string::npos);
-    check_basis(before, now, place.config(), true);
+    check_inputs(before, now, place.config(), true);
   };
   namespace fs = std::filesystem;
   SUBCASE("a class's name") {
@@ -119,17 +119,17 @@ TEST_CASE("another plugin in the place of one is a change; another name for the 
   const Place place;
   const Config config = place.config();
   const auto of = [](const std::string& name, const std::string& hash) {
-    return Basis{2, {"cat", "dog"}, {{"run.plugins." + name, hash}}};
+    return RunInputs{2, {"cat", "dog"}, {}, {{"run.plugins." + name, hash}}};
   };
-  check_basis(of("a.so", "1"), of("b.so", "1"), config, false);
-  const auto failure = failure_of([&] { check_basis(of("a.so", "1"), of("b.so", "2"), config, false); });
+  check_inputs(of("a.so", "1"), of("b.so", "1"), config, false);
+  const auto failure = failure_of([&] { check_inputs(of("a.so", "1"), of("b.so", "2"), config, false); });
   check_failure(failure, ExitCode::usage, "the plugins: b.so in place of a.so");
 }
 
 TEST_CASE("a change that training does not see is no reason to stop") {
   const Place place;
   place.write("weights.safetensors", "one");
-  const auto before = place.basis();
+  const auto before = place.inputs();
   REQUIRE(before.fingerprints.contains("net.pretrain"));
   place.write("weights.safetensors", "two");
   place.write("p/val/cat/2.jpg", "");

@@ -27,48 +27,53 @@ class Doubling : public Hook {
   std::vector<std::string>& seen_;
 };
 
+const std::vector<HyperParameters> scheduled{{0.1, 0.9, 1}, {0.2, 0.5, 1}};
+
 struct Fixture {
   explicit Fixture(std::vector<StatefulSchedule> schedules = {}, std::uint64_t per_epoch = 0)
-      : hooks((added.add(std::make_unique<Doubling>(seen), "doubling"), &added), state, solo_group(), 100, per_epoch),
-        hyper(learner, {"a", "b"}, std::move(schedules), hooks, state) {}
+      : hooks((added.add(std::make_unique<Doubling>(seen), "doubling"), &added), state, state.hooks, solo_group(), 100,
+              per_epoch),
+        hyper({"a", "b"}, std::move(schedules), hooks, state, state.hyper) {}
+  /// Returns the hyper-parameters of an iteration.
+  std::vector<HyperParameters> begin(std::uint64_t iteration) {
+    changed = hyper.begin_iteration(iteration, scheduled);
+    return {hyper.used().begin(), hyper.used().end()};
+  }
 
   std::vector<std::string> seen;
   RunState state;
-  ScriptedLearner learner;
   Hooks added;
   HookCalls hooks;
   HyperAdjuster hyper;
+  bool changed = false;  ///< by begin()
 };
-
-const std::vector<HyperParameters> scheduled{{0.1, 0.9, 1}, {0.2, 0.5, 1}};
 
 }  // namespace
 
-TEST_CASE("the learner is told of hyper-parameters where they change; hooks come last") {
+TEST_CASE("hyper-parameters are new only in iterations that change them; hooks come last") {
   Fixture run;
-  run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.hyper == scheduled);
+  CHECK(run.begin(1) == scheduled);
+  CHECK(run.changed);
   run.state.iteration = 1;
-  run.hyper.begin_iteration(2, scheduled);
-  CHECK(run.learner.hyper[0].lr == 0.2);
+  CHECK(run.begin(2)[0].lr == 0.2);
+  CHECK(run.changed);
   run.state.iteration = 2;
-  run.hyper.begin_iteration(3, scheduled);
-  CHECK(run.learner.hyper == scheduled);
-  CHECK(run.learner.take_calls().size() == 3);
+  CHECK(run.begin(3) == scheduled);
+  CHECK(run.changed);
   run.state.iteration = 4;
-  run.hyper.begin_iteration(5, scheduled);
-  CHECK(run.learner.take_calls().empty());
+  CHECK(run.begin(5) == scheduled);
+  CHECK_FALSE(run.changed);
 }
 
 TEST_CASE("a rollback's lower rate is used at once, and by all iterations to come") {
   Fixture run;
-  run.hyper.begin_iteration(1, scheduled);
-  run.state.lr_scale = 0.5;
-  run.hyper.lower();
+  run.begin(1);
+  CHECK(run.hyper.lower(0.5));
   CHECK(run.hyper.lr() == 0.05);
-  run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.hyper[1].lr == 0.1);
-  CHECK(run.learner.hyper[1].momentum == 0.5);
+  const auto used = run.begin(1);
+  CHECK_FALSE(run.changed);
+  CHECK(used[1].lr == 0.1);
+  CHECK(used[1].momentum == 0.5);
   Scalars scalars;
   run.hyper.append_hyper(scalars);
   CHECK(scalars == Scalars{{"lr.a", 0.05}, {"lr.b", 0.1}});
@@ -77,22 +82,20 @@ TEST_CASE("a rollback's lower rate is used at once, and by all iterations to com
 TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
   Fixture run({plateau({{"patience", std::int64_t{0}}}, "b")});
   run.hyper.record({{"loss", 1.0}});
-  run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.hyper == scheduled);
+  CHECK(run.begin(1) == scheduled);
   run.hyper.record({{"loss", 1.0}});
-  run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.hyper[0].lr == 0.1);
-  CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));
+  const auto used = run.begin(1);
+  CHECK(used[0].lr == 0.1);
+  CHECK(used[1].lr == doctest::Approx(0.02));
 
   // Another one goes on from the run's state.
   auto resumed = plateau({{"patience", std::int64_t{0}}}, "b");
-  RunState state;
-  state.schedules = run.state.schedules;
-  HyperAdjuster again(run.learner, {"a", "b"}, {resumed}, run.hooks, state);
+  HyperState state{.schedules = run.state.hyper.schedules};
+  HyperAdjuster again({"a", "b"}, {resumed}, run.hooks, run.state, state);
   again.begin_iteration(2, scheduled);
-  CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));
+  CHECK(again.used()[1].lr == doctest::Approx(0.02));
   state.schedules = {{"plateau", "none"}, {"gone", ""}};
-  CHECK_THROWS_WITH_AS(HyperAdjuster(run.learner, {"a", "b"}, {resumed}, run.hooks, state),
+  CHECK_THROWS_WITH_AS(HyperAdjuster({"a", "b"}, {resumed}, run.hooks, run.state, state),
                        "the snapshot's state of the schedule 'plateau': 'none' is not a state of plateau", UserError);
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a line is tuned between iterations until nothing more is to be tried,
   limits.most_threads = 4;
   limits.shares_cores = true;
   Tuner tuner({line.shape(), 4}, limits);
-  LoaderTuning tuning{&tuner, line, learner};
+  LoaderTuning tuning(&tuner, line, learner);
   line.start();
   std::set<unsigned> shapes;
   for (std::uint64_t batch = 0; !tuner.settled(); ++batch) {

@@ -67,8 +67,10 @@ ShownSamples validated(int ranks, const std::set<std::uint64_t>& chosen, std::ui
     loader.start();
     BadSamples bad_samples(dataset, {"val", 10}, [](auto&) {});
     Teller teller;
-    auto found = run_validation(
-        loader, teller, bad_samples, 5, 13, [] { return true; }, group, nullptr, ErrorPolicy::Action::stop, &choice);
+    const ValidationSet set{.loader = loader, .batches = 13, .bad_samples = bad_samples, .samples = &choice};
+    auto found = ValidationPass(
+                     set, teller, [] { return true; }, group)
+                     .run(5);
     CHECK(found.samples.size() == (group.leads() ? 1 : 0));
     if (group.leads()) shown = std::move(found.samples.at(0));
   });

@@ -88,7 +88,7 @@ TEST_CASE("ranks leave a validation together where one of them is asked to end, 
 TEST_CASE("a signal that ranks learn of in a validation beside training ends the run where all come to the next one") {
   const Scheduler scheduler(4);
   RunSetup setup;
-  setup.overlapped = true, setup.validate_every = 5, setup.snapshot_every = 0;
+  setup.async = true, setup.validate_every = 5, setup.snapshot_every = 0;
   const Outcome expected = TrainerFixture(setup).run();
   for (const int agreement : {1, 3}) {
     CAPTURE(agreement);
@@ -97,15 +97,15 @@ TEST_CASE("a signal that ranks learn of in a validation beside training ends the
       AskedOther group(0), beside(agreement);
       TrainerFixture fixture(setup, folder.path());
       fixture.group = &group;
-      fixture.copy.beside = &beside;
+      fixture.replica.measuring = &beside;
       const auto result = fixture.run().result;
       CHECK(result.signal == SIGTERM);
       CHECK(result.iteration == 10);
     }
     const auto state = RunState::from_json(open_snapshot(find_iteration(folder.path(), 10)).state_json);
-    CHECK(state.validation_pending);
-    REQUIRE(state.pending);
-    CHECK(state.pending->iteration == 5);
+    CHECK(state.validations.due);
+    REQUIRE(state.validations.pending);
+    CHECK(state.validations.pending->iteration == 5);
     const Outcome resumed = TrainerFixture(setup, folder.path()).run();
     CHECK(resumed.params == expected.params);
     CHECK(resumed.remembered == expected.remembered);
@@ -141,8 +141,8 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
     trained.learner = &learner;
     trained.group = &group;
     trained.bad_samples = &bad;
-    trained.loggers.outlets.to = {&display};
-    trained.display_every = 2;
+    trained.reports.loggers.outlets.to = {&display};
+    trained.reports.every = 2;
     Trainer(trained, RunState{}).run();
     display.finish();
   }

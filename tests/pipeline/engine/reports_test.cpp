@@ -36,27 +36,44 @@ TEST_CASE("means are over what was read and finite, without learning rates, and 
   Loggers loggers;
   loggers.outlets.to = {&logger};
   RunState state;
-  HookCalls hooks(nullptr, state, solo_group(), 3, 3);
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 3, 3);
   const auto put = [&](std::uint64_t iteration, double loss, const Scalars& scalars) {
-    Reports reports{{iteration, 3, 0, 3}, loggers, hooks, solo_group(), state};  // anew, as after an interruption
-    reports.pace.start(0);
+    ThroughputMeter meter;
+    Reports reports({3, 0, 3}, loggers, hooks, solo_group(), meter, state.reports);  // anew, as after an interruption
+    meter.start(0);
     state.iteration = iteration;
     reports.put({.iteration = iteration, .loss = loss, .grad_norm = NAN}, scalars);
+    return reports.epoch_means();
   };
   put(1, 1, {{"loss.part", 3}, {"lr.a", 0.1}});
   put(2, NAN, {{"loss.part", 9}});
   CHECK(logger.means.empty());
-  put(3, 2, {});
+  const Scalars means = put(3, 2, {});
   REQUIRE(logger.means.size() == 4);  // samples_per_s and data_wait, too
   CHECK(logger.means[0] == std::pair<std::string, double>("loss", 1.5));
   CHECK(logger.means[1] == std::pair<std::string, double>("loss.part", 3));
-  CHECK(epoch_means(state) == Scalars{{"loss", 1.5}, {"loss.part", 3}});  // rules of the validation after it see them
-  put(4, 5, {});
-  CHECK(epoch_means(state) == Scalars{{"loss", 5.0}});
+  CHECK(means == Scalars{{"loss", 1.5}, {"loss.part", 3}});  // rules of the validation after it see them
+  CHECK(put(4, 5, {}) == Scalars{{"loss", 5.0}});
+}
+
+TEST_CASE("the last 20 values of updates count for the smoothed ones, and only if they are finite") {
+  RunState state;
+  const Loggers loggers;
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 3, 0);
+  ThroughputMeter meter;
+  Reports reports({}, loggers, hooks, solo_group(), meter, state.reports);
+  for (int i = 0; i < 25; ++i) reports.add({.loss = static_cast<double>(i), .grad_norm = 1}, true);
+  reports.add({.loss = 1000}, false);
+  reports.add({.loss = NAN, .grad_norm = 1}, true);
+  CHECK(state.reports.recent.at("loss").size() == 20);
+  CHECK(state.reports.recent.at("loss").front() == 5);
+  CHECK(state.reports.recent_mean("loss") == doctest::Approx(14.5));
+  CHECK(state.reports.recent_mean("grad_norm") == doctest::Approx(1));
+  CHECK(state.reports.recent_mean("other") == 0);
 }
 
 TEST_CASE("the time that is left goes by the last seconds, or by the last iterations where they are long") {
-  PaceWindow window;
+  IterationWindow window;
   CHECK(window.iteration_s() == 0);
   std::uint64_t done = 0;
   double now = 2;  // the first iteration takes long
@@ -84,9 +101,10 @@ TEST_CASE(
   loggers.outlets.to = {&logger};
   RunState state;
   const Every epoch(5, 3);
-  HookCalls hooks(nullptr, state, solo_group(), 5, epoch);
-  Reports reports{{1, 5, 0, epoch}, loggers, hooks, solo_group(), state};
-  reports.pace.start(0);
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 5, epoch);
+  ThroughputMeter meter;
+  Reports reports({5, 0, epoch}, loggers, hooks, solo_group(), meter, state.reports);
+  meter.start(0);
   for (std::uint64_t iteration = 1; iteration <= 5; ++iteration) {
     state.iteration = iteration;
     reports.put({.iteration = iteration, .loss = 1, .grad_norm = 1}, {});
@@ -96,35 +114,35 @@ TEST_CASE(
   CHECK(logger.steps == Pairs{{1, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 2}});
 }
 
-TEST_CASE("pace: rates since the last report, a pause left out; waits are shares of the time") {
-  Pace pace;
-  pace.start(100);
-  pace.waited(std::chrono::hours(1));
-  { const Pace::Computing computing(pace); }
-  pace.count_samples(30, 30);
-  pace.count_iteration();
-  pace.count_iteration();
+TEST_CASE("throughput: rates since the last report, a pause left out; waits are shares of the time") {
+  ThroughputMeter meter;
+  meter.start(100);
+  meter.waited(std::chrono::hours(1));
+  { const ThroughputMeter::Computing computing(meter); }
+  meter.count_samples(30, 30);
+  meter.count_iteration();
+  meter.count_iteration();
   StepEvent event{.report = true};
-  pace.describe(event);
-  CHECK(event.samples_per_s > 0);
-  CHECK(event.step_p50_s == doctest::Approx(3600).epsilon(0.05));
-  CHECK(event.step_p99_s == event.step_p50_s);
-  CHECK(event.data_time_s == 1800);
-  CHECK(event.data_wait > 1);  // the hour was not waited for by this test's clock
-  CHECK(pace.wait_s() == 3600);
-  CHECK(pace.elapsed_s() >= 100);
-  const auto time = pace.take_iteration();
+  event.times = meter.times(event.report);
+  CHECK(event.times.samples_per_s > 0);
+  CHECK(event.times.p50_s == doctest::Approx(3600).epsilon(0.05));
+  CHECK(event.times.p99_s == event.times.p50_s);
+  CHECK(event.times.data_s == 1800);
+  CHECK(event.times.data_wait > 1);  // the hour was not waited for by this test's clock
+  CHECK(meter.wait_s() == 3600);
+  CHECK(meter.elapsed_s() >= 100);
+  const auto time = meter.take_iteration();
   CHECK(time.waited_s == 3600);
-  CHECK(pace.take_iteration().waited_s == 0);
-  pace.compare_ranks(solo_group(), event);
-  CHECK(event.slowest_rank == -1);  // a process alone is compared with nobody
-  pace.begin_report();
-  pace.count_iteration();
-  pace.describe(event);
-  CHECK(event.data_wait == 0);
-  CHECK(event.samples_per_s == 0);
-  pace.paused(-std::chrono::hours(1));  // as if the epoch had begun an hour earlier
-  const Scalars epoch = pace.end_epoch();
+  CHECK(meter.take_iteration().waited_s == 0);
+  meter.compare_ranks(solo_group(), event);
+  CHECK(event.ranks.slowest == -1);  // a process alone is compared with nobody
+  meter.begin_report();
+  meter.count_iteration();
+  event.times = meter.times(event.report);
+  CHECK(event.times.data_wait == 0);
+  CHECK(event.times.samples_per_s == 0);
+  meter.paused(-std::chrono::hours(1));  // as if the epoch had begun an hour earlier
+  const Scalars epoch = meter.end_epoch();
   CHECK(epoch[0].first == "samples_per_s");
   CHECK(epoch[0].second == doctest::Approx(30.0 / 3600).epsilon(0.01));
   CHECK(epoch[1].second == doctest::Approx(1).epsilon(0.01));
@@ -133,24 +151,25 @@ TEST_CASE("pace: rates since the last report, a pause left out; waits are shares
 TEST_CASE("each iteration is shown; a train line tells what was read, an epoch line the means") {
   const TempFolder folder;
   RunState state;
-  HookCalls hooks(nullptr, state, solo_group(), 4, 4);
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 4, 4);
   {
     MetricsFile metrics(folder.path() / "metrics.jsonl");
     Display display(ProgressMode::off, 4, &metrics);
     Loggers loggers;
     loggers.outlets.to = {&display};
-    Reports reports{{1, 4, 2, 4}, loggers, hooks, solo_group(), state};
-    reports.pace.start(0);
+    ThroughputMeter meter;
+    Reports reports({4, 2, 4}, loggers, hooks, solo_group(), meter, state.reports);
+    meter.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
     hooks.logged() = {{"own", 7}, {"part_avg", 3}, {"loss", 100}};
-    state.note("part", 5);
-    state.note("loss", 6);
+    state.reports.note("part", 5);
+    state.reports.note("loss", 6);
     for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
       state.iteration = iteration;
       StepEvent event{.iteration = iteration};
       if (iteration % 2 == 0) event.loss = static_cast<double>(iteration);
-      state.line.clipped += iteration == 1;
+      state.reports.line.clipped += iteration == 1;
       reports.put(event, {{"loss.part", 1}, {"part", 2}});
     }
     display.finish();
@@ -179,33 +198,35 @@ TEST_CASE("what hooks log after an iteration counts in the next one, also where 
   const Loggers none;
   {
     Hooks anyone;
-    HookCalls hooks(&anyone, state, solo_group(), 2, 0);
+    HookCalls hooks(&anyone, state, state.hooks, solo_group(), 2, 0);
     hooks.logged() = {{"own", 7}};
     hooks.save();
   }
   state = RunState::from_json(state.to_json());
-  HookCalls hooks(nullptr, state, solo_group(), 2, 0);
-  Reports reports{{1, 2, 5, 0}, none, hooks, solo_group(), state};
-  reports.pace.start(0);
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 2, 0);
+  ThroughputMeter meter;
+  Reports reports({2, 5, 0}, none, hooks, solo_group(), meter, state.reports);
+  meter.start(0);
   for (const std::uint64_t iteration : {1, 2}) {
     state.iteration = iteration;
     reports.put({.iteration = iteration}, {});
-    CHECK(state.recent.at("own").size() == 1);
-    CHECK(state.line.logged == Scalars{{"own", 7}});
+    CHECK(state.reports.recent.at("own").size() == 1);
+    CHECK(state.reports.line.logged == Scalars{{"own", 7}});
   }
 }
 
 TEST_CASE("a step that was not read has no loss in its epoch's mean") {
   RunState state;
-  HookCalls hooks(nullptr, state, solo_group(), 2, 2);
+  HookCalls hooks(nullptr, state, state.hooks, solo_group(), 2, 2);
   const Loggers none;
-  Reports reports{{1, 2, 0, 2}, none, hooks, solo_group(), state};
-  reports.pace.start(0);
+  ThroughputMeter meter;
+  Reports reports({2, 0, 2}, none, hooks, solo_group(), meter, state.reports);
+  meter.start(0);
   CHECK_FALSE(reports.due(2));
   state.iteration = 1;
   reports.put({.iteration = 1}, {});
-  CHECK(state.epoch_sums.empty());
-  CHECK(state.line.iterations == 1);
+  CHECK(state.reports.epoch_sums.empty());
+  CHECK(state.reports.line.iterations == 1);
 }
 
 TEST_CASE("the line of a validation omits accuracies of classes, and shows those of groups by another field") {

@@ -44,30 +44,30 @@ TEST_CASE("plans say what follows an iteration") {
 TEST_CASE("a run's state survives as text") {
   RunState state;
   state.iteration = 123;
-  state.samples_per_epoch = 1000;
+  state.inputs.samples_per_epoch = 1000;
   const std::uint64_t ids[] = {5, 6, 7};
-  state.order.update(std::as_bytes(std::span(ids)));
-  state.recent = {{"loss", {0.1, 1.0 / 3}}, {"grad_norm", {2.5}}};
-  state.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
-  state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
-  state.validation_pending = true;
-  state.pending = PendingValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};
-  state.bad_samples = {3, 4};
+  state.samples.order.update(std::as_bytes(std::span(ids)));
+  state.reports.recent = {{"loss", {0.1, 1.0 / 3}}, {"grad_norm", {2.5}}};
+  state.validations.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
+  state.validations.sets = {{"", {12, {7}}}, {"clean", {3, {}}}};
+  state.validations.due = true;
+  state.validations.pending = PendingValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};
+  state.samples.bad_samples = {3, 4};
   state.elapsed_s = 1.5;
-  state.classes = {"cat", "", "caf\xe9", "\"\n"};
-  state.fingerprints = {{"data.train", "0123456789abcdef"}};
+  state.inputs.classes = {"cat", "", "caf\xe9", "\"\n"};
+  state.inputs.fingerprints = {{"data.train", "0123456789abcdef"}};
   auto again = RunState::from_json(state.to_json());
   CHECK(again.to_json() == state.to_json());
-  CHECK(again.recent == state.recent);
-  CHECK(again.classes == state.classes);  // also names that are not UTF-8
-  CHECK(again.fingerprints == state.fingerprints);
-  CHECK(again.pending->scalars->at(0) == state.pending->scalars->at(0));
-  CHECK(std::isnan(again.pending->scalars->at(1).second));
-  state.pending->scalars.reset();
+  CHECK(again.reports.recent == state.reports.recent);
+  CHECK(again.inputs.classes == state.inputs.classes);  // also names that are not UTF-8
+  CHECK(again.inputs.fingerprints == state.inputs.fingerprints);
+  CHECK(again.validations.pending->scalars->at(0) == state.validations.pending->scalars->at(0));
+  CHECK(std::isnan(again.validations.pending->scalars->at(1).second));
+  state.validations.pending->scalars.reset();
   CHECK(RunState::from_json(state.to_json()).to_json() == state.to_json());
-  again.order.update(std::as_bytes(std::span(ids)));
-  state.order.update(std::as_bytes(std::span(ids)));
-  CHECK(again.order.hex() == state.order.hex());
+  again.samples.order.update(std::as_bytes(std::span(ids)));
+  state.samples.order.update(std::as_bytes(std::span(ids)));
+  CHECK(again.samples.order.hex() == state.samples.order.hex());
   for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
     CHECK_THROWS_AS(RunState::from_json(bad), UserError);
 }

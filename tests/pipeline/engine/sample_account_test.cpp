@@ -17,7 +17,7 @@ constexpr std::uint64_t rows = 8;
 /// The line of one rank of `size`, and its account.
 struct Fixture {
   explicit Fixture(Group& group, std::uint64_t budget = 10, std::uint64_t torn = 3)
-      : line(parts(group)), bad(dataset, {"train", budget}, [](auto&) {}), account(line, group, bad, state) {
+      : line(parts(group)), bad(dataset, {"train", budget}, [](auto&) {}), account(line, group, bad, state.samples) {
     sampler.before_sample = [torn](std::uint64_t id) {
       if (id == torn) throw SampleError("torn");
     };
@@ -41,7 +41,7 @@ struct Fixture {
     line.release(ticket);
     StepFlags flags;
     flags[Flag::bad_samples] = static_cast<double>(account.bad());
-    account.settle(iteration, flags);
+    account.account(iteration, flags);
     return count;
   }
 
@@ -67,8 +67,8 @@ TEST_CASE("alone: what a batch was trained on goes into the order's hash, a subs
     expected.update(std::as_bytes(std::span(run.seen)));
     CHECK(run.account.last_batch() == run.seen);
   }
-  CHECK(run.state.order.hex() == expected.hex());
-  CHECK(run.state.bad_samples == std::set<std::uint64_t>{3});  // once an epoch
+  CHECK(run.state.samples.order.hex() == expected.hex());
+  CHECK(run.state.samples.bad_samples == std::set<std::uint64_t>{3});  // once an epoch
 }
 
 TEST_CASE("rank 0 of several accounts for all rows, as one process alone does; the others for none") {
@@ -83,8 +83,8 @@ TEST_CASE("rank 0 of several accounts for all rows, as one process alone does; t
     CHECK(leader.account.last_batch() == alone.account.last_batch());
     CHECK(other.account.last_batch() == alone.account.last_batch());
   }
-  CHECK(leader.state.order.hex() == alone.state.order.hex());
-  CHECK(other.state.order.hex() == Xxh64().hex());
+  CHECK(leader.state.samples.order.hex() == alone.state.samples.order.hex());
+  CHECK(other.state.samples.order.hex() == Xxh64().hex());
   CHECK(first.collectives.empty());  // nothing was bad
 }
 
@@ -104,8 +104,8 @@ TEST_CASE("an iteration that is discarded leaves nothing; an earlier one's rows 
   run.line.release(ticket);
   run.account.discard();
   CHECK(run.account.bad() == 0);
-  run.account.settle(1, {});
-  CHECK(run.state.order.hex() == Xxh64().hex());
+  run.account.account(1, {});
+  CHECK(run.state.samples.order.hex() == Xxh64().hex());
   const auto first = run.account.drawn(1);
   CHECK(first.size() == rows);
   for (std::size_t i = 0; i < rows; ++i) CHECK(first[i] == run.order.at(0, i));

@@ -58,7 +58,7 @@ TEST_CASE("a session's net has the classes and layouts of what was opened") {
   Session session(config, {.device = "cpu"});
   session.open_training();
   CHECK(session.open_validation().size() == 2);
-  CHECK_FALSE(session.overlaps());
+  CHECK_FALSE(session.validates_async());
   session.prepare();
   session.make_validation_loaders({{"more", {.batches = 3, .bad_samples = {}}}});
   const SlabLayout layout(session.train().sampler->fields(), 8);

@@ -10,7 +10,7 @@
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/engine/train/display.h"
-#include "pipeline/engine/train/pace.h"
+#include "pipeline/engine/train/throughput_meter.h"
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/temp_folder.h"
 
@@ -22,14 +22,17 @@ namespace {
 // What Snapshots works on.
 struct SavingRun {
   SavingRun() { set_console_level(ConsoleLevel::quiet); }
+  Snapshots make(const Loggers& loggers) {
+    return {{.branch = &branch, .learner = learner, .hooks = hooks, .loggers = loggers, .meter = meter}, state};
+  }
   std::filesystem::path snapshots() const { return folder.path() / "snapshots"; }
 
   TempFolder folder;
   SnapshotBranch branch{{.folder = snapshots()}, nullptr};
   RunState state;
-  Pace pace;
+  ThroughputMeter meter;
   ScriptedLearner learner;
-  HookCalls hooks{nullptr, state, solo_group(), 100, 0};
+  HookCalls hooks{nullptr, state, state.hooks, solo_group(), 100, 0};
 };
 
 }  // namespace
@@ -37,7 +40,7 @@ struct SavingRun {
 TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   SavingRun run;
   const Loggers loggers;
-  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
+  Snapshots snapshots = run.make(loggers);
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
@@ -50,13 +53,13 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   CHECK(take(SnapshotReason::period) == 1);
   CHECK(take(SnapshotReason::end) == 0);
   CHECK(take(SnapshotReason::best) == 1);
-  run.state.validation_pending = true;
+  run.state.validations.due = true;
   CHECK(take(SnapshotReason::end) == 1);
   CHECK(asked == 3);
   CHECK(run.branch.finish());
   CHECK(list_snapshots(run.snapshots()).size() == 1);
 
-  Snapshots nowhere{nullptr, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
+  Snapshots nowhere({nullptr, run.learner, run.hooks, loggers, run.meter}, run.state);
   run.state.iteration = 6;
   nowhere.save(SnapshotReason::end);
   CHECK(run.learner.take_calls().empty());
@@ -65,14 +68,14 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
 TEST_CASE("a snapshot records the training time up to itself") {
   SavingRun run;
   const Loggers loggers;
-  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
-  run.pace.start(100);  // of earlier starts
+  Snapshots snapshots = run.make(loggers);
+  run.meter.start(100);  // of earlier starts
   run.state.iteration = 5;
   run.state.elapsed_s = 99;  // as of the last report, before the validation that saves
   snapshots.save(SnapshotReason::best);
   CHECK(run.branch.finish());
   CHECK(run.state.elapsed_s >= 100);
-  CHECK(run.state.elapsed_s <= run.pace.elapsed_s());
+  CHECK(run.state.elapsed_s <= run.meter.elapsed_s());
   const auto saved = RunState::from_json(open_snapshot(run.snapshots() / snapshot_name(5)).state_json);
   CHECK(saved.elapsed_s == run.state.elapsed_s);
 }
@@ -100,7 +103,7 @@ TEST_CASE("a snapshot is there only when the lines of its iteration are written"
   SavingRun run;
   NotingLogger logger(run.snapshots());
   const Loggers loggers{{{&logger}}};
-  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state, run.pace};
+  Snapshots snapshots = run.make(loggers);
   run.state.iteration = 5;
   snapshots.save(SnapshotReason::period);
   CHECK(run.branch.finish());

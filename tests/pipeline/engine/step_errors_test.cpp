@@ -18,14 +18,21 @@ using Action = ErrorPolicy::Action;
 
 struct Fixture {
   explicit Fixture(const ErrorPolicy& policy, Group& group = solo_group())
-      : hooks(nullptr, state, group, 100, 0),
-        flags{group, nullptr, nullptr, early_stop, hooks, state},
-        errors{policy, learner, flags, group, state} {
+      : hooks(nullptr, state, state.hooks, group, 100, 0),
+        flags(group, nullptr, nullptr, early_stop, hooks, state),
+        errors(
+            policy, learner, flags, group, [this] { return own_flags(); }, state.skipped_in_a_row) {
     set_console_level(ConsoleLevel::quiet);
     slab.begin({}, 0, 1, 1);
   }
   bool compute(bool last) {
-    return errors.forward_backward(slab, last, [this] { return flags.own(0, errors.failed()); });
+    return errors.attempt(slab, last, [&] { learner.forward_backward(slab, last ? own_flags() : StepFlags()); });
+  }
+  StepFlags own_flags() const { return flags.own(0, errors.failed()); }
+  // Ends an iteration whose update is left out.
+  void skip(std::uint64_t iteration) {
+    learner.discard();
+    errors.end_iteration(iteration, true);
   }
   void fail() {
     learner.fails = [] { throw UserError(ExitCode::usage, "too large"); };
@@ -69,8 +76,8 @@ TEST_CASE("save: the run ends in good order, and the iteration is not finished")
   Fixture run({Action::save});
   run.fail();
   CHECK_FALSE(run.compute(false));
-  CHECK(run.flags.end.stopped == "too large");
-  CHECK(run.flags.end.error);
+  CHECK(run.flags.end().stopped == "too large");
+  CHECK(run.flags.end().error);
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "discard"});
 }
 
@@ -83,22 +90,22 @@ TEST_CASE("skip: the rest of the iteration is not computed, the last micro-batch
   CHECK(run.compute(true));
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "zeros"});
   CHECK(run.learner.flags[Flag::step_failed] == 1);
-  run.errors.skip_update(1);
+  run.skip(1);
   CHECK(run.learner.take_calls() == Calls{"discard"});
   CHECK_FALSE(run.errors.failed());
   CHECK(run.state.skipped_in_a_row == 1);
 
   CHECK(run.compute(true));  // in the last one
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "zeros"});
-  run.errors.skip_update(2);
+  run.skip(2);
   CHECK(run.compute(true));
-  check_failure(failure_of([&] { run.errors.skip_update(3); }), ExitCode::usage, "too large");
+  check_failure(failure_of([&] { run.skip(3); }), ExitCode::usage, "too large");
 }
 
 TEST_CASE("skip: an error after the exchange has begun ends the run; another rank's errors are named as such") {
   QuietGroup group(1, 2);
   Fixture run({Action::skip, 0}, group);
-  check_failure(failure_of([&] { run.errors.skip_update(4); }), ExitCode::distributed,
+  check_failure(failure_of([&] { run.skip(4); }), ExitCode::distributed,
                 "at iteration 4, for errors of other processes");
   run.learner.takes_zeros = false;
   run.fail();

@@ -109,10 +109,10 @@ class MixingLearner : public Learner {
   std::size_t rows_ = 0;
 };
 
-/// The learner's twin for overlapped validation.
-class MixingCopy : public ValidationReplica {
+/// The learner's twin for async validation.
+class MixingReplica : public ValidationReplica {
  public:
-  explicit MixingCopy(const MixingLearner& learner) : learner_(learner) {}
+  explicit MixingReplica(const MixingLearner& learner) : learner_(learner) {}
 
   void take() override { weight_ = learner_.weight(); }
   void load(const std::vector<StateTensor>& model) override { std::memcpy(&weight_, model.at(0).bytes.data(), 8); }
@@ -122,10 +122,10 @@ class MixingCopy : public ValidationReplica {
     rows_ += slab.rows().size();
   }
   Scalars end_validation() override { return validation_metrics(weight_, rows_); }
-  Group& group() override { return *beside; }
+  Group& group() override { return *measuring; }
 
   std::function<void()> on_validate;  ///< on the validation's thread
-  Group* beside = &solo_group();
+  Group* measuring = &solo_group();
 
  private:
   const MixingLearner& learner_;
@@ -164,7 +164,7 @@ struct RunSetup {
   bool resident = true, skip_when_busy = false, stop_on_error = false;
   std::uint64_t keep_every = 0;
   NonFinitePolicy nonfinite = {};
-  bool overlapped = false, final_snapshot = true;
+  bool async = false, final_snapshot = true;
   std::vector<BestRule> best = {{"loss", true}};
   std::function<std::vector<StatefulSchedule>()> schedules = [] { return std::vector<StatefulSchedule>(); };
   EarlyStop early_stop = {};
@@ -199,14 +199,14 @@ struct TrainerFixture {
     run_plan.snapshot_every = setup.snapshot_every;
     run_plan.validate_every = setup.validate_every;
     run_plan.final_snapshot = setup.final_snapshot;
-    run_plan.validate_first = state.validation_pending;
+    run_plan.validate_first = state.validations.due;
     run_plan.optimizers = {stepwise(13, 5)};
     Loader line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
                  setup.workers, 1, setup.prefetch, run_plan.first, run_plan.last,
                  [&](std::uint64_t iteration) { return run_plan.plan(iteration); },
                  [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); }});
     Loader val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
-                state.validation[""].batches + 1});
+                state.validations.sets[""].batches + 1});
     auto note = [this](const BadSamples::Entry& entry) {
       if (entry.tolerated) warnings.push_back(entry.text());
     };
@@ -218,30 +218,28 @@ struct TrainerFixture {
           SnapshotPolicy{folder, 3, setup.best, setup.keep_every, setup.skip_when_busy, setup.stop_on_error, ""},
           nullptr);
     TrainerParts parts{run_plan, line};
-    if (setup.validate_every) parts.validation.push_back({"", val, 4, bad_val, nullptr});
+    if (setup.validate_every) parts.validation.sets.push_back({"", val, 4, bad_val});
     parts.learner = &learner;
-    parts.best = setup.best;
-    parts.schedules = setup.schedules();
-    parts.early_stop = setup.early_stop;
-    parts.val_errors = setup.val_errors;
-    std::optional<OverlappedValidation> beside;
-    if (setup.overlapped) {
-      beside.emplace(parts.validation, interrupt, setup.val_errors.action);
-      parts.beside.to = &*beside;
-      parts.validation_replica = &copy;
+    parts.rules.schedules = setup.schedules();
+    parts.validation.rules = {setup.best, setup.early_stop, setup.val_errors};
+    std::optional<AsyncValidation> async;
+    if (setup.async) {
+      async.emplace(parts.validation.sets, interrupt, setup.val_errors.action);
+      parts.validation.async.to = &*async;
+      parts.validation.replica = &replica;
     }
     parts.bad_samples = &bad;
-    parts.loggers.outlets.to = {&display};
+    parts.reports.loggers.outlets.to = {&display};
     parts.snapshots.to = snapshots.get();
     parts.interrupt = interrupt;
     if (group) parts.group = group;
-    parts.display_every = setup.display_every;
-    parts.nonfinite = setup.nonfinite;
+    parts.reports.every = setup.display_every;
+    parts.rules.nonfinite = setup.nonfinite;
     Trainer trainer(parts, std::move(state));
     Outcome outcome;
     outcome.result = trainer.run();
     outcome.params = params_xxh64(learner);
-    outcome.order = trainer.state().order.hex();
+    outcome.order = trainer.state().samples.order.hex();
     RunState left = RunState::from_json(trainer.state().to_json());
     left.elapsed_s = 0;
     outcome.remembered = left.to_json();
@@ -256,7 +254,7 @@ struct TrainerFixture {
   FakeOrder order{1000, 7}, val_order{100, 7};
   std::unique_ptr<Device> device = make_cpu_device();
   MixingLearner learner;
-  MixingCopy copy{learner};
+  MixingReplica replica{learner};
   Group* group = nullptr;  ///< null: it trains alone
   std::vector<std::string> warnings;
 };

@@ -297,7 +297,7 @@ TEST_CASE("a rollback goes to the newest snapshot, further back where that fails
   CHECK(last.iteration == 33);
   CHECK(read_tensors(last).model[0].bytes ==
         read_tensors(open_snapshot(find_iteration(folder.path(), 20))).model[0].bytes);
-  CHECK(RunState::from_json(last.state_json).lr_scale == 0.25);
+  CHECK(RunState::from_json(last.state_json).hyper.lr_scale == 0.25);
 
   setup.last = 40;
   TrainerFixture too_many(setup, folder.path());

@@ -155,7 +155,8 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
   BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++reported; });
   RowCounter counter;
   for (int round = 0; round < 2; ++round) {
-    const auto found = run_validation(line, counter, bad, 5, 3, [] { return true; });
+    const ValidationSet set{.loader = line, .batches = 3, .bad_samples = bad};
+    const auto found = ValidationPass(set, counter, [] { return true; }).run(5);
     REQUIRE(found.scalars);
     CHECK(found.scalars->front().second == 20);
     CHECK(found.replaced == 2);

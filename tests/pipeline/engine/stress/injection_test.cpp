@@ -206,12 +206,12 @@ void run_with(Fault& fault, const Shape& shape) {
   SnapshotBranch snapshots(policy, nullptr);
 
   TrainerParts parts{run_plan, line};
-  parts.validation.push_back({"", val, 3, bad_val, nullptr});
+  parts.validation.sets.push_back({"", val, 3, bad_val});
   parts.learner = &learner;
   parts.bad_samples = &bad;
-  parts.loggers.outlets.to = {&display};
+  parts.reports.loggers.outlets.to = {&display};
   parts.snapshots.to = shape.snapshots ? &snapshots : nullptr;
-  parts.display_every = 1;
+  parts.reports.every = 1;
   Trainer(parts, {}).run();
   display.finish();
 }

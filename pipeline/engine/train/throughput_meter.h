@@ -1,5 +1,5 @@
 #pragma once
-// The speed of training, and the times that it waits.
+// Measures the speed of training, and the times that it waits.
 
 #include <chrono>
 #include <cstdint>
@@ -14,13 +14,12 @@
 
 namespace flowtrain {
 
-/// How long an iteration takes by now: a mean over the last five seconds, or over eight iterations where they are
-/// longer.
-class PaceWindow {
+/// The current time of an iteration: a mean over the last five seconds, or over eight iterations if these take longer.
+class IterationWindow {
  public:
-  /// `iterations` are done after `time_s` seconds; both grow from 0.
+  /// Adds that `iterations` are done after `time_s` seconds; both grow from 0.
   void add(std::uint64_t iterations, double time_s);
-  /// Seconds; 0 before the first iteration.
+  /// Returns seconds; 0 before the first iteration.
   double iteration_s() const;
 
  private:
@@ -32,73 +31,76 @@ class PaceWindow {
   Mark latest_;
 };
 
-/// Times and counts of the compute thread since the last report, the epoch's begin and the run's begin. Validations are
-/// not part of the pace.
-class Pace {
+/// Times and counts of the compute thread since the last report, the epoch's begin and the run's begin. The time of
+/// validations does not count.
+class ThroughputMeter {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Starts the clock. `elapsed_before_s`: training time of earlier starts.
   void start(double elapsed_before_s);
-  /// The compute thread waited for a batch.
+  /// Adds the time that the compute thread waited for a batch.
   void waited(Clock::duration time);
-  /// The compute thread computes while this object lives.
+  /// Adds the time that this object lives as time of computing.
   class Computing {
    public:
-    explicit Computing(Pace& pace) : pace_(pace) {}
-    ~Computing() { pace_.computed(Clock::now() - begin_); }
+    explicit Computing(ThroughputMeter& meter) : meter_(meter) {}
+    ~Computing() { meter_.computed(Clock::now() - begin_); }
     Computing(const Computing&) = delete;
 
    private:
-    Pace& pace_;
+    ThroughputMeter& meter_;
     Clock::time_point begin_ = Clock::now();
   };
-  /// The compute thread did something else; this time does not count.
+  /// Takes out the time in which the compute thread did something else.
   void paused(Clock::duration time) { since_ += time, epoch_since_ += time, paused_s_ += seconds(time); }
+  /// Adds the times of an iteration's exchange of gradients.
   void exchanged(const StepStats& stats) {
     exchange_s_ += stats.exchange_s;
     exposed_s_ += stats.exposed_s;
     run_exposed_s_ += stats.exposed_s;
   }
-  /// `of_all`: what this process counts for the whole group.
+  /// Adds samples: `of_all` are those that this process counts for the whole group.
   void count_samples(std::size_t of_all, std::size_t own) {
     samples_ += of_all, epoch_samples_ += of_all;
     own_samples_ += own;
   }
-  /// An iteration is over. Its time is that of take_iteration().
+  /// Adds an iteration. Its time is that of take_iteration().
   void count_iteration() {
     ++iterations_;
     window_.add(++run_iterations_, run_s() - paused_s_);
     steps_.add(iteration_.waited_s + iteration_.computed_s);
   }
 
-  /// Since the last report.
+  /// Returns the number of iterations since the last report.
   std::uint64_t iterations() const { return iterations_; }
 
-  /// What an iteration took, in seconds.
+  /// The times of an iteration.
   struct IterationTime {
     double waited_s = 0, computed_s = 0;
   };
-  /// Since the last call.
+  /// Returns the times since the last call.
   IterationTime take_iteration() { return std::exchange(iteration_, {}); }
 
-  /// Training time over all starts, and of this one: in all, and waiting for data.
+  /// Returns the training time over all starts.
   double elapsed_s() const { return elapsed_before_s_ + run_s(); }
+  /// Returns the training time of this start.
   double run_s() const { return seconds(Clock::now() - start_); }
+  /// Returns the time of this start in which compute waited for batches.
   double wait_s() const { return wait_s_; }
-  /// Seconds that `iterations` more will take, at the pace of the last ones, with pauses as often as there were.
+  /// Returns the seconds that `iterations` more will take at the current speed, with pauses as often as before.
   double remaining_s(std::uint64_t iterations) const;
-  /// Of this start, without pauses.
+  /// Returns the times of this start, without pauses.
   ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }
 
-  /// Fills in the fields of a report: rates since the last one, and for a train line how long iterations took.
-  void describe(StepEvent& event) const;
-  /// In a group of several: the times of the slowest process, which all wait for; what a process waits for the others
-  /// is not its own. A collective there.
+  /// Returns the times since the last report; percentiles only if it is `complete`.
+  StepTimes times(bool complete) const;
+  /// Replaces the event's times and limit by those of the slowest process, which all wait for; the time that a process
+  /// waits for the others is not its own. A collective of a group of several; a single process changes nothing.
   void compare_ranks(Group& group, StepEvent& event) const;
-  /// The next report begins.
+  /// Begins the next report.
   void begin_report();
-  /// samples_per_s and data_wait of the epoch; the next one begins.
+  /// Returns samples_per_s and data_wait of the epoch, and begins the next one.
   Scalars end_epoch();
 
  private:
@@ -106,14 +108,14 @@ class Pace {
   static double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
   double elapsed_before_s_ = 0;
-  double wait_s_ = 0, paused_s_ = 0, run_exposed_s_ = 0;  // since the run's begin
-  std::uint64_t own_samples_ = 0;                         // likewise
+  double wait_s_ = 0, paused_s_ = 0, run_exposed_s_ = 0;  // since the start of the run
+  std::uint64_t own_samples_ = 0;                         // since the start of the run
   Clock::time_point start_, since_, epoch_since_;
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;
-  std::uint64_t run_iterations_ = 0;  // since the run's begin
-  PaceWindow window_;                 // without pauses
-  Durations steps_;                   // of whole iterations
+  std::uint64_t run_iterations_ = 0;  // since the start of the run
+  IterationWindow window_;            // omits pauses
+  Durations steps_;                   // times of whole iterations
   IterationTime iteration_;
   double epoch_waited_s_ = 0;
   std::uint64_t epoch_samples_ = 0;

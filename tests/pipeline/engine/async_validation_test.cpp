@@ -18,9 +18,9 @@ using namespace flowtrain::testing;
 namespace {
 
 // Validations after 15, 30, 45 and, as the last iteration, 60; which is best follows from the weights.
-RunSetup overlapping() {
+RunSetup validating_async() {
   RunSetup setup;
-  setup.overlapped = true;
+  setup.async = true;
   setup.validate_every = 15;
   setup.best = {{"weight", false, 2}};
   return setup;
@@ -28,7 +28,7 @@ RunSetup overlapping() {
 
 // From the second validation on nothing gets better.
 RunSetup never_better() {
-  RunSetup setup = overlapping();
+  RunSetup setup = validating_async();
   setup.schedules = [] { return std::vector{plateau({{"patience", std::int64_t{0}}})}; };
   return setup;
 }
@@ -50,7 +50,7 @@ void interrupt_in(const std::filesystem::path& folder, const RunSetup& setup) {
   fixture.learner.on_train = [](const Ticket& ticket) {
     if (ticket.iteration == 23) raise(SIGTERM);
   };
-  fixture.copy.on_validate = [&] {
+  fixture.replica.on_validate = [&] {
     while (!interrupt.requested()) std::this_thread::yield();
   };
   CHECK(fixture.run(&interrupt).result.signal == SIGTERM);
@@ -60,13 +60,13 @@ void interrupt_in(const std::filesystem::path& folder, const RunSetup& setup) {
 
 TEST_CASE("training goes on while a copy is validated, and ends as if it had waited") {
   const Scheduler scheduler(8);
-  RunSetup waiting = overlapping();
-  waiting.overlapped = false;
+  RunSetup waiting = validating_async();
+  waiting.async = false;
   const Outcome expected = TrainerFixture(waiting).run();
-  TrainerFixture fixture(overlapping());
+  TrainerFixture fixture(validating_async());
   std::atomic<std::uint64_t> trained = 0;
   fixture.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
-  fixture.copy.on_validate = [&, batches = std::uint64_t{0}]() mutable {
+  fixture.replica.on_validate = [&, batches = std::uint64_t{0}]() mutable {
     const std::uint64_t validated = 15 * (batches++ / 4 + 1);
     while (trained < validated + 3) std::this_thread::yield();
   };
@@ -78,10 +78,10 @@ TEST_CASE("training goes on while a copy is validated, and ends as if it had wai
 
 TEST_CASE("all validations beside training are made by one thread, which training does not share") {
   const Scheduler scheduler(8);
-  TrainerFixture fixture(overlapping());
+  TrainerFixture fixture(validating_async());
   std::set<std::thread::id> threads;
   int batches = 0;
-  fixture.copy.on_validate = [&] {
+  fixture.replica.on_validate = [&] {
     threads.insert(std::this_thread::get_id());
     ++batches;
   };
@@ -100,11 +100,11 @@ TEST_CASE("what follows from a validation follows at the next one, however long 
     fixture.run();
     return seen;
   };
-  auto plain = hyper(overlapping()), lowered = hyper(never_better());
+  auto plain = hyper(validating_async()), lowered = hyper(never_better());
   for (auto& [iteration, rate] : plain)
     CHECK(lowered[iteration] == doctest::Approx(iteration <= 45 ? rate : rate / 10));
 
-  RunSetup stopping = overlapping();
+  RunSetup stopping = validating_async();
   stopping.early_stop = {{{"loss"}}, 1};
   TempFolder folder;
   const Outcome outcome = TrainerFixture(stopping, folder.path()).run();
@@ -118,26 +118,26 @@ TEST_CASE("what follows from a validation follows at the next one, however long 
 TEST_CASE("each snapshot stands for itself: before a validation it is about to be done, later its metrics are there") {
   const Scheduler scheduler(8);
   TempFolder folder;
-  RunSetup setup = overlapping();
+  RunSetup setup = validating_async();
   setup.keep_every = 5;
   TrainerFixture(setup, folder.path()).run();
-  CHECK(state_of(folder.path(), 30).validation_pending);
-  CHECK_FALSE(state_of(folder.path(), 30).pending);
+  CHECK(state_of(folder.path(), 30).validations.due);
+  CHECK_FALSE(state_of(folder.path(), 30).validations.pending);
   const RunState later = state_of(folder.path(), 40);
-  CHECK_FALSE(later.validation_pending);
-  REQUIRE(later.pending);
-  CHECK(later.pending->iteration == 30);
-  REQUIRE(later.pending->scalars);
+  CHECK_FALSE(later.validations.due);
+  REQUIRE(later.validations.pending);
+  CHECK(later.validations.pending->iteration == 30);
+  REQUIRE(later.validations.pending->scalars);
   CHECK(later.validates_again_from() == 41);
   CHECK(state_of(folder.path(), 30).validates_again_from() == 30);
-  CHECK_FALSE(state_of(folder.path(), 60).pending);
-  CHECK_FALSE(state_of(folder.path(), 60).validation_pending);
+  CHECK_FALSE(state_of(folder.path(), 60).validations.pending);
+  CHECK_FALSE(state_of(folder.path(), 60).validations.due);
 
   const auto link = std::filesystem::read_symlink(folder.path() / "best").filename().string();
-  CHECK(link == snapshot_name(state_of(folder.path(), 60).best.at("best").entries.front().iteration));
+  CHECK(link == snapshot_name(state_of(folder.path(), 60).validations.best.at("best").entries.front().iteration));
 }
 
-TEST_CASE("a run with overlapped validation that died again and again ends as one that never did") {
+TEST_CASE("a run with async validation that died again and again ends as one that never did") {
   const Scheduler scheduler(8);
   for (std::uint64_t every : {4, 10}) {
     RunSetup setup = never_better();
@@ -161,9 +161,9 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     const RunState state = state_of(folder.path(), 23);
-    REQUIRE(state.pending);
-    CHECK(state.pending->iteration == 15);
-    CHECK_FALSE(state.pending->scalars);
+    REQUIRE(state.validations.pending);
+    CHECK(state.validations.pending->iteration == 15);
+    CHECK_FALSE(state.validations.pending->scalars);
     CHECK(state.validates_again_from() == 15);
     const Outcome outcome = TrainerFixture(setup, folder.path()).run();
     CHECK(outcome.params == expected.params);
@@ -174,20 +174,20 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     interrupt_in(folder.path(), setup);
     std::filesystem::remove_all(find_iteration(folder.path(), 15));
     const auto best =
-        RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best").entries;
+        RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).validations.best.at("best").entries;
     CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   }
   SUBCASE("the resumed run has no copy: it is left out") {
     TempFolder folder;
     interrupt_in(folder.path(), setup);
-    setup.overlapped = false;
+    setup.async = false;
     CHECK(TrainerFixture(setup, folder.path()).run().result.iteration == 60);
   }
 }
 
 TEST_CASE("metrics that are awaited reach a resumed run that has no copy") {
   const Scheduler scheduler(8);
-  const RunSetup setup = overlapping();
+  const RunSetup setup = validating_async();
   const Outcome expected = TrainerFixture(setup).run();
   TempFolder folder;
   TrainerFixture fixture(setup, folder.path());
@@ -197,36 +197,36 @@ TEST_CASE("metrics that are awaited reach a resumed run that has no copy") {
   CHECK_THROWS_AS(fixture.run(), std::runtime_error);
   CHECK(iterations_in(folder.path()).front() == 20);
   RunSetup waiting = setup;
-  waiting.overlapped = false;
+  waiting.async = false;
   CHECK(TrainerFixture(waiting, folder.path()).run().remembered == expected.remembered);
 }
 
 TEST_CASE("an error of the validation ends the run") {
   const Scheduler scheduler(8);
-  TrainerFixture fixture(overlapping());
+  TrainerFixture fixture(validating_async());
   std::uint64_t trained = 0;
   fixture.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
-  fixture.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
+  fixture.replica.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
   check_failure(failure_of([&] { fixture.run(); }), ExitCode::data, "a picture is damaged");
   CHECK(trained <= 30);
 }
 
 TEST_CASE("an error of the validation after which the run is to go on leaves that validation out") {
   const Scheduler scheduler(8);
-  RunSetup setup = overlapping();
+  RunSetup setup = validating_async();
   const Outcome expected = TrainerFixture(setup).run();
   setup.val_errors = {ErrorPolicy::Action::skip, 0};
   TrainerFixture fixture(setup);
-  fixture.copy.on_validate = [batches = 0]() mutable {
+  fixture.replica.on_validate = [batches = 0]() mutable {
     if (++batches == 2) throw UserError(ExitCode::data, "a picture is damaged");
   };
   const Outcome outcome = fixture.run();
   CHECK(outcome.params == expected.params);
-  const auto best = RunState::from_json(outcome.remembered).best.at("best").entries,
-             all = RunState::from_json(expected.remembered).best.at("best").entries;
+  const auto best = RunState::from_json(outcome.remembered).validations.best.at("best").entries,
+             all = RunState::from_json(expected.remembered).validations.best.at("best").entries;
   CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
-  CHECK(RunState::from_json(outcome.remembered).validation.at("").batches ==
-        RunState::from_json(expected.remembered).validation.at("").batches);
+  CHECK(RunState::from_json(outcome.remembered).validations.sets.at("").batches ==
+        RunState::from_json(expected.remembered).validations.sets.at("").batches);
   CHECK_FALSE(all.empty());
 }
 
@@ -240,7 +240,7 @@ TEST_CASE(
   setup.val_errors = {ErrorPolicy::Action::save, 0};
   TempFolder folder;
   TrainerFixture fixture(setup, folder.path());
-  fixture.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
+  fixture.replica.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
   const TrainerResult result = fixture.run().result;
   check_failure(failure_of([&] { std::rethrow_exception(result.error); }), ExitCode::data, "a picture is damaged");
   CHECK(result.iteration <= 30);

@@ -14,11 +14,11 @@ namespace {
 
 using nlohmann::json;
 
-const Words overlapped{"--set", "val.mode=async"};
+const Words async{"--set", "val.mode=async"};
 
 std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
-/// The lines of kind `val`, by iteration: overlapped ones may be written after later lines of training.
+/// The lines of kind `val`, by iteration: async ones may be written after later lines of training.
 std::vector<json> validations_of(const std::filesystem::path& run) {
   auto lines = metrics_of(run, "val");
   std::stable_sort(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.at("iter") < b.at("iter"); });
@@ -56,7 +56,7 @@ const std::string eventful =
     "[[schedule]]\nname = \"plateau\"\npatience = 0\nmin_delta = 100\ndecay_rate = 2\n"
     "[early_stop]\npatience = 100\n[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"accuracy\"\n";
 const Words slow_validation =
-    with(overlapped, {"--set", "data.val_samples=2000", "--set", "val.every=11", "--set", "snapshot.every=8"});
+    with(async, {"--set", "data.val_samples=2000", "--set", "val.every=11", "--set", "snapshot.every=8"});
 
 void check_same_run(const std::filesystem::path& run, const std::filesystem::path& expected) {
   CHECK(end_of(run) == end_of(expected));
@@ -102,14 +102,14 @@ Outcome interrupt_validation(const TempRun& place, int processes, int signal) {
 
 }  // namespace
 
-TEST_CASE("overlapped validation gives the metrics of inline validation, and training is the same bit for bit") {
+TEST_CASE("async validation gives the metrics of inline validation, and training is the same bit for bit") {
   const TempRun place(tiny_with("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"large\"\nval_samples = 177\n"));
   for (const int processes : {1, 2, 3})
     check_same_as_inline(place, {"--set", "val.every=7", "--set", "val.metrics=[\"accuracy\", \"f1\", \"confusion\"]"},
                          processes);
 }
 
-TEST_CASE("overlapped validation of a part of the set at a time sees the running statistics that inline sees") {
+TEST_CASE("async validation of a part of the set at a time sees the running statistics that inline sees") {
   const TempRun place;
   for (const int processes : {1, 2})
     check_same_as_inline(place,
@@ -132,9 +132,8 @@ TEST_CASE("a step that draws where it is measured draws what it would inline, an
 
 TEST_CASE("the best snapshot has the weights that were validated") {
   const TempRun place;
-  const Words often =
-      with(overlapped, {"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]", "--set",
-                        "snapshot.keep_last=1", "--set", "snapshot.every=3", "--run-dir", "run"});
+  const Words often = with(async, {"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]", "--set",
+                                   "snapshot.keep_last=1", "--set", "snapshot.every=3", "--run-dir", "run"});
   REQUIRE_EXIT(place.train(often), 0);
   const auto best = record_of(place.path("run")).at("best");
   REQUIRE(best.at("iteration") < 60);
@@ -177,8 +176,8 @@ TEST_CASE("data of one rank that a validation stops at end the job with their na
   const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/val/dog/4.jpg", "");
-  const auto outcome = place.train(with(with(picture_count, with(overlapped, of_processes(2))),
-                                        {"--set", "val.every=5", "--set", "data.val.bad=stop"}));
+  const auto outcome = place.train(
+      with(with(picture_count, with(async, of_processes(2))), {"--set", "val.every=5", "--set", "data.val.bad=stop"}));
   CHECK_EXIT(outcome, 3);
   CHECK_SAYS(outcome, "val/dog/4.jpg");
 }
