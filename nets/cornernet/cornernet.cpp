@@ -17,7 +17,7 @@ namespace {
 using namespace cornernet;
 using torch::nn::Sequential;
 
-/// One of the three nets.
+/// The plan of one of the three nets.
 struct Plan {
   std::string name;
   StackPlan stack;
@@ -38,7 +38,7 @@ Plan published(const std::string& name) {
   throw unknown_name("CornerNet", name, {"cornernet", "cornernet_saccade", "cornernet_squeeze"});
 }
 
-/// The net that `settings` names, with what they change.
+/// Returns the plan of the net that `settings` names, with the changes that they ask for.
 Plan plan_of(const Settings& settings) {
   Plan plan = published(settings.text("name"));
   StackPlan& stack = plan.stack;
@@ -65,7 +65,7 @@ Plan plan_of(const Settings& settings) {
 void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
   const std::int64_t stride = std::int64_t{1} << plan.stack.pre.size();
   const std::int64_t multiple = std::int64_t{1} << (plan.stack.hourglass.widths.size() - 1);
-  // Every part of the stem rounds up, and so all together.
+  // Every part of the stem rounds up, so the whole stem does.
   const auto works = [&](std::int64_t side) { return side > 0 && (side + stride - 1) / stride % multiple == 0; };
   if (works(height) && works(width)) return;
   throw std::invalid_argument(c10::str("net ", plan.name, ": pictures are ", height, " x ", width,
@@ -73,8 +73,8 @@ void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
                                        " or up to ", stride - 1, " less, such as 255 or 511"));
 }
 
-/// Share of positive pixels at the start, about 0.1: log(0.1 / 0.9), rounded as the reference has it (T.-Y. Lin et al.,
-/// "Focal loss for dense object detection", ICCV 2017, section 3.3).
+/// The bias of heat-map heads, which makes about 0.1 of the pixels positive at the start: log(0.1 / 0.9), rounded as in
+/// the reference (T.-Y. Lin et al., "Focal loss for dense object detection", ICCV 2017, section 3.3).
 constexpr double prior = -2.19;
 
 using Heads = std::vector<Sequential>;
@@ -88,8 +88,8 @@ void set_prior(const Heads& heads) {
 
 class CornerNetModule final : public torch::nn::Module {
  public:
-  // Modules are made in the order of the reference, which is the order of the random draws; attention alone is
-  // registered elsewhere.
+  // The modules are made in the order of the reference, which is the order of the random draws; only the attention
+  // heads are registered elsewhere.
   CornerNetModule(const Plan& plan, std::int64_t channels, std::int64_t classes)
       : plan_(plan), hourglasses_(register_module("hg", std::make_shared<HourglassStack>(plan.stack, channels))) {
     const auto& widths = plan.stack.hourglass.widths;
@@ -162,7 +162,7 @@ class CornerNetModule final : public torch::nn::Module {
     Heads heats, tags, offs;
   };
 
-  /// Under autocast a head gives a reduced type; losses and decoders want f32.
+  /// Returns a head's output as f32, which losses and decoders need; under autocast a head gives a reduced type.
   static at::Tensor raw(Sequential& head, const at::Tensor& features) { return head->forward(features).to(at::kFloat); }
 
   void add_corners(NamedTensors& maps, const at::Tensor& features, std::size_t stack, const std::string& number) {
@@ -184,7 +184,7 @@ class CornerNetModule final : public torch::nn::Module {
 
   Plan plan_;
   std::shared_ptr<HourglassStack> hourglasses_;
-  std::vector<Heads> attention_;  ///< by stack, then innermost first; empty where the net has none
+  std::vector<Heads> attention_;  ///< indexed by stack, then innermost first; empty if the net has none
   CornerHeads top_left_, bottom_right_;
 };
 
@@ -212,44 +212,46 @@ bool CornerNet::has_attention() const { return net_->has_attention(); }
 namespace {
 
 const std::vector<Key> net_keys = {
-    {"stacks", Kind::integer, std::int64_t{0}, "hourglasses one after the other; 0 = as published", 0, 16},
+    {"stacks", Kind::integer, std::int64_t{0}, "number of hourglasses in a row; 0: the published number", 0, 16},
     {"stem", Kind::integers, std::vector<std::int64_t>{},
-     "widths before the hourglass, each at half the size; empty = as published", 1, 1 << 16},
+     "widths of the layers before the hourglass, each of which halves the size; empty: the published ones", 1, 1 << 16},
     {"widths", Kind::integers, std::vector<std::int64_t>{},
-     "widths of the hourglass's levels, each at half the size; empty = as published", 1, 1 << 16},
-    {"blocks", Kind::integers, std::vector<std::int64_t>{}, "blocks of the hourglass's levels; empty = as published", 1,
-     64}};
+     "widths of the hourglass's levels, each of which halves the size; empty: the published ones", 1, 1 << 16},
+    {"blocks", Kind::integers, std::vector<std::int64_t>{},
+     "numbers of blocks of the hourglass's levels; empty: the published ones", 1, 64}};
 
-// Of [detect], for all three.
+// All three nets have these keys of [detect].
 const std::vector<Key> common_keys = {
-    {"top_k", Kind::integer, std::int64_t{100}, "corners kept of each kind", 1, 10'000},
-    {"num_dets", Kind::integer, std::int64_t{1000}, "pairs of corners kept", 1, 1'000'000},
-    {"ae_threshold", Kind::real, 0.5, "greatest difference of the tags of two corners that belong together", 0, 1e300},
-    {"nms_kernel", Kind::integer, std::int64_t{3}, "a corner is the greatest of its kind in a window of this side", 1,
-     99},
+    {"top_k", Kind::integer, std::int64_t{100}, "number of corners kept for each kind", 1, 10'000},
+    {"num_dets", Kind::integer, std::int64_t{1000}, "number of corner pairs kept", 1, 1'000'000},
+    {"ae_threshold", Kind::real, 0.5, "largest difference between the tags of two corners of one object", 0, 1e300},
+    {"nms_kernel", Kind::integer, std::int64_t{3},
+     "side of the window in which a corner must have the largest score of its kind, in cells", 1, 99},
     {.name = "nms_algorithm",
      .kind = Kind::text,
      .fallback = std::string("exp_soft_nms"),
-     .help = "what boxes that overlap a better one lose: score, by the square of the overlap or by the overlap, or all",
+     .help = "suppression of boxes that overlap a better one: lower their score by the squared overlap, by the "
+             "overlap, or remove them",
      .choices = {"exp_soft_nms", "linear_soft_nms", "nms"}},
-    {"nms_threshold", Kind::real, 0.5, "linear_soft_nms, nms: overlap from which on", 0, 1},
-    {"max_per_image", Kind::integer, std::int64_t{100}, "boxes of a picture", 1, 100'000}};
+    {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
+    {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
 
 const std::vector<Key> scale_keys = {
-    {"merge_bbox", Kind::boolean, false, "boxes become means of those that overlap them"},
-    {"weight_exp", Kind::real, 8.0, "merge_bbox: how fast a box's weight falls with its distance", 0, 1e300},
-    {"test_scales", Kind::reals, std::vector<double>{1}, "sizes in which the picture is searched", 0.01, 16},
-    {"test_flipped", Kind::boolean, true, "the mirrored picture is searched, too"}};
+    {"merge_bbox", Kind::boolean, false, "replace each box by a weighted mean of the boxes that overlap it"},
+    {"weight_exp", Kind::real, 8.0, "speed at which a box's weight falls with its distance, for merge_bbox", 0, 1e300},
+    {"test_scales", Kind::reals, std::vector<double>{1}, "scale factors at which the image is searched", 0.01, 16},
+    {"test_flipped", Kind::boolean, true, "search the mirrored image, too"}};
 
 const std::vector<Key> saccade_keys = {
     {"init_sizes", Kind::integers, std::vector<std::int64_t>{192, 255},
-     "long sides at which the whole picture is searched first, in pixels", 16, 4096},
-    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4},
-     "how much closer to look at large, medium and small objects", 0.1, 100},
-    {"att_threshold", Kind::real, 0.3, "least attention to look there", 0, 1},
-    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3}, "as nms_kernel, for each attention map", 1, 99},
-    {"att_max_crops", Kind::integer, std::int64_t{30}, "places to look at in a picture", 1, 10'000},
-    {"ref_dets", Kind::boolean, true, "look closer at what the first searches found"}};
+     "long sides to which the whole image is resized for the first search, in pixels", 16, 4096},
+    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4}, "zoom factors for large, medium and small objects", 0.1,
+     100},
+    {"att_threshold", Kind::real, 0.3, "smallest attention value that makes a place a candidate for zooming", 0, 1},
+    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3},
+     "side of the suppression window of each attention map, in cells", 1, 99},
+    {"att_max_crops", Kind::integer, std::int64_t{30}, "largest number of places to zoom in on in an image", 1, 10'000},
+    {"ref_dets", Kind::boolean, true, "zoom in on the objects that the first searches found, too"}};
 
 std::vector<Key> detect_keys(const std::vector<Key>& own) {
   std::vector<Key> keys = common_keys;

@@ -15,9 +15,9 @@ namespace flowtrain {
 /// Facts about a run that graph.json holds beside the drawing, for pages that are made of it later.
 struct RunShape {
   Every epoch = {};
-  std::uint64_t last_iteration = 0;                            ///< that the run goes to
+  std::uint64_t last_iteration = 0;                            ///< the last iteration of the run
   std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
-  std::vector<RuledMetric> metrics = {};                       ///< of validations
+  std::vector<RuledMetric> metrics = {};                       ///< the metrics of validations
   std::vector<std::pair<std::string, RuledMetric>> best = {};  ///< by which snapshots are kept: link and metric
 };
 

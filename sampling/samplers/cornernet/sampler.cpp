@@ -61,11 +61,11 @@ class CornerSampler : public Sampler {
     return reinterpret_cast<T*>(bytes);
   }
 
-  /// The record's picture in three channels, red first.
+  /// Returns the record's image in three channels, red first.
   Picture whole_picture(const Record& record) const {
     thread_local Image decoded, coloured;
     if (record.region.x1 > record.region.x0)
-      throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
+      throw SampleError("the sample is a part of an image, but detection needs whole images with their boxes");
     return in_colour(picture_of(record, decoded, decoding_), coloured);
   }
 
@@ -89,14 +89,14 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
             const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
             if (classes == 0)
               throw UserError(ExitCode::usage,
-                              "sampler.name: '" + name + "' needs a data set with classes, this one has none",
-                              "choose a data set with boxes, voc for instance");
+                              "sampler.name: '" + name + "' needs a data set with classes, but this one has none",
+                              "choose a data set with boxes, for example voc");
             if (input.needs_targets && !input.dataset.has_boxes())
               throw UserError(
                   ExitCode::data,
-                  "sampler.name: '" + name + "' learns from boxes, and the " +
-                      (input.training ? "training" : "validation") + " data have none at all",
-                  "look at data.dataset (coco, voc and shapes have boxes), data.split and what leaves boxes "
+                  "sampler.name: '" + name + "' learns from boxes, but the " +
+                      (input.training ? "training" : "validation") + " data have none",
+                  "check data.dataset (coco, voc and shapes have boxes), data.split and the keys that leave boxes "
                   "out: crowd, difficult, class_names, mode = \"crops\"");
             const auto options = corner_options(settings, saccade, input.training, classes);
             return std::make_unique<CornerSampler>(options, decoding_of(settings));
@@ -106,11 +106,11 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
 }  // namespace
 
 SamplerEntry cornernet_entry() {
-  return entry("cornernet", "pictures with boxes, as CornerNet and CornerNet-Squeeze are trained on them", false);
+  return entry("cornernet", "images with boxes, for CornerNet and CornerNet-Squeeze", false);
 }
 
 SamplerEntry cornernet_saccade_entry() {
-  return entry("cornernet_saccade", "pictures with boxes, as CornerNet-Saccade is trained on them", true);
+  return entry("cornernet_saccade", "images with boxes, for CornerNet-Saccade", true);
 }
 
 }  // namespace flowtrain

@@ -11,7 +11,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::int64_t most_at_once = 32;  // the crops of a picture; bounds what the net needs of memory
+constexpr std::int64_t most_at_once = 32;  // number of a picture's crops; bounds the net's memory
 
 std::array<int, 2> pair_of(const Settings& settings, const std::string& key) {
   const auto& sides = settings.integers(key);

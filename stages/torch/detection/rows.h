@@ -9,15 +9,15 @@
 
 namespace flowtrain {
 
-/// The rows of a tensor on the CPU; their classes do not matter.
+/// Returns the rows of a tensor on the CPU; their classes are ignored.
 std::vector<ScoredBox> boxes_of(const at::Tensor& rows);
-/// Rows with a score above -1, which marks rejected ones, sorted by class; those of other classes are left out.
+/// Returns rows with a score above -1, which marks rejected ones, sorted by class; rows of other classes are left out.
 ClassBoxes by_class(const at::Tensor& rows, int categories);
 
-/// Classes in order, each box as it stands.
+/// Lists classes in order, each box as it stands.
 std::vector<Detection> detections_of(const ClassBoxes& boxes);
 
-/// (x - mean) / stddev of images (B, 3, H, W) with values 0 … 1, in place.
+/// Computes (x - mean) / stddev of images (B, 3, H, W) with values 0 … 1, in place.
 void normalise(at::Tensor& images, const DetectorOptions& options);
 
 /// Throws UserError (data) unless there are pixels.
