@@ -1,5 +1,6 @@
 // The built-in samplers: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
 
+FLOWTRAIN_ENTRY(boxes)
 FLOWTRAIN_ENTRY(check)
 FLOWTRAIN_ENTRY(classify)
 FLOWTRAIN_ENTRY(copy)
