@@ -47,8 +47,8 @@ struct StepInput {
 
 template <>
 struct TraitsOf<nets::Net> {
-  std::int64_t least_side = 1;   ///< smallest height and width of pictures, pixels; 0: it needs no pictures
-  std::vector<Key> detect = {};  ///< keys of [detect]: how boxes are read off its outputs; none: it finds no objects
+  std::int64_t least_side = 1;  ///< smallest height and width of pictures, pixels; 0: it needs no pictures
+  std::string detector = {};    ///< that finds objects with it, if it gives what the detector reads; empty: none
 };
 template <>
 struct TraitsOf<nets::Loss> {

@@ -23,7 +23,12 @@ class Net {
   /// Reads `image` (B, C, H, W) f32. Classifiers give `logits` (B, classes) f32; what the CornerNet family gives says
   /// nets/cornernet/cornernet.h.
   virtual NamedTensors forward(const NamedTensors& batch) = 0;
-  /// Whether forward may give an output of this name. A script tells only by running: it may give any.
+  /// Gives these outputs, and perhaps others: for a detector, which needs fewer than a loss does. `names` are those of
+  /// forward(), unless the net has others for this purpose.
+  virtual NamedTensors outputs(const NamedTensors& batch, [[maybe_unused]] const std::vector<std::string>& names) {
+    return forward(batch);
+  }
+  /// Says whether forward() or outputs() may give this output. A script tells only by running: it may give any.
   virtual bool may_give(const std::string& output) const = 0;
   /// Learnable tensors, names and order as the reference Python implementation's state_dict.
   virtual NamedTensors parameters() const = 0;

@@ -24,13 +24,11 @@ class CornerNet final : public ModuleNet {
 
   /// The maps of all hourglasses, f32. The picture may have another size than the input's, if its sides work.
   NamedTensors forward(const NamedTensors& batch) override;
-  /// Maps alone: the names above.
+  /// Gives the maps of the last hourglass alone, without its number: tl_heat, … br_off, and if `names` has one of them,
+  /// att0 to att2. Throws std::invalid_argument for sides that do not work, and for attention that the net lacks.
+  NamedTensors outputs(const NamedTensors& batch, const std::vector<std::string>& names) override;
+  /// Knows the names above, and those of outputs().
   bool may_give(const std::string& output) const override;
-  /// Those of the last hourglass alone, without its number: tl_heat, … br_off; with `attention`, att0 to att2.
-  /// image: (B, C, H, W). Throws std::invalid_argument for sides that do not work, and where there is no attention.
-  NamedTensors detect(const at::Tensor& image, bool attention = false);
-  /// Whether it has attention maps, as cornernet_saccade has.
-  bool has_attention() const;
 
  private:
   explicit CornerNet(std::shared_ptr<CornerNetModule> module);

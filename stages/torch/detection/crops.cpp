@@ -7,7 +7,7 @@
 namespace flowtrain {
 namespace {
 
-/// Where a crop is in the picture, and how much it is enlarged.
+/// A crop has a place in the picture, and a factor by which it is enlarged.
 struct Crop {
   double scale, y, x;
 };
@@ -25,8 +25,8 @@ void add_cells(const at::TensorAccessor<float, 2>& map, const Crop& crop, double
   }
 }
 
-/// One axis of a crop: which part of the picture lies where in the net's input. All of it is counted from the middle,
-/// which is the location, and cut to whole pixels on both sides of it.
+/// One axis of a crop says which part of the picture lies where in the net's input. All of it is counted from the
+/// middle, which is the location, and cut to whole pixels on both sides of it.
 struct Axis {
   Axis(int middle, int crop, int picture, int input, double scale) {
     from = std::max(0, middle - crop / 2);
@@ -35,8 +35,8 @@ struct Axis {
     to = input / 2 - static_cast<int>((middle - from) * scale);
     scaled = input / 2 + static_cast<int>((end - middle) * scale) - to;
   }
-  int from, count;  // in the picture
-  int to, scaled;   // in the input
+  int from, count;  // pixels of the picture
+  int to, scaled;   // pixels of the input
 };
 
 void cut(const at::Tensor& picture, const Location& location, at::Tensor image, at::Tensor offset) {

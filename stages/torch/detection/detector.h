@@ -1,5 +1,5 @@
 #pragma once
-// The detectors of the CornerNet family. H. Law, J. Deng, "CornerNet", ECCV 2018;
+// The detectors of the CornerNet family are made here. H. Law, J. Deng, "CornerNet", ECCV 2018;
 // H. Law et al., "CornerNet-Lite", BMVC 2020. The options are the `db` keys of the reference implementation,
 // princeton-vl/CornerNet-Lite.
 
@@ -19,11 +19,7 @@
 
 namespace flowtrain {
 
-namespace nets {
-class CornerNet;
-}
-
-/// The answer for B pictures.
+/// A net's answer for B pictures.
 struct Inference {
   at::Tensor detections;              ///< (B, n, 8) f32, as nets::decode gives them
   std::vector<at::Tensor> attention;  ///< Saccade: (B, 1, z, z) f32 after the sigmoid, for large objects first
@@ -33,22 +29,22 @@ struct Inference {
 /// may be left out unless it is asked for.
 using Infer = std::function<Inference(const at::Tensor& images, bool with_attention)>;
 
-/// The maps of pictures, as nets::CornerNet::detect gives them: `tl_heat`, … `br_off`, and with attention `att0` to
+/// Gives the maps of pictures, as nets::CornerNet::outputs() does: `tl_heat`, … `br_off`, and with attention `att0` to
 /// `att2`.
 using Heads = std::function<nets::NamedTensors(const at::Tensor& images, bool with_attention)>;
 
 /// Asks `heads`, at most 32 pictures at once and without gradients, and decodes.
 Infer make_infer(Heads heads, const nets::DecodeOptions& options);
 
-/// What both kinds of detector need to know. Sizes are {height, width}.
+/// Both kinds of detector have these options. Sizes are {height, width}.
 struct DetectorOptions {
-  std::array<int, 2> input_size{511, 511};   ///< of training pictures; CornerNet may see others
+  std::array<int, 2> input_size{511, 511};   ///< the size of training pictures; CornerNet may see others
   std::array<int, 2> output_size{128, 128};  ///< cells of the heat maps for an input of that size
   int categories = 80;
   NmsMethod nms_algorithm = NmsMethod::exponential;
   float nms_threshold = 0.5F;  ///< for hard and linear NMS
   std::size_t max_per_image = 100;
-  /// Of pixel values 0 … 1, blue first; those of COCO.
+  /// COCO's, of pixel values 0 … 1, blue first.
   std::array<float, 3> mean{0.40789654F, 0.44719302F, 0.47026115F}, stddev{0.28863828F, 0.27408164F, 0.27809835F};
 };
 
@@ -63,7 +59,7 @@ struct CornerNetOptions : DetectorOptions {
 /// Looks at the whole picture at each test scale.
 std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Infer infer);
 
-/// The boxes of all test scales, in pixels of the picture.
+/// Returns the boxes of all test scales, in pixels of the picture.
 ClassBoxes collect_boxes(const std::uint8_t* bgr, int height, int width, const CornerNetOptions& options,
                          const Infer& infer);
 
@@ -72,12 +68,12 @@ void settle_boxes(ClassBoxes& boxes, const CornerNetOptions& options);
 
 struct SaccadeOptions : DetectorOptions {
   std::vector<int> init_sizes{192, 255};  ///< long sides of the picture at the first glances, pixels
-  /// Per attention map, for large objects first: input pixels a cell, and the window of its peaks.
+  /// Each attention map, that for large objects first, has input pixels a cell and a window of its peaks.
   std::vector<int> att_ratios{16, 8, 4}, att_nms_ks{3, 3, 3};
-  /// Per round: the factor on the scale for each attention map, and what counts as attention.
+  /// Each round has a factor on the scale for each attention map, and a least attention.
   std::vector<std::vector<double>> att_scales{{1, 2, 4}};
   std::vector<float> att_thresholds{0.3F};
-  std::size_t att_max_crops = 30;  ///< of all rounds together, the first glances not counted
+  std::size_t att_max_crops = 30;  ///< the most crops of all rounds together, not counting the first glances
   bool ref_dets = true;            ///< looks again at what was found
 
   SaccadeOptions() {
@@ -92,22 +88,18 @@ std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, I
 
 struct SaccadeFindings {
   at::Tensor rows;                             ///< (n, 8) f32: all boxes found, in pixels of the picture
-  std::vector<std::vector<Location>> visited;  ///< where it looked, round by round; first the glances
+  std::vector<std::vector<Location>> visited;  ///< the locations of each round; the first has the glances
 };
 
-/// The whole picture at each of init_sizes.
+/// Returns the whole picture at each of init_sizes.
 std::vector<Location> first_glances(int height, int width, const std::vector<int>& init_sizes);
 
-/// Throws UserError for an empty picture (data) or lists of options that do not fit each other (usage), InternalError
-/// for an answer that does not fit the question.
+/// Searches a picture. Throws UserError for an empty picture (data) or lists of options that do not fit each other
+/// (usage), InternalError for an answer that does not fit the question.
 SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options,
                        const Infer& infer);
 
 /// Thins the boxes out, and leaves the best.
 ClassBoxes settle_findings(const SaccadeFindings& findings, const SaccadeOptions& options);
-
-/// Looks through a net that is there, as it is each time; it is to be in eval mode then. Throws UserError(usage) for
-/// keys that do not fit each other.
-std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const DetectSpec& spec);
 
 }  // namespace flowtrain

@@ -17,7 +17,7 @@ constexpr float trusted = 0.3F;  // boxes of the first glances, which are coarse
 constexpr double apart = 16;     // input pixels between locations
 constexpr float nms_sigma = 0.7F;
 
-/// What was seen at some locations.
+/// The net has seen this at some locations.
 struct Seen {
   at::Tensor rows;  // (n, 8), in pixels of the picture
   std::vector<at::Tensor> attention;
@@ -64,7 +64,7 @@ Seen detect_in(const at::Tensor& picture, const std::vector<Location>& locations
   return seen;
 }
 
-/// Where to look after a round, at most `most` places.
+/// Returns the locations to look at after a round, at most `most`.
 std::vector<Location> next_locations(const Seen& seen, const std::vector<Location>& looked_at,
                                      const AttentionOptions& attention, bool ref_dets, std::size_t most) {
   std::vector<double> scales;
@@ -97,7 +97,7 @@ class SaccadeDetector final : public Detector {
 std::vector<Location> first_glances(int height, int width, const std::vector<int>& init_sizes) {
   std::vector<Location> glances;
   for (const int size : init_sizes) {
-    // float, as in the reference: the crops' sizes are rounded down from it.
+    // It is a float, as in the reference: the crops' sizes are rounded down from it.
     const auto scale = static_cast<float>(static_cast<double>(size) / std::max(height, width));
     glances.push_back({static_cast<double>(height / 2), static_cast<double>(width / 2), scale, 1});
   }
