@@ -47,7 +47,7 @@ CONTENDERS = {
 
 
 def write_idx(folder, pictures, labels, height, width):
-    """The same samples for training and for validation."""
+    """Writes the same samples for training and for validation."""
     folder.mkdir(parents=True, exist_ok=True)
     for split in ("train", "t10k"):
         sizes = b"".join(size.to_bytes(4, "big") for size in (len(labels), height, width))
@@ -105,7 +105,7 @@ def prepare(name, folder, steps, threads):
 
 
 def batches(name, folder):
-    """Those that the program trains on."""
+    """Yields the batches that the program trains on."""
     import flowtrain as ft
 
     loader = ft.Loader.config(folder / f"{name}_data.toml")
@@ -186,7 +186,7 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="*", choices=CONTENDERS, help="contenders (all)")
+    parser.add_argument("--only", nargs="*", choices=CONTENDERS, help="run only these contenders")
     parser.add_argument("--one", choices=CONTENDERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     folder = options.folder.resolve()

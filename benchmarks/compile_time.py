@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long each target of a build took to compile, largest first.
+"""Lists how long each target of a build took to compile, largest first.
 
     CCACHE_DISABLE=1 cmake --build build/release
     benchmarks/compile_time.py build/release

@@ -1,5 +1,5 @@
-// How long a consumer waits that takes as long as a training step would: a configuration's loader, from which each
-// batch is taken, held for a while, and given back. Prints JSON.
+// Measures how long a consumer waits for batches. It takes each batch from a configuration's loader, holds it as long
+// as a training step would take, and gives it back. Prints JSON.
 //
 //     build/release/bin/bench_consumer STEP_MS SECONDS CONFIG [KEY=VALUE…]
 

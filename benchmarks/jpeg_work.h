@@ -88,7 +88,7 @@ class Meter {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// What the command line asks for.
+/// The options of the command line.
 struct JpegTask {
   std::string path;  ///< a folder or a .tar archive
   unsigned workers = 1;

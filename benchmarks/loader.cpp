@@ -1,7 +1,7 @@
-// What the graph costs: samples per second of a whole loader whose sampler, `copy`, only copies 28 × 28 bytes, or makes
-// floats of them; called for each row, and for blocks of rows. Beside that a bare loop that does the same without a
-// graph, and memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a loader. All in one
-// run, so that the machine's mood cancels out.
+// Measures the cost of the graph: samples per second of a whole loader whose sampler, `copy`, only copies 28 × 28 bytes
+// or makes floats of them, called for each row or for blocks of rows. For comparison, a bare loop does the same without
+// a graph, and memcpy copies as many bytes as come out, one batch at a time from fresh memory into that of a loader.
+// All of this is measured in one run, so that changes of the machine's speed cancel out.
 //
 //     build/release/bin/bench_loader [seconds per row]
 
@@ -45,7 +45,7 @@ class Pictures : public Dataset {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(pictures * picture_bytes, std::byte{1});
 };
 
-/// The same rows, with a call for each.
+/// Makes the same rows with a call for each.
 class OneByOne : public Sampler {
  public:
   explicit OneByOne(const Sampler& sampler) : sampler_(sampler) {}
@@ -58,7 +58,7 @@ class OneByOne : public Sampler {
 
 using Clock = std::chrono::steady_clock;
 
-/// What `body(thread)` does, over and over on each of `threads` threads, a second.
+/// Returns how many times per second `body(thread)` runs on `threads` threads.
 template <class Body>
 double per_second(unsigned threads, double seconds, Body body) {
   std::vector<std::uint64_t> done(threads * 16);  // far apart

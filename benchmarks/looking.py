@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What looking at a run costs: pairs of the same training, with all that looks at it and with nothing.
+"""Measures the cost of looking at a run: pairs of the same training, with everything that looks at it and with none.
 
     benchmarks/looking.py PROGRAM [PAIRS] [--before OTHER_PROGRAM]
 

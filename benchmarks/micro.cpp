@@ -121,7 +121,7 @@ void decode(benchmark::State& state) {
     benchmark::DoNotOptimize(out.data());
   }
   state.counters["bits"] =
-      8.0 * static_cast<double>(file.size()) / (static_cast<double>(height) * width);  // of a pixel
+      8.0 * static_cast<double>(file.size()) / (static_cast<double>(height) * width);  // bits of a pixel
 }
 BENCHMARK(decode)
     ->ArgNames({"height", "width", "details", "whole"})
@@ -160,7 +160,7 @@ void gather(benchmark::State& state) {
 }
 BENCHMARK(gather);
 
-/// What the hash of the order takes for a batch of 256.
+/// Measures the hash of the order for a batch of 256.
 void order_hash(benchmark::State& state) {
   const std::vector<std::uint64_t> ids(256, 7);
   Xxh64 hash;
@@ -169,7 +169,7 @@ void order_hash(benchmark::State& state) {
 }
 BENCHMARK(order_hash);
 
-/// What the flight record takes for a collective.
+/// Measures the flight record of a collective.
 void collective_log(benchmark::State& state) {
   CollectiveLog record;
   for (auto _ : state) {

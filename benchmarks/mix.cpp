@@ -1,5 +1,6 @@
-// From a batch's bytes to what the net sees on the CPU: one fused pass, against torch's operators one after the other
-// (convert, scale, shift; fill each erased box; then timm's mixup or cutmix). Medians, taken in turn, in one run.
+// Measures the way from a batch's bytes to the net's input on the CPU: one fused pass, against torch's operators one
+// after the other (convert, scale, shift; fill each erased box; then timm's mixup or cutmix). Prints medians, taken in
+// turn in one run.
 //
 //     build/release/bin/bench_mix [rows] [side]
 
@@ -32,7 +33,7 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-/// The same matrices as products of whole pictures.
+/// Applies the matrices as products of whole pictures.
 void tint_step_by_step(const BatchMix& mix, at::Tensor& pixels, at::Tensor& scratch) {
   for (std::int64_t row = 0; auto& drawn : mix.rows) {
     auto picture = pixels[row], out = scratch[row];

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast `flowtrain predict` is, as a share of what the data line alone does with the same pictures.
+"""Measures the speed of `flowtrain predict`, as a share of that of the loader alone with the same pictures.
 
     benchmarks/predict.py PROGRAM PICTURES [PAIRS]
 

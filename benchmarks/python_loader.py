@@ -30,7 +30,7 @@ BENCH = "`flowtrain bench`"
 
 
 def measure(peer, pictures, work, seconds, *words):
-    """What measure.py says, of a process of its own; a str: why it says nothing."""
+    """Runs measure.py in a process and returns its measurements, or the reason why there are none as a str."""
     command = [sys.executable, "-B", HERE / "peers/measure.py", peer, pictures, work, "--seconds", str(seconds), *words]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=300)

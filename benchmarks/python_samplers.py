@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What rows made in Python cost, in turn in one run: samples per second of the native sampler, of one in Python
+"""Measures rows made in Python, in turn in one run: samples per second of the native sampler, of one in Python
 (@ft.sampler), and of a data set of torchvision in threads (python="threads") and in PyTorch's DataLoader; then of rows
 that cost nothing.
 

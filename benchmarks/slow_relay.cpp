@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What must work, or the program ends.
+/// Returns the result of a system call, or ends the program if it failed.
 int checked(int result, const char* what) {
   if (result >= 0) return result;
   std::perror(what);
@@ -120,7 +120,7 @@ class Relay {
       answer(connection, bytes);
   }
 
-  /// Where no server listens, the client's connection is closed, too.
+  /// Accepts a client. If no server listens, its connection is closed.
   void accept_client() {
     const int client = accept4(listener_.socket, nullptr, nullptr, SOCK_NONBLOCK);
     if (client < 0) return;
@@ -169,7 +169,7 @@ class Relay {
     close(connection.server.socket);
   }
 
-  /// Those that no late request speaks of.
+  /// Removes ended connections that no late request refers to.
   void drop_ended() {
     std::unordered_set<const Connection*> spoken_of;
     bool any = false;

@@ -1,5 +1,5 @@
-// What a snapshot costs the training line: the one copy of a ResNet-18's weights and momentum (90 MB), beside a plain
-// memcpy of as many bytes. Both in one run, so that the machine's mood cancels out.
+// Measures the cost of a snapshot for training: the copy of a ResNet-18's weights and momentum (90 MB), beside a plain
+// memcpy of as many bytes. Both are measured in one run, so that changes of the machine's speed cancel out.
 //
 //     build/release/bin/bench_snapshot
 

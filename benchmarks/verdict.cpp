@@ -36,12 +36,12 @@ void rest(double milliseconds) {
 /// Times in milliseconds.
 struct Case {
   const char* name;
-  Limit limit;  ///< what the table's times make the limit
+  Limit limit;  ///< the limit that follows from the table's times
   unsigned workers = 2, readers = 1;
-  double read = 0.5, decode = 2;  ///< of a sample
-  double locked = 0;              ///< of a sample, while it holds the sampler's lock
-  double pin = 0, compute = 4;    ///< of a batch
-  double spread = 0;              ///< of decoding: 1 makes some samples take no time and some twice as long
+  double read = 0.5, decode = 2;  ///< times per sample
+  double locked = 0;              ///< time per sample with the sampler's lock held
+  double pin = 0, compute = 4;    ///< times per batch
+  double spread = 0;              ///< varies decoding: at 1, some samples take no time and some twice as long
   std::uint32_t prefetch = 4;
 };
 

@@ -18,7 +18,7 @@ struct Registries {
   Registry<Step, StepInput> steps{"training step"};
 };
 
-// Never destroyed: entries of plugins may outlive what a program's end takes down.
+// The registries are never destroyed: entries of plugins may outlive what the end of a program destroys.
 Registries& registries() {
   static Registries& all = *[] {
     auto* const made = new Registries;

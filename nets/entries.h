@@ -1,6 +1,6 @@
 #pragma once
-// What a model is made of, by name: nets, losses, optimizers, metrics and training steps. No LibTorch here: an entry's
-// help, keys and traits are there without it, and what makes its part once nets/steps/make.h is used.
+// The parts of a model by name: nets, losses, optimizers, metrics and training steps. An entry's help, keys and traits
+// need no LibTorch; nets/steps/make.h adds the code that makes its part.
 
 #include <cstdint>
 #include <string>
@@ -20,43 +20,43 @@ class Metric;
 class Step;
 struct ParameterGroup;
 
-/// What a net is made for.
+/// The data that a net is made for.
 struct NetInput {
   std::int64_t classes = 0;            ///< outputs of a classifier, kinds of objects of a detector
-  std::int64_t channels = 3;           ///< of the pictures
-  std::int64_t height = 0, width = 0;  ///< of the pictures, pixels
+  std::int64_t channels = 3;           ///< channels of the images
+  std::int64_t height = 0, width = 0;  ///< size of the images, in pixels
 };
 struct LossInput {
-  std::int64_t classes = 0;  ///< of the data; 0: not known
+  std::int64_t classes = 0;  ///< classes of the data; 0: not known
 };
 struct OptimizerInput {
-  /// They share no parameter. The state takes the parameters' device and layout.
+  /// The groups share no parameter. The state takes the parameters' device and layout.
   const std::vector<ParameterGroup>& groups;
 };
 struct MetricInput {
-  std::int64_t classes = 0;  ///< of the data; 0: not known
-  std::string name = {};     ///< as it was written: "top5" of the entry "topN"
+  std::int64_t classes = 0;  ///< classes of the data; 0: not known
+  std::string name = {};     ///< the name as written: "top5" for the entry "topN"
 };
 struct StepInput {
   Net& net;  ///< outlives the step
   const Settings &net_settings, &loss_settings;
-  std::int64_t classes = 0;  ///< of the data; 0: not known
+  std::int64_t classes = 0;  ///< classes of the data; 0: not known
 };
 
 }  // namespace nets
 
 template <>
 struct TraitsOf<nets::Net> {
-  std::int64_t least_side = 1;  ///< smallest height and width of pictures, pixels; 0: it needs no pictures
-  std::string detector = {};    ///< that finds objects with it, if it gives what the detector reads; empty: none
+  std::int64_t least_side = 1;  ///< smallest height and width of images, in pixels; 0: the net needs no images
+  std::string detector = {};    ///< finds objects with the net if the net gives what it reads; empty: none
 };
 template <>
 struct TraitsOf<nets::Loss> {
-  bool mixes = true;  ///< of batches whose labels are mixed ([batch_augment] mixup, cutmix), too
+  bool mixes = true;  ///< it accepts batches whose labels are mixed ([batch_augment] mixup, cutmix)
 };
 template <>
 struct TraitsOf<nets::Optimizer> {
-  /// The key whose value, or whose first value, is what Optimizer::set_hyper() calls momentum; empty: none.
+  /// The key whose value, or whose first value, is the `momentum` of Optimizer::set_hyper(); empty: none.
   std::string momentum = {};
 };
 template <>
@@ -67,7 +67,7 @@ struct TraitsOf<nets::Metric> {
 
 template <>
 struct TraitsOf<nets::Step> {
-  /// It records the scopes "net" and "loss" of a profile itself, and tells a mistake at the key of its part.
+  /// The step records the scopes "net" and "loss" of a profile itself, and reports a mistake at the key of its part.
   bool tells_apart = false;
 };
 
@@ -79,24 +79,24 @@ using OptimizerEntry = Entry<Optimizer, OptimizerInput>;
 using MetricEntry = Entry<Metric, MetricInput>;
 using StepEntry = Entry<Step, StepInput>;
 
-/// [net]: keys of the entry beside the table's own. Makers throw std::invalid_argument or UserError(usage) for values
-/// out of range and for inputs that they cannot take. A net draws its first weights from torch's default generator.
+/// The nets of [net], whose keys join the table's own. Makers throw std::invalid_argument or UserError(usage) for bad
+/// values and inputs. A net draws its first weights from torch's default generator.
 Registry<Net, NetInput>& nets();
-/// [loss].
+/// The losses of [loss].
 Registry<Loss, LossInput>& losses();
-/// [optim]; the table's `lr` is what it begins with, and each group says its weight decay.
+/// The optimizers of [optim]; they begin with the table's `lr`, and each group has its weight decay.
 Registry<Optimizer, OptimizerInput>& optimizers();
-/// val.metrics and [[metric]]. `loss` is always measured by the engine itself.
+/// The metrics of val.metrics and [[metric]]. The engine itself always measures `loss`.
 Registry<Metric, MetricInput>& metrics();
-/// [step].
+/// The training steps of [step].
 Registry<Step, StepInput>& steps();
 
-/// The entry that a name in val.metrics means: its own, or "topN" for top1, top2 …; null: no metric of batches.
+/// Returns the entry of a name in val.metrics, "topN" for top1, top2 …; null if it is no metric of batches.
 const MetricEntry* find_metric(const std::string& name);
-/// N of "topN"; 0 for other names.
+/// Returns N of "topN", and 0 for other names.
 std::int64_t top_of(const std::string& name);
 
-/// Where a file of parts puts its entries.
+/// The registries to which a file of parts adds its entries.
 struct Parts {
   EntrySink<Net, NetInput> nets;
   EntrySink<Loss, LossInput> losses;
@@ -109,8 +109,8 @@ struct Parts {
 
 }  // namespace flowtrain
 
-/// At the end of a file of parts, in namespace flowtrain::nets: `FLOWTRAIN_PARTS(mlp) { parts.nets.add({…}); }`. Its
-/// name is a line of nets/list.h, and FLOWTRAIN_MAKE() holds what needs LibTorch.
+/// This macro ends a file of parts, in namespace flowtrain::nets: `FLOWTRAIN_PARTS(mlp) { parts.nets.add({…}); }`. The
+/// file's name is a line of nets/list.h, and FLOWTRAIN_MAKE() holds the code that needs LibTorch.
 #define FLOWTRAIN_PARTS(file)                            \
   void FLOWTRAIN_ENTRIES(file)(flowtrain::nets::Parts&); \
   void FLOWTRAIN_ENTRIES(file)([[maybe_unused]] flowtrain::nets::Parts & parts)

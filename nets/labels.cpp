@@ -12,13 +12,13 @@ void check_labels(const at::Tensor& logits, const at::Tensor& label) {
   if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected))
     throw Mistake(c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(),
                            ", expected (B, K, …) and (B, …)"),
-                  "the net gives logits, and the sampler the labels that they are compared with");
+                  "compare logits and labels of the same rows: the net gives the logits, the sampler the labels");
   if (!label.is_cpu() || label.numel() == 0) return;
   const auto largest = label.max().item<std::int64_t>();
   if (largest >= logits.size(1))
-    throw Mistake(c10::str("a label is ", largest, ", and the net gives ", logits.size(1),
-                           " logits a row, which are of the labels from 0 to ", logits.size(1) - 1),
-                  "the net needs as many logits as the data has classes; labels count from 0");
+    throw Mistake(c10::str("a label is ", largest, ", but the net gives ", logits.size(1),
+                           " logits per row, for the labels 0 to ", logits.size(1) - 1),
+                  "make a net with as many logits as the data has classes; labels count from 0");
 }
 
 }  // namespace flowtrain::nets

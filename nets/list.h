@@ -1,4 +1,4 @@
-// The files of parts: one line each. Included where FLOWTRAIN_FILE says what to do with a line.
+// The files of parts, one line each. FLOWTRAIN_FILE says how a line is used.
 
 FLOWTRAIN_FILE(adam)
 FLOWTRAIN_FILE(class_metrics)

@@ -1,5 +1,5 @@
 #pragma once
-// Names that users pick from a list: nets, losses, optimizers, metrics.
+// Names that users choose from a list: nets, losses, optimizers, metrics.
 
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace flowtrain::nets {
 
-/// "unknown net 'x'; known: a, b".
+/// Makes the error "unknown net 'x'; known: a, b".
 inline std::invalid_argument unknown_name(const std::string& kind, const std::string& name,
                                           const std::vector<std::string>& known) {
   return std::invalid_argument("unknown " + kind + " '" + name + "'; known: " + join(known));

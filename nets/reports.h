@@ -6,12 +6,12 @@
 
 namespace flowtrain::nets {
 
-/// What a Net is, too, if it logs something. An interface of its own: nets that log nothing, and plugins among them,
-/// stay as they are.
+/// A second interface of a Net that logs values. It is apart from Net so that nets that log nothing, plugins among
+/// them, need no change.
 class Reports {
  public:
   virtual ~Reports() = default;
-  /// Outputs of forward() that are logged with the loss while training: scalars, means over the batch's rows.
+  /// Returns the outputs of forward() that training logs with the loss: scalars, means over the batch's rows.
   virtual std::vector<std::string> scalars() const = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Named tensors: what batches, outputs, losses and states are made of.
+// Named tensors: the type of batches, outputs, losses and states.
 
 #include <ATen/core/Tensor.h>
 
@@ -9,7 +9,7 @@
 
 namespace flowtrain::nets {
 
-/// Tensors by name, in the order they were added.
+/// Tensors by name, in the order in which they were added.
 class NamedTensors {
  public:
   using Item = std::pair<std::string, at::Tensor>;
@@ -17,12 +17,12 @@ class NamedTensors {
   NamedTensors() = default;
   NamedTensors(std::initializer_list<Item> items) : items_(items) {}
 
-  /// Throws std::invalid_argument naming the missing name and those that are there.
+  /// Throws std::invalid_argument, whose message has the missing name and the names that exist.
   const at::Tensor& at(const std::string& name) const;
   bool contains(const std::string& name) const;
-  /// Appends; the name must not be there yet.
+  /// Appends a tensor; the name must be new.
   void add(std::string name, at::Tensor tensor) { items_.emplace_back(std::move(name), std::move(tensor)); }
-  /// Adds, or replaces in place.
+  /// Adds a tensor, or replaces it in place.
   void set(const std::string& name, at::Tensor tensor);
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }

@@ -1,7 +1,8 @@
-// flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
+// The program's main(), with a table of subcommands. Each is in a file of its own in commands/.
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -28,28 +29,33 @@ using namespace flowtrain;
 struct Command {
   const char* name;
   const char* usage;
+  const char* group;
   const char* help;
   int (*run)(const commands::Arguments&, Interrupt&);
 };
 
 constexpr Command table[] = {
-#define FLOWTRAIN_COMMAND(function, name, usage, help) {name, usage, help, commands::function},
+#define FLOWTRAIN_COMMAND(function, name, usage, group, help) {name, usage, group, help, commands::function},
 #include "pipeline/commands/list.h"
 };
 
 void print_help() {
   std::puts(
       "flowtrain trains nets on a dataflow graph: loading, decoding and augmenting overlap with the net's step.\n");
-  std::puts("usage: flowtrain COMMAND …   (flowtrain COMMAND --help says more)\n");
-  for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
+  std::puts("usage: flowtrain COMMAND …   (flowtrain COMMAND --help lists its options)");
+  const char* group = "";
+  for (auto& command : table) {
+    if (std::strcmp(group, command.group) != 0) std::printf("\n%s:\n", group = command.group);
+    std::printf("  %-28s %s\n", command.usage, command.help);
+  }
   std::puts(
       "\n  flowtrain --version\n"
-      "  flowtrain --completion           completion for bash and zsh: source <(flowtrain --completion)\n"
-      "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, that computes");
+      "  flowtrain --completion       print completion for bash and zsh: source <(flowtrain --completion)\n"
+      "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, to use");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-      "            6 distributed: a process lost, 70 a fault of flowtrain's own,\n"
-      "            130 (Ctrl-C) or 143 interrupted, after a snapshot where there was something to save");
+      "            6 a distributed process was lost, 70 a bug in flowtrain,\n"
+      "            130 (Ctrl-C) or 143 interrupted, after a snapshot of unsaved iterations");
 }
 
 // Throws UserError(usage) for a word that can be neither a command nor CONFIG.
@@ -60,13 +66,13 @@ void refuse_unknown(const std::string& word) {
   for (auto& command : table) known.emplace_back(command.name);
   const std::string near = nearest(word, known);
   throw UserError(ExitCode::usage,
-                  concat("there is no command '", word, "', and no file or folder of that name",
+                  concat("there is no command, file or folder '", word, "'",
                          near.empty() ? "" : concat("; did you mean '", near, "'?")),
                   "`flowtrain --help` lists the commands");
 }
 
 int run(const commands::Arguments& words) {
-  // Never destroyed: a signal that arrives while the process ends does not change how it ends.
+  // It is never destroyed, so a signal that arrives while the process ends does not change how it ends.
   Interrupt& interrupt = *new Interrupt;
   interrupt.end_at_once();
   prepare_process();
@@ -96,7 +102,7 @@ int run(const commands::Arguments& words) {
 
 int main(int argc, char** argv) {
   prepare_descriptors_and_signals();
-  // Whoever started it sees how it ends.
+  // The process that started this one reports how it ends.
   if (argc == 2 && argv[1] == std::string(isolation::command_word)) {
     prepare_process();
     return run_sampler_process();

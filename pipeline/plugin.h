@@ -1,6 +1,6 @@
 #pragma once
-// Plugins in C++: shared objects that add parts of any kind to what a configuration can name. Built with the program's
-// headers and by its compiler, and, where they compute, with its LibTorch; see docs/extending.md.
+// Plugins in C++ are shared objects that add parts of any kind to those that a configuration can name. They are built
+// with the program's headers and compiler, and with its LibTorch if they compute; see docs/extending.md.
 
 #include <cstdint>
 
@@ -21,11 +21,11 @@
 
 namespace flowtrain {
 
-/// What a plugin exports, as flowtrain_plugin. Filled in by the macro below.
+/// The description that a plugin exports as flowtrain_plugin. The macro below fills it in.
 struct PluginInfo {
   std::uint32_t version;  ///< plugin_version
   const char* compiler;   ///< must be the program's
-  const char* torch;      ///< must be the program's; empty: built without
+  const char* torch;      ///< must be the program's; empty: built without LibTorch
   void (*add)();          ///< adds entries to datasets(), samplers(), nets::nets(), hooks() …
 };
 
@@ -33,7 +33,7 @@ inline constexpr std::uint32_t plugin_version = 5;
 
 }  // namespace flowtrain
 
-/// At the end of a plugin's source. `function`: takes nothing, and adds entries to the registries.
+/// Ends a plugin's source. `function` takes no arguments, and adds entries to the registries.
 #define FLOWTRAIN_PLUGIN(function)                                                                                     \
   extern "C" __attribute__((visibility("default"))) const flowtrain::PluginInfo* flowtrain_plugin() {                  \
     static const flowtrain::PluginInfo info{flowtrain::plugin_version, __VERSION__, FLOWTRAIN_PLUGIN_TORCH, function}; \

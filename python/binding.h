@@ -1,5 +1,5 @@
 #pragma once
-// What the files of flowtrain._core share: waits without the GIL, arrays that own their memory.
+// Helpers that the files of flowtrain._core share: waits without the GIL, arrays that own their memory.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -79,7 +79,7 @@ inline constexpr const char* made_before_fork =
     "a loader was made before a fork, and its threads and locks are not in this process: start processes by "
     "multiprocessing's 'spawn' or 'forkserver' in place of 'fork', or fork before the first loader is made";
 
-/// Before data are opened: throws std::runtime_error in a process that was forked from one with loaders.
+/// Throws std::runtime_error in a process that was forked from one with loaders. It is called before data are opened.
 inline void check_not_forked() {
   if (was_forked_with_loaders) throw std::runtime_error(made_before_fork);
 }
@@ -94,7 +94,7 @@ void make_without_gil(Body body) {
   });
 }
 
-/// For atexit: waits until no other thread is on its way back.
+/// Waits until no other thread is returning to Python. Python's atexit calls it.
 inline void end_interpreter() {
   ending = true;
   const nb::gil_scoped_release unlocked;

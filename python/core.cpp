@@ -74,9 +74,9 @@ class PythonMemory final : public CpuDevice {
   }
   void free_host(void* block) noexcept override {
     ++threads_outside;  // end_interpreter() waits for it
-    if (!ending) {      // else nothing of Python's may be touched any more
+    if (!ending) {      // after that, Python objects must not be touched any more
       const nb::gil_scoped_acquire locked;
-      const auto gone = take_out(block);  // its end may run Python code: not under the mutex
+      const auto gone = take_out(block);  // it is destroyed outside the mutex, as that may run Python code
     }
     --threads_outside;
   }
@@ -150,7 +150,7 @@ class PyLoader {
     if (getpid() == made_in_)
       loader_.reset();
     else
-      static_cast<void>(loader_.release());  // its threads are not in this process: there is nothing to join
+      static_cast<void>(loader_.release());  // the process was forked, so the threads to join are not in it
   }
 
   /// A second stream of the same opened data. Any thread may call this.
@@ -197,7 +197,7 @@ class PyLoader {
     return basis;
   }
 
-  /// Their names.
+  /// Returns the fields' names.
   nb::list fields() const {
     nb::list names;
     for (const Field& field : loader_->fields()) names.append(field.name);
@@ -231,13 +231,13 @@ class PyLoader {
     busy["sample"] = times.sample.busy_s;
     return busy;
   }
-  /// What decides the batches: key, value as TOML writes it.
+  /// Returns the values that decide the batches: by key, as TOML text.
   nb::dict values() const {
     nb::dict values;
     for (const auto& [key, value] : common_values(loader_->config())) values[key.c_str()] = value;
     return values;
   }
-  /// How the samples are stored; height, width and channels are 0 where they differ, or are in files.
+  /// Returns the form of stored samples; height, width and channels are 0 if they differ or are in files.
   nb::dict stored() const {
     const StoredForm form = loader_->stored_form();
     nb::dict stored;
@@ -296,7 +296,7 @@ class PyLoader {
   const pid_t made_in_ = getpid();
   std::atomic<bool> used_{false};
   std::shared_ptr<PythonMemory> memory_;  // null: the loader's own
-  std::optional<PyArrays> arrays_;        // which the data set of `loader_` looks at; goes with the GIL, after it
+  std::optional<PyArrays> arrays_;        // read by the data set of `loader_`; released after it, with the GIL
   std::unique_ptr<DataLoader> loader_;
 };
 

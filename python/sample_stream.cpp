@@ -83,7 +83,7 @@ class PySampleStream {
     make_without_gil([&] {
       const DataLoaderOptions options{.training = training, .drop_last = drop_last, .slice = {rank, world}};
       const auto end = [made_in = getpid()](const SampleStream* stream) {
-        if (getpid() == made_in) delete stream;  // else its threads are not in this process: nothing to join
+        if (getpid() == made_in) delete stream;  // in a forked process, its threads do not exist and cannot be joined
       };
       stream_ = {new SampleStream(load_config(file, overrides_of(overrides)), options, records), end};
     });

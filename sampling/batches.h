@@ -1,5 +1,5 @@
 #pragma once
-// How the endless stream of positions is cut into batches and epochs: pure arithmetic.
+// Arithmetic that cuts the endless stream of positions into batches and epochs.
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// How the last rows of an epoch are used if the batch size does not divide the number of samples.
+/// The use of the last rows of an epoch if the batch size does not divide the number of samples.
 enum class LastBatch : std::uint8_t {
   wrap,  ///< the batch is filled up from the epoch's own start
   drop,  ///< the rest is left out
@@ -22,19 +22,19 @@ struct Slice {
 
   std::uint64_t begin(std::uint64_t rows) const { return rows * rank / world; }
   std::uint64_t rows(std::uint64_t of) const { return of * (rank + 1) / world - begin(of); }
-  /// The most rows that any rank takes of a batch.
+  /// Returns the largest number of rows that any rank takes of a batch.
   std::uint64_t most(std::uint64_t rows) const { return (rows + world - 1) / world; }
 };
 
-/// Batches are numbered from 0; no batch spans two epochs.
+/// The batches of a stream, numbered from 0; no batch spans two epochs.
 class Batches {
  public:
   /// `samples` per epoch and `batch` rows, both > 0. Throws UserError(usage) when dropping leaves nothing.
   Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last) : Batches(samples, batch, last, 0, 0) {
     keys_samples_ = false;
   }
-  /// A stream that begins after the first `done` samples of `epoch`. Its rows are keyed by sample in place of by batch:
-  /// from there on another batch size draws the same for each sample. Not for LastBatch::wrap, which has samples twice.
+  /// Makes a stream that begins after the first `done` samples of `epoch`. Its rows are keyed by sample instead of by
+  /// batch, so any batch size draws the same for each. LastBatch::wrap, which repeats samples, is not allowed.
   Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last, std::uint64_t epoch, std::uint64_t done)
       : samples_(samples), batch_(batch), last_(last), epoch_(epoch), done_(done), begun_(count(samples - done)) {
     if (last == LastBatch::drop && samples < batch)
@@ -44,29 +44,29 @@ class Batches {
                       "set a smaller loader.batch, or loader.last_batch = \"wrap\"");
   }
 
-  /// Of these batches every `world`-th from that of number `rank` on, now numbered from 0, whose rows stand where they
-  /// stood: processes that take turns with whole batches. For one epoch; per_epoch() may be 0.
+  /// Returns every `world`-th of these batches from number `rank` on, renumbered from 0, with unchanged positions of
+  /// their rows: processes then take turns with whole batches. It holds for one epoch; per_epoch() may be 0.
   Batches every(std::uint64_t rank, std::uint64_t world) const {
     Batches some = *this;
     some.first_ = rank, some.step_ = world;
     return some;
   }
 
-  /// Rows of a whole batch, of all processes.
+  /// Returns the number of rows of a whole batch, over all processes.
   std::uint64_t size() const { return batch_; }
   std::uint64_t per_epoch() const { return (count(samples_) + step_ - 1 - first_) / step_; }
-  /// Batches of the epoch in which the stream begins.
+  /// Returns the number of batches of the epoch in which the stream begins.
   std::uint64_t of_first_epoch() const { return begun_; }
   std::uint64_t epoch(std::uint64_t number) const { return place(number).epoch; }
-  /// Rows that batch `number` holds: `batch`, or fewer at the end of a padded epoch.
+  /// Returns the number of rows of batch `number`: `batch`, or fewer at the end of a padded epoch.
   std::uint64_t rows(std::uint64_t number) const {
     return last_ == LastBatch::pad ? std::min(batch_, samples_ - place(number).first) : batch_;
   }
-  /// Where a row stands within its epoch's order.
+  /// Returns the place of a row within its epoch's order.
   std::uint64_t index(std::uint64_t number, std::uint64_t row) const { return (place(number).first + row) % samples_; }
-  /// Where an epoch's order ends.
+  /// Returns the end of an epoch's order.
   std::uint64_t epoch_end() const { return samples_; }
-  /// The position that keys everything drawn for the row; no two rows of the stream share one.
+  /// Returns the position that keys everything drawn for the row; no two rows of the stream share one.
   std::uint64_t position(std::uint64_t number, std::uint64_t row) const {
     if (!keys_samples_) return (first_ + number * step_) * batch_ + row;
     const auto [epoch, first] = place(number);
@@ -75,7 +75,7 @@ class Batches {
 
  private:
   struct Place {
-    std::uint64_t epoch, first;  ///< sample of the epoch
+    std::uint64_t epoch, first;  ///< first sample of the batch within the epoch
   };
 
   std::uint64_t count(std::uint64_t samples) const {
@@ -90,7 +90,7 @@ class Batches {
 
   std::uint64_t samples_, batch_;
   LastBatch last_;
-  std::uint64_t epoch_, done_, begun_;  ///< `begun_`: batches of the epoch that it begins in
+  std::uint64_t epoch_, done_, begun_;  ///< `begun_`: number of batches of the epoch in which the stream begins
   std::uint64_t first_ = 0, step_ = 1;
   bool keys_samples_ = true;
 };

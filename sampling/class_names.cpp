@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int32_t ambiguous = -1;
 
-/// The label of each name; `ambiguous` where a name stands twice.
+/// Returns the label of each name, or `ambiguous` if the name occurs twice.
 std::unordered_map<std::string_view, std::int32_t> labels_by_name(const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::int32_t> labels;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -26,8 +26,8 @@ std::unordered_map<std::string_view, std::int32_t> labels_by_name(const std::vec
 }
 
 std::string both_lists(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
-  return concat("its ", classes.size(), " classes: ", listed_classes(classes), "; those of training, ", known.size(),
-                ": ", listed_classes(known));
+  return concat("its ", classes.size(), " classes: ", listed_classes(classes), "; the ", known.size(),
+                " of training: ", listed_classes(known));
 }
 
 ClassPlaces as_labels(const std::vector<std::string>& known, std::size_t classes) {
@@ -64,9 +64,9 @@ ClassPlaces places_among(const std::vector<std::string>& known, const std::vecto
   ClassPlaces places;
   for (auto& name : classes) {
     if (labels.at(name) == ambiguous || own.at(name) == ambiguous)
-      throw std::invalid_argument(concat("there are two classes called '", name,
-                                         "', so that names do not tell which label is meant (",
-                                         both_lists(known, classes), ")"));
+      throw std::invalid_argument(concat("two classes are called '", name,
+                                         "', so this name does not identify a label (", both_lists(known, classes),
+                                         ")"));
     places.labels.push_back(labels.at(name));
   }
   for (auto& name : known)

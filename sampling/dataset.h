@@ -1,5 +1,5 @@
 #pragma once
-// Data sets: numbered records of bytes and annotations. The door to everything under sampling/datasets/.
+// The interface of data sets: numbered records of bytes and annotations.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,19 +15,19 @@ class Registry;
 
 class PictureCache;
 
-/// An annotated box, in pixels of the stored picture; x1, y1 are exclusive.
+/// An annotated box, in pixels of the stored image; x1, y1 are exclusive.
 struct Box {
   float x0, y0, x1, y1;
   std::int32_t label;   ///< class index, from 0
-  bool ignore = false;  ///< a crowd or a difficult object: evaluation does not ask for it, nor mind that it is found
+  bool ignore = false;  ///< a crowd or a difficult object: evaluation neither requires nor penalises it
 };
 
-/// How a record's bytes are to be understood.
+/// The meaning of a record's bytes.
 enum class Encoding : std::uint8_t {
   pixels,  ///< u8, rows of (height, width, channels)
-  image,   ///< a JPEG or PNG file; told apart by its first bytes
+  image,   ///< a JPEG, PNG or WebP file, recognised by its first bytes
   shapes,  ///< a recipe of the `shapes` data set (sampling/datasets/shapes.h)
-  bytes,   ///< anything else: for plugins
+  bytes,   ///< any other bytes, for plugins
 };
 
 /// One sample as stored. Views point into the data set or the ReadBuffer, and last until that buffer is used again.
@@ -35,14 +35,14 @@ struct Record {
   std::uint64_t id = 0;
   Encoding encoding = Encoding::bytes;
   std::span<const std::byte> bytes;
-  std::uint32_t height = 0, width = 0, channels = 0;  ///< of `pixels`; of `image`: as annotated, 0 if not said
+  std::uint32_t height = 0, width = 0, channels = 0;  ///< size of `pixels`; of an `image` as annotated, 0 if unknown
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
-  Box region{0, 0, 0, 0, -1};     ///< the part of the picture that is the sample; empty = all of it
-  PictureCache* cache = nullptr;  ///< that is to keep its decoded picture (sampling/images/picture_cache.h)
+  Box region{0, 0, 0, 0, -1};     ///< the part of the image that is the sample; empty: the whole image
+  PictureCache* cache = nullptr;  ///< cache that keeps its decoded image (sampling/images/picture_cache.h)
 };
 
-/// Memory that a row's bytes are read into; kept with the row and reused, so that a warm loader allocates nothing.
+/// Memory for a row's bytes; kept with the row and reused, so that a warm loader allocates nothing.
 struct ReadBuffer {
   std::vector<std::byte> bytes;
   std::vector<Box> boxes;
@@ -55,56 +55,56 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Records; ids are 0 … size() - 1.
+  /// Returns the number of records; ids are 0 … size() - 1.
   virtual std::uint64_t size() const = 0;
   /// Gets record `id`. May block. Throws SampleError if this record cannot be read.
   virtual Record read(std::uint64_t id, ReadBuffer& buffer) const = 0;
-  /// The class of a record without reading it; -1 where there is none.
+  /// Returns the class of a record without reading it; -1 if it has none.
   virtual std::int64_t label(std::uint64_t id) const = 0;
-  /// Class names in label order; their number is the number of classes. Empty where there are no classes.
+  /// Returns the class names in label order; their number is the number of classes. Empty if there are no classes.
   virtual std::vector<std::string> classes() const = 0;
-  /// If there are no classes: what was looked for in vain, as the end of a sentence ("…: NAME.cls beside each
-  /// picture"); empty if this kind of data set never has classes.
+  /// Returns which labels were searched in vain if there are no classes, as the end of a sentence ("…: NAME.cls beside
+  /// each image"); empty if this kind of data set never has classes.
   virtual std::string missing_labels() const { return {}; }
-  /// Whether a record may have boxes: false where no split, filter or kind of data gives it one.
+  /// Returns whether a record may have boxes: false if no split, filter or kind of data gives it one.
   virtual bool has_boxes() const { return false; }
-  /// The annotation file, read again, with the box data that read() leaves out; null if there is no such file.
+  /// Reads the annotation file again, with the box data that read() omits; null if there is no such file.
   virtual std::shared_ptr<const BoxAnnotations> annotations() const { return nullptr; }
-  /// The name of a record in messages: a file's path, or "images.gz #17".
+  /// Returns the name of a record in messages: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
-  /// True when read() never blocks (the bytes are in memory): the loader then needs no reader threads.
+  /// Returns true if read() never blocks (the bytes are in memory): the loader then needs no reader threads.
   virtual bool resident() const { return false; }
-  /// A number that changes if the records or their order change, as far as that shows without reading them again: from
-  /// the names of files, the sizes of shards, the bytes in memory. The folder of the files does not matter.
+  /// Returns a number that changes if the records or their order change, as far as the names of files, the sizes of
+  /// shards and the bytes in memory show it. The folder of the files does not matter.
   virtual std::uint64_t fingerprint() const { return size(); }
 
-  /// One of the data sets that this one is put together from.
+  /// One of the data sets that this one combines.
   struct Source {
-    std::string name;  ///< in messages
+    std::string name;  ///< name in messages
     std::unique_ptr<Dataset> dataset;
-    std::uint64_t first_id = 0;  ///< the id of its record 0 in the whole
+    std::uint64_t first_id = 0;  ///< id of its record 0 in the whole
   };
-  /// In the order of their records; empty if this data set is not put together from others.
+  /// Returns the sources in the order of their records; empty if this data set does not combine others.
   virtual std::span<const Source> sources() const { return {}; }
-  /// Records `first`, `first` + 1 … that come from one source.
+  /// A range of records `first`, `first` + 1 … that come from one source.
   struct Range {
     std::uint64_t first, size;
   };
-  /// All records of the source that record `id` comes from: one of them may take its place.
+  /// Returns all records of the source that record `id` comes from: one of them may replace it.
   virtual Range source_of([[maybe_unused]] std::uint64_t id) const { return {0, size()}; }
 
-  // For data sets whose bytes come from servers. All methods return at once. Each record that was hinted is later
-  // either prefetched and then read once, or forgotten.
+  // The methods below serve data sets whose bytes come from servers, and return at once. Each record that was hinted is
+  // later either prefetched and then read once, or forgotten.
 
-  /// Whether hints are of use: bytes are fetched ahead of read().
+  /// Returns whether hints help: bytes are fetched ahead of read().
   virtual bool takes_hints() const { return false; }
-  /// The record will be read, though not yet: when something near it is fetched, it may come along.
+  /// Announces a read of the record in the more distant future: it may be fetched together with something near it.
   virtual void hint(std::uint64_t) const {}
-  /// It will be read soon: it is fetched while others are read.
+  /// Announces an early read: the record is fetched while others are read.
   virtual void prefetch(std::uint64_t) const {}
-  /// It was hinted, and will not be read.
+  /// Withdraws a hint: the record will not be read.
   virtual void forget(std::uint64_t) const {}
-  /// Requests that had to be repeated so far, as a server failed.
+  /// Returns the number of requests that were repeated so far because a server failed.
   virtual std::uint64_t retries() const { return 0; }
 };
 
@@ -112,8 +112,8 @@ struct DatasetInput {
   bool training = true;
 };
 
-/// All data sets by name. Settings given to a factory hold `path`, `split` and the entry's own keys.
-/// Factories throw UserError: usage for settings, data for missing or damaged files, EmptyDataset for no records.
+/// Returns all data sets by name. Settings for a factory hold `path`, `split` and the entry's own keys. Factories throw
+/// UserError: usage for settings, data for missing or damaged files, EmptyDataset for no records.
 Registry<Dataset, DatasetInput>& datasets();
 
 }  // namespace flowtrain

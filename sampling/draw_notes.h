@@ -1,5 +1,5 @@
 #pragma once
-// Notes of the values that a sampler drew, for `flowtrain replay`.
+// Records the values that a sampler drew, for `flowtrain replay`.
 
 #include <string>
 #include <utility>
@@ -8,10 +8,9 @@
 
 namespace flowtrain {
 
-/// While it lives, takes notes of what samplers draw on this thread. One at a time.
+/// Records what samplers draw on this thread during its lifetime. Only one may exist at a time.
 class DrawNotes {
  public:
-  /// Numbers, or words.
   using Value = std::variant<std::vector<double>, std::string>;
 
   DrawNotes() { listening_ = this; }
@@ -19,10 +18,10 @@ class DrawNotes {
   DrawNotes(const DrawNotes&) = delete;
   DrawNotes& operator=(const DrawNotes&) = delete;
 
-  /// In the order of drawing: "crop" and its numbers.
+  /// Returns the notes in the order of drawing: "crop" and its numbers.
   const std::vector<std::pair<std::string, Value>>& all() const { return all_; }
 
-  /// For samplers. Calls `value` only if a DrawNotes lives on this thread; else it costs next to nothing.
+  /// Adds a note. Calls `value` only if a DrawNotes exists on this thread; else it costs next to nothing.
   template <class MakeValue>
   static void add(const char* name, MakeValue value) {
     if (listening_) listening_->all_.emplace_back(name, value());

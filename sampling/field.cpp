@@ -9,7 +9,7 @@ struct TypeTraits {
   const char* name;
   std::size_t bytes;
 };
-constexpr std::array<TypeTraits, 4> dtypes{{{"u8", 1}, {"i32", 4}, {"i64", 8}, {"f32", 4}}};  // in the order of DType
+constexpr std::array<TypeTraits, 4> dtypes{{{"u8", 1}, {"i32", 4}, {"i64", 8}, {"f32", 4}}};
 
 }  // namespace
 

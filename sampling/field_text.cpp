@@ -54,7 +54,7 @@ std::string element_value(const Field& field, const std::byte* row, std::size_t 
     case DType::i64: return read_as<std::int64_t>(at);
     case DType::f32: return read_as<float>(at);
   }
-  throw InternalError("a field of no type");
+  throw InternalError("a field has no type");
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Fields and their values in words, for messages.
+// Describes fields and their values in messages.
 
 #include <cstddef>
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace flowtrain {
 
-/// "image u8 28x28x1 mean [0.5] stddev [0.5]", "label i64".
+/// Returns "image u8 28x28x1 mean [0.5] stddev [0.5]", "label i64".
 std::string describe_field(const Field& field);
-/// "image u8 28x28x1, label i64".
+/// Returns "image u8 28x28x1, label i64".
 std::string describe_fields(const std::vector<Field>& fields);
 
-/// The first element of a row's field in which `a` and `b`, of field.row_bytes() each, differ; SIZE_MAX: in none.
+/// Returns the first element of a row's field in which `a` and `b`, of field.row_bytes() each, differ; else SIZE_MAX.
 std::size_t first_difference(const Field& field, const std::byte* a, const std::byte* b);
-/// The place of an element: "[3, 5, 0]"; "" of a scalar.
+/// Returns the place of an element: "[3, 5, 0]"; "" for a scalar.
 std::string element_place(const Field& field, std::size_t element);
-/// The value of an element of a row that begins at `row`: "17", "0.25".
+/// Returns the value of an element of a row that begins at `row`: "17", "0.25".
 std::string element_value(const Field& field, const std::byte* row, std::size_t element);
 
 }  // namespace flowtrain

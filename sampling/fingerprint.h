@@ -1,5 +1,5 @@
 #pragma once
-// Hashes of many parts, to notice what has changed.
+// Hashes of many parts, which show changes.
 
 #include <xxhash.h>
 
@@ -15,8 +15,8 @@
 
 namespace flowtrain {
 
-/// xxHash64 of `part` after the parts whose fingerprint is `before`: it depends on each, on their order, and on where
-/// one ends and the next begins.
+/// Returns xxHash64 of `part` after the parts whose fingerprint is `before`: it depends on each, on their order, and on
+/// the borders between them.
 inline std::uint64_t fingerprint_of(std::string_view part, std::uint64_t before = 0) {
   return XXH64(part.data(), part.size(), before);
 }
@@ -39,9 +39,9 @@ inline std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t bef
   return before;
 }
 
-/// Of all that a sampler sees of a record.
+/// Returns the hash of all that a sampler sees of a record.
 inline std::uint64_t fingerprint_of(const Record& record) {
-  const bool has_size = record.encoding == Encoding::pixels;  // the size that a file is annotated with is no part of it
+  const bool has_size = record.encoding == Encoding::pixels;  // the annotated size of a file does not count
   const std::array facts{static_cast<std::uint64_t>(record.encoding), std::uint64_t{has_size ? record.height : 0},
                          std::uint64_t{has_size ? record.width : 0}, std::uint64_t{record.channels},
                          static_cast<std::uint64_t>(record.label)};
@@ -49,7 +49,7 @@ inline std::uint64_t fingerprint_of(const Record& record) {
   return fingerprint_of(std::span(&record.region, 1), fingerprint_of(record.bytes, hash));
 }
 
-/// A 64-bit hash as 16 lower-case hex digits, most significant first.
+/// Returns a 64-bit hash as 16 lower-case hex digits, most significant first.
 inline std::string hash_hex(std::uint64_t hash) {
   std::string text(16, '0');
   for (std::size_t i = text.size(); hash != 0; hash >>= 4) text[--i] = "0123456789abcdef"[hash & 15];

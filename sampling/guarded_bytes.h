@@ -1,5 +1,5 @@
 #pragma once
-// Memory between guard bytes: shows whether code writes outside of what it was given.
+// Memory between guard bytes, which shows whether code writes out of bounds.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace flowtrain {
 
-/// `size` bytes with `guard_bytes` more before and after them. The guards have a pattern that is unlikely to be written
-/// by chance.
+/// A buffer of `size` bytes with `guard_bytes` more before and after them. The guards have a pattern that is unlikely
+/// to be written by chance.
 class GuardedBytes {
  public:
   static constexpr std::size_t guard_bytes = 4096;
 
   explicit GuardedBytes(std::size_t size) : size_(size), memory_(size + 2 * guard_bytes) { restore_guards(); }
-  /// A copy of `content`.
+  /// Copies `content`.
   explicit GuardedBytes(std::span<const std::byte> content) : GuardedBytes(content.size()) {
     std::ranges::copy(content, data());
   }
@@ -26,10 +26,10 @@ class GuardedBytes {
   std::span<const std::byte> bytes() const { return {memory_.data() + guard_bytes, size_}; }
   void fill(std::byte value) { std::fill_n(data(), size_, value); }
 
-  /// A guard byte that was written to, counted from data(): below 0 before the bytes, from size() on after them.
-  /// Nothing where both guards are whole.
+  /// Returns a guard byte that was overwritten, counted from data(): below 0 before the bytes, from size() on after
+  /// them. Returns nothing if both guards are intact.
   std::optional<std::ptrdiff_t> overwritten() const {
-    for (std::size_t i = guard_bytes; i-- > 0;)  // from the bytes outwards
+    for (std::size_t i = guard_bytes; i-- > 0;)  // the search goes outwards
       if (memory_[i] != guard(i)) return static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(guard_bytes);
     for (std::size_t i = guard_bytes + size_; i < memory_.size(); ++i)
       if (memory_[i] != guard(i)) return static_cast<std::ptrdiff_t>(i - guard_bytes);

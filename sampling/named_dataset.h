@@ -1,5 +1,5 @@
 #pragma once
-// Data sets whose records have names of their own.
+// The interface of data sets whose records have names.
 
 #include <string>
 
@@ -10,18 +10,18 @@ namespace flowtrain {
 /// A data set that can be split by names (sampling/sources/hold_out.h).
 class NamedDataset : public Dataset {
  public:
-  /// The name of a record within its data set, whatever folder that lies in and whatever other records it has. Records
-  /// that belong together (parts of one picture) share it.
+  /// Returns the name of a record within its data set, which does not depend on the data set's folder or other records.
+  /// Records that belong together (parts of one image) share it.
   virtual std::string name(std::uint64_t id) const = 0;
-  /// False where training and validation get the same records, as no split was named and none was found.
+  /// Returns false if training and validation get the same records, because no split was named or found.
   virtual bool has_split() const { return true; }
-  /// The place of the records, for a run's first lines: "pets/train". Empty: the configuration says it.
+  /// Returns the place of the records, for a run's first lines: "pets/train". Empty: the configuration says it.
   virtual std::string place() const { return {}; }
-  /// Sentences on what lies beside the records and is not used.
+  /// Returns sentences on unused files beside the records.
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-/// The name of a record of a NamedDataset, of any other one its number.
+/// Returns the name of a record of a NamedDataset; for other data sets its number.
 inline std::string name_of(const Dataset& dataset, std::uint64_t id) {
   const auto* named = dynamic_cast<const NamedDataset*>(&dataset);
   return named ? named->name(id) : std::to_string(id);

@@ -1,5 +1,5 @@
 #pragma once
-// Orders: which record stands at which position of the endless stream. Pure functions: O(1) time and memory per
+// Orders choose the record at each position of the endless stream. They are pure functions: O(1) time and memory per
 // position unless said otherwise, so that any position can be reached at once.
 
 #include <array>
@@ -17,11 +17,11 @@ class Registry;
 class Order {
  public:
   virtual ~Order() = default;
-  /// Positions per epoch; > 0.
+  /// Returns the number of positions per epoch; > 0.
   virtual std::uint64_t size() const = 0;
-  /// The record at `index` (< size()) of `epoch` (from 0).
+  /// Returns the record at `index` (< size()) of `epoch` (from 0).
   virtual std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const = 0;
-  /// A batch's records at once: those at() `first`, `first` + 1, …, as many as `ids` holds (up to the epoch's end).
+  /// Finds a batch's records at once: those at() `first`, `first` + 1 …, as many as `ids` holds, within the epoch.
   virtual void fill(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const {
     for (auto& id : ids) id = at(epoch, first++);
   }
@@ -32,20 +32,20 @@ struct OrderInput {
   std::uint64_t seed = 0;
 };
 
-/// All orders by name: sequential, shuffle, weighted, class_balanced, block_shuffle.
+/// Returns all orders by name: sequential, shuffle, weighted, class_balanced, block_shuffle.
 Registry<Order, OrderInput>& orders();
 
-/// A keyed permutation of 0 … n-1, computed point by point: an alternating Feistel network over the next power of
-/// two, walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains",
-/// CT-RSA 2002): fewer than two walks are expected for n > 32; the smallest domain is 64. Cheap to make; any thread.
+/// A keyed permutation of 0 … n-1, computed point by point: an alternating Feistel network over the next power of two,
+/// walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA
+/// 2002). Fewer than two walks are expected for n > 32; the smallest domain is 64. Cheap to make; any thread.
 class Permutation {
  public:
   /// n > 0.
   Permutation(std::uint64_t n, std::uint64_t key);
   std::uint64_t size() const { return n_; }
-  /// The image of x < n.
+  /// Returns the image of x < n.
   std::uint64_t operator()(std::uint64_t x) const;
-  /// The x whose image is y < n.
+  /// Returns the x whose image is y < n.
   std::uint64_t inverse(std::uint64_t y) const;
 
  private:

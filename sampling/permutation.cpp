@@ -8,10 +8,10 @@
 namespace flowtrain {
 namespace {
 
-/// A keyed hash of one half to `bits` bits. Two multiplications with a fold between them: every bit of the half and of
-/// the key reaches the top bits, which are the ones taken. It need not resist an adversary, only leave no pattern that
-/// training could see: with six rounds the joint distribution of neighbouring points cannot be told from chance over
-/// 10^6 points, with four it can.
+/// Hashes one half to `bits` bits by a key. Two multiplications with a fold in between carry every bit of the half and
+/// of the key to the top bits, which are the result. It need not resist an adversary, only leave no pattern that
+/// training could see: with six rounds the joint distribution of neighbouring points cannot be distinguished from
+/// chance over 10^6 points, with four it can.
 std::uint64_t round_hash(std::uint64_t half, std::uint64_t key, int bits) {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93ULL;
   std::uint64_t hash = (half + key) * multiplier;
@@ -25,11 +25,11 @@ std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
 
 Permutation::Permutation(std::uint64_t n, std::uint64_t key) : n_(n) {
   if (n == 0) throw InternalError("a permutation of nothing");
-  // On 16 points the walks of three of them are measurably biased, whatever the rounds; on 64 they are not.
+  // The walks of three among 16 points are measurably biased for any number of rounds; on 64 they are not.
   const int bits = std::max(6, static_cast<int>(std::bit_width(n - 1)));
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
-  // Halves of few bits have few round functions, so it takes more rounds to mix them.
+  // Halves of few bits have few round functions, so they need more rounds.
   rounds_ = bits > 8 ? 6 : max_rounds;
   for (int round = 0; round < rounds_; ++round)
     round_keys_[round] = mix64(key + (static_cast<std::uint64_t>(round) + 1) * 0x9e3779b97f4a7c15ULL);

@@ -1,7 +1,7 @@
 #pragma once
-// For authors of sampler plugins: one class and one macro. Needs no library; see sampling/plugins/README.md.
-//
-// Everything here is inline and holds no static data, so that two plugins in one process share nothing.
+// The C++ interface for authors of sampler plugins: one class and one macro. It needs no library; see
+// sampling/plugins/README.md. All of it is inline and holds no static data, so that two plugins in one process share
+// nothing.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace flowtrain::plugin {
 
-/// Thrown for whatever is wrong with the settings or a record; the message reaches the user.
+/// Thrown for any mistake in the settings or a record; the message reaches the user.
 using Error = std::runtime_error;
 
-/// What a sampler is made from: the settings, typed, and what is known of the data set.
+/// The typed settings and the facts about the data set from which a sampler is made.
 class Create {
  public:
   explicit Create(const ft_create& raw) : raw_(raw) {}
@@ -33,20 +33,20 @@ class Create {
     if (!value) throw Error(std::string("the key '") + key + "' is not declared");
     return value;
   }
-  /// The host has checked that the value is of the declared kind.
+  /// Returns an integer; the host has checked that the value is of the declared kind.
   long long integer(const char* key) const { return std::stoll(text(key)); }
   double real(const char* key) const { return std::stod(text(key)); }
   bool boolean(const char* key) const { return text(key) == "true"; }
 
   bool training() const { return raw_.training != 0; }
-  /// Classes, records, and the first record's encoding, height, width and channels.
+  /// Returns the classes, records, and the first record's encoding, height, width and channels.
   const ft_create& raw() const { return raw_; }
 
  private:
   const ft_create& raw_;
 };
 
-/// The sample's own random numbers; the same for every worker count and on resume.
+/// The sample's own random numbers, which are equal for any number of workers and on resume.
 class Random {
  public:
   explicit Random(ft_random& raw) : raw_(raw) {}
@@ -57,7 +57,7 @@ class Random {
   ft_random& raw_;
 };
 
-/// A field of a row; `mean` and `stddev` may be given for u8 pictures (height, width, channels).
+/// Makes a field of a row; `mean` and `stddev` may be given for u8 images (height, width, channels).
 inline ft_field field(const char* name, ft_dtype dtype, std::initializer_list<std::int64_t> shape,
                       std::initializer_list<float> mean = {}, std::initializer_list<float> stddev = {}) {
   ft_field made{};
@@ -74,28 +74,28 @@ inline ft_field field(const char* name, ft_dtype dtype, std::initializer_list<st
   return made;
 }
 
-/// What a plugin derives from. It also needs a constructor that takes a const Create&.
+/// The base class of a plugin, which also needs a constructor that takes a const Create&.
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// The fields of a row; asked once.
+  /// Returns the fields of a row; called once.
   virtual std::vector<ft_field> fields() const = 0;
-  /// Writes every byte of every field: rows[i] is where field i goes. Called from many threads at once. Throw Error
-  /// for a record that is not as expected: the run counts it and goes on.
+  /// Writes every byte of every field: rows[i] is the destination of field i. Called from many threads at once. Throw
+  /// Error for an unexpected record: the run counts it and continues.
   virtual void sample(const ft_record& record, Random& random, std::span<std::uint8_t* const> rows) const = 0;
 };
 
-/// A sampler that draws nothing and fills several rows in one call, where calls would cost more than the work.
+/// A sampler that draws nothing and fills several rows in one call, because calls would cost more than the work.
 class BlockSampler : public Sampler {
  public:
-  /// The same bytes as sample() for each record. first[i] is where field i of the first row goes; that of each further
-  /// row follows right after the one before. Where it throws, sample() is called for each record.
+  /// Writes the same bytes as sample() for each record. first[i] is the destination of field i of the first row; that
+  /// of each further row follows right after the one before. If it throws, sample() is called for each record.
   virtual void sample_rows(std::span<const ft_record* const> records, std::span<std::uint8_t* const> first) const = 0;
 };
 
 namespace detail {
 
-/// Runs `body`, which must not let an exception out into C. Returns 0, or 1 with the message in `error`.
+/// Runs `body`, from which no exception may reach C. Returns 0, or 1 with the message in `error`.
 template <class Body>
 int guarded(char* error, std::size_t error_size, Body body) noexcept {
   try {
@@ -109,7 +109,7 @@ int guarded(char* error, std::size_t error_size, Body body) noexcept {
   return 1;
 }
 
-/// What stands behind the table's `self`.
+/// The object behind the table's `self`.
 struct Instance {
   const Sampler* sampler;
   std::vector<ft_field> fields;
@@ -119,7 +119,7 @@ template <class Made>
 int create(const ft_create* input, void** self, char* error, std::size_t error_size) {
   return guarded(error, error_size, [&] {
     if (input->struct_size < sizeof *input)
-      throw Error("this flowtrain is older than the header the plugin was built with");
+      throw Error("this flowtrain is older than the header that the plugin was built with");
     const auto sampler = new Made(Create(*input));
     try {
       *self = new Instance{sampler, sampler->fields()};
@@ -168,7 +168,7 @@ constexpr auto rows_function() -> decltype(&sample_rows) {
 }  // namespace detail
 }  // namespace flowtrain::plugin
 
-/// Exports `Class` as a sampler plugin. After its name and one line of help come its keys, if it has any:
+/// Exports `Class` as a sampler plugin, with its name, one line of help, and its keys, if it has any:
 ///     FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "one line of help", {"gain", FT_REAL, "1.0", "one line of help"})
 #define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                       \
   extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                       \

@@ -1,6 +1,6 @@
 #pragma once
-// Small records of a large data set lie scattered in memory: while one is worked on, the start of the next ones is
-// fetched into the processor's cache. The processor fetches the rest by itself.
+// Small records of a large data set are scattered in memory: while one is in work, the start of the next ones is
+// fetched into the processor's cache. The processor then fetches the rest by itself.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace flowtrain {
 
-inline constexpr std::size_t rows_ahead = 4;  ///< how many records before its turn one is fetched
+inline constexpr std::size_t rows_ahead = 4;  ///< number of records by which fetching is ahead
 
-/// Starts to bring the record's first bytes near; returns at once.
+/// Starts to fetch the record's first bytes; returns at once.
 inline void prefetch(const Record& record) {
   constexpr std::size_t bytes_ahead = 1024, cache_line = 64;
   const std::size_t bytes = std::min(record.bytes.size(), bytes_ahead);

@@ -1,4 +1,4 @@
-"""What all peers do to a picture, in numbers. Standard library only."""
+"""The augmentation of all peers, in numbers. Standard library only."""
 
 import math
 
@@ -10,7 +10,7 @@ RATIO = (3 / 4, 4 / 3)  # width / height
 
 
 def random_cut(width, height, uniform):
-    """Where a random resized crop cuts: left, top, width, height. `uniform(low, high)` draws a number."""
+    """Returns a random resized crop: left, top, width, height. `uniform(low, high)` draws a number."""
     for _ in range(10):
         area = width * height * uniform(*SCALE)
         ratio = math.exp(uniform(*map(math.log, RATIO)))

@@ -1,4 +1,4 @@
-"""What a tree of processes uses, from /proc: CPU time, memory, processes and threads."""
+"""Measures a tree of processes, by /proc: CPU time, memory, processes and threads."""
 
 import os
 
@@ -49,6 +49,6 @@ def pss_bytes(root):
 
 
 def age_s(pid):
-    """Since the process started; within 10 ms."""
+    """Returns the seconds since the process started; within 10 ms."""
     with open("/proc/uptime") as file:
         return float(file.read().split()[0]) - int(_stat(pid)[19]) / TICKS_PER_S

@@ -22,6 +22,8 @@ def _frames(path):
 
 
 def batches(pictures, workers, floats, work):
+    spdl.io.demux_image(pictures[0])  # It throws if FFmpeg's libraries are missing; the pipeline would hang.
+
     def paths():
         while True:
             yield from random.sample(pictures, len(pictures))

@@ -1,4 +1,4 @@
-"""The same augmentation for all peers that are made of torch's parts: a JPEG's bytes become a tensor (3, 224, 224)."""
+"""The augmentation of all peers that use torch: a JPEG's bytes become a tensor (3, 224, 224)."""
 
 import io
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a job takes to train again after `kill -9` of one of its ranks, or of all, and what that time is made of.
+"""Measures how long a job takes to train again after `kill -9` of one or all of its ranks, by phase.
 
     benchmarks/recover/run.py build/release/bin/flowtrain --worlds 1 2 4 --rounds 5
 
@@ -105,7 +105,7 @@ def lines_of(run):
 
 
 def iterations_after(run, kind):
-    """Of the train lines after the last line of that kind."""
+    """Returns the iterations of the train lines after the last line of that kind."""
     iterations = None
     for line in lines_of(run):
         if line["kind"] == kind:
@@ -173,14 +173,14 @@ def main():
     parser.add_argument("--worlds", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", nargs="+", choices=["one", "all"], default=["one", "all"])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="file for each round's measurements")
+    parser.add_argument("--json", help="write each round's measurements to this file")
     options = parser.parse_args()
 
     rounds = []
     for world in options.worlds:
         for kills in options.kills:
             if world == 1 and kills == "all" and "one" in options.kills:
-                continue  # the same
+                continue  # this is the same case
             for _ in range(options.rounds):
                 folder = pathlib.Path(tempfile.mkdtemp(prefix="flowtrain-recover-"))
                 try:

@@ -60,12 +60,12 @@ def parameters_of(options, net):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", default=sys.executable, help="has torch; default: this one")
+    parser.add_argument("--python", default=sys.executable, help="use this Python with torch; default: this one")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin/flowtrain")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                        help="for flowtrain, as its own --set")
+                        help="set a key of flowtrain")
     parser.add_argument("nets", nargs="*", metavar="NET", help=f"default: {', '.join(NETS)}")
     options = parser.parse_args()
     if unknown := set(options.nets) - set(NETS):

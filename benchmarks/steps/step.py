@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import nets
 
-CLASSES = 6  # of flowtrain's drawn shapes
+CLASSES = 6  # the classes of flowtrain's drawn shapes
 
 
 def classifier(net, channels, side, batch):
@@ -35,7 +35,7 @@ def squeeze():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("net", choices=["lenet", "resnet18", "squeeze"])
-    parser.add_argument("--steps", type=int, required=True, help="that are timed, after a fifth as many that are not")
+    parser.add_argument("--steps", type=int, required=True, help="time so many steps, after a fifth as many to warm up")
     parser.add_argument("--threads", type=int, required=True)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)

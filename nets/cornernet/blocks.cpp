@@ -7,7 +7,7 @@ using torch::nn::Sequential;
 
 namespace {
 
-constexpr std::int64_t pooled_width = 128;  // of the maps that CornerPoolBlock pools
+constexpr std::int64_t pooled_width = 128;  // width of the maps that CornerPoolBlock pools
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #pragma once
-// What convolutional nets are built of: (B, C, H, W) to (B, C', H', W'). Parameters have the names of CornerNet's
-// reference implementation (princeton-vl/CornerNet-Lite), without a prefix; of residual blocks these are also
-// torchvision's. Within nets/.
+// Blocks of convolutional nets: they map (B, C, H, W) to (B, C', H', W'). Their parameters have the names of
+// CornerNet's reference implementation (princeton-vl/CornerNet-Lite), without a prefix; torchvision names those of
+// residual blocks alike. Only nets/ includes this file.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace flowtrain::nets::cornernet {
 
-/// From one map to another.
+/// A module that maps one feature map to another.
 class Block : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x) = 0;
@@ -22,7 +22,7 @@ class Block : public torch::nn::Module {
 torch::nn::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1,
                        bool bias = false, std::int64_t groups = 1);
 
-/// Convolution, batch norm, ReLU: `conv`, `bn`. Without batch norm the convolution has a bias.
+/// A convolution `conv`, batch norm `bn` and ReLU. Without batch norm the convolution has a bias.
 class Convolution final : public Block {
  public:
   Convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1, bool batch_norm = true);
@@ -33,8 +33,8 @@ class Convolution final : public Block {
   BatchNorm2d bn_ = nullptr;
 };
 
-/// K. He et al., CVPR 2016: two 3x3 convolutions, and a projection (1x1, batch norm) called `skip_name` where stride or
-/// width change.
+/// A residual block (K. He et al., CVPR 2016): two 3x3 convolutions, and a projection (1x1, batch norm) called
+/// `skip_name` if stride or width change.
 class Residual : public Block {
  public:
   Residual(std::int64_t in, std::int64_t out, std::int64_t stride = 1, const char* skip_name = "skip");
@@ -65,8 +65,8 @@ class Fire final : public Block {
 
 enum class Corner { top_left, bottom_right };
 
-/// The prediction module's first half (CornerNet, figure 7): the sum of two corner poolings inside a residual block,
-/// then a 3x3 convolution. Keeps width and size.
+/// The first half of the prediction module (CornerNet, figure 7): the sum of two corner poolings inside a residual
+/// block, then a 3x3 convolution. It keeps width and size.
 class CornerPoolBlock final : public Block {
  public:
   CornerPoolBlock(std::int64_t width, Corner corner);
@@ -82,16 +82,16 @@ class CornerPoolBlock final : public Block {
   std::shared_ptr<Convolution> conv2_;
 };
 
-/// `0`: a convolution with bias, and ReLU; `1`: 1x1 with bias, to `out` raw values per pixel.
+/// Makes `0`, a convolution with bias and ReLU, and `1`, a 1x1 one with bias that gives `out` raw values per pixel.
 torch::nn::Sequential head(std::int64_t kernel, std::int64_t in, std::int64_t middle, std::int64_t out);
 
-/// `0`: 1x1 convolution; `1`: batch norm.
+/// Makes `0`, a 1x1 convolution, and `1`, batch norm.
 torch::nn::Sequential merge(std::int64_t in, std::int64_t out, std::int64_t stride = 1);
 
-/// Twice the size by a 4x4 transposed convolution with bias.
+/// Makes a 4x4 transposed convolution with bias, which doubles the size.
 torch::nn::ConvTranspose2d unpool_transpose(std::int64_t width);
 
-/// Twice the size, every value four times.
+/// Doubles the size by nearest-neighbour upsampling.
 at::Tensor unpool_nearest(const at::Tensor& x);
 
 }  // namespace flowtrain::nets::cornernet

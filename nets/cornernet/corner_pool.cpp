@@ -12,8 +12,8 @@
 
 #include "nets/cornernet/running_max.h"
 
-// The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that
-// libflowtrain_cuda.so registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
+// The two kernels are operators of torch's dispatcher: running_max.h has those of the CPU, libflowtrain_cuda.so
+// registers those of a GPU. Both treat tensors as blocks of memory, as running_max.h describes.
 TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
   library.def(
       "running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y,"
@@ -35,7 +35,7 @@ TORCH_LIBRARY_IMPL(flowtrain, CPU, library) {
   library.impl("running_max_backward", running_max_backward_cpu);
 }
 
-/// How a direction's sequences lie in the memory of a tensor.
+/// The layout of a direction's sequences in the memory of a tensor.
 struct Lines {
   std::int64_t length, inner;
   bool backwards;
@@ -52,7 +52,7 @@ Lines lines(const at::Tensor& x, CornerPool direction, at::MemoryFormat format) 
   throw std::invalid_argument("corner_pool: no such direction");
 }
 
-/// The result; `replaced`, if given, becomes what the gradient needs.
+/// Returns the pooled map; `replaced`, if given, becomes what the gradient needs.
 at::Tensor pool(const at::Tensor& image, CornerPool direction, at::Tensor* replaced) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const auto format = image.suggest_memory_format();
@@ -67,8 +67,8 @@ at::Tensor pool(const at::Tensor& image, CornerPool direction, at::Tensor* repla
   return y;
 }
 
-/// The same of torch's own operations, for a trace: other programs do not have the kernels, and ONNX has no running
-/// maximum. Each round doubles how far an element looks.
+/// Pools with torch's own operations, for a trace: other programs lack the kernels, and ONNX has no running maximum.
+/// Each round doubles how far an element looks.
 at::Tensor pool_for_trace(const at::Tensor& x, CornerPool direction) {
   const std::int64_t dim = direction == CornerPool::top || direction == CornerPool::bottom ? 2 : 3;
   const bool backwards = direction == CornerPool::top || direction == CornerPool::left;

@@ -18,7 +18,7 @@ namespace {
 using namespace cornernet;
 using torch::nn::Sequential;
 
-/// One of the three nets.
+/// The plan of one of the three nets.
 struct Plan {
   std::string name;
   StackPlan stack;
@@ -39,7 +39,7 @@ Plan published(const std::string& name) {
   throw unknown_name("CornerNet", name, {"cornernet", "cornernet_saccade", "cornernet_squeeze"});
 }
 
-/// The net that `settings` names, with what they change.
+/// Returns the plan of the net that `settings` names, with the changes that they ask for.
 Plan plan_of(const Settings& settings) {
   Plan plan = published(settings.text("name"));
   StackPlan& stack = plan.stack;
@@ -66,7 +66,7 @@ Plan plan_of(const Settings& settings) {
 void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
   const std::int64_t stride = std::int64_t{1} << plan.stack.pre.size();
   const std::int64_t multiple = std::int64_t{1} << (plan.stack.hourglass.widths.size() - 1);
-  // Every part of the stem rounds up, and so all together.
+  // Every part of the stem rounds up, so the whole stem does.
   const auto works = [&](std::int64_t side) { return side > 0 && (side + stride - 1) / stride % multiple == 0; };
   if (works(height) && works(width)) return;
   throw std::invalid_argument(c10::str("net ", plan.name, ": pictures are ", height, " x ", width,
@@ -74,8 +74,8 @@ void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
                                        " or up to ", stride - 1, " less, such as 255 or 511"));
 }
 
-/// Share of positive pixels at the start, about 0.1: log(0.1 / 0.9), rounded as the reference has it (T.-Y. Lin et al.,
-/// "Focal loss for dense object detection", ICCV 2017, section 3.3).
+/// The bias of heat-map heads, which makes about 0.1 of the pixels positive at the start: log(0.1 / 0.9), rounded as in
+/// the reference (T.-Y. Lin et al., "Focal loss for dense object detection", ICCV 2017, section 3.3).
 constexpr double prior = -2.19;
 
 using Heads = std::vector<Sequential>;
@@ -89,8 +89,8 @@ void set_prior(const Heads& heads) {
 
 class CornerNetModule final : public torch::nn::Module {
  public:
-  // Modules are made in the order of the reference, which is the order of the random draws; attention alone is
-  // registered elsewhere.
+  // The modules are made in the order of the reference, which is the order of the random draws; only the attention
+  // heads are registered elsewhere.
   CornerNetModule(const Plan& plan, std::int64_t channels, std::int64_t classes)
       : plan_(plan), hourglasses_(register_module("hg", std::make_shared<HourglassStack>(plan.stack, channels))) {
     const auto& widths = plan.stack.hourglass.widths;
@@ -163,7 +163,7 @@ class CornerNetModule final : public torch::nn::Module {
     Heads heats, tags, offs;
   };
 
-  /// Under autocast a head gives a reduced type; losses and decoders want f32.
+  /// Returns a head's output as f32, which losses and decoders need; under autocast a head gives a reduced type.
   static at::Tensor raw(Sequential& head, const at::Tensor& features) { return head->forward(features).to(at::kFloat); }
 
   void add_corners(NamedTensors& maps, const at::Tensor& features, std::size_t stack, const std::string& number) {
@@ -185,7 +185,7 @@ class CornerNetModule final : public torch::nn::Module {
 
   Plan plan_;
   std::shared_ptr<HourglassStack> hourglasses_;
-  std::vector<Heads> attention_;  ///< by stack, then innermost first; empty where the net has none
+  std::vector<Heads> attention_;  ///< indexed by stack, then innermost first; empty if the net has none
   CornerHeads top_left_, bottom_right_;
 };
 
@@ -215,13 +215,13 @@ bool CornerNet::may_give(const std::string& output) const {
 namespace {
 
 const std::vector<Key> net_keys = {
-    {"stacks", Kind::integer, std::int64_t{0}, "hourglasses one after the other; 0 = as published", 0, 16},
+    {"stacks", Kind::integer, std::int64_t{0}, "number of hourglasses in a row; 0: the published number", 0, 16},
     {"stem", Kind::integers, std::vector<std::int64_t>{},
-     "widths before the hourglass, each at half the size; empty = as published", 1, 1 << 16},
+     "widths of the layers before the hourglass, each of which halves the size; empty: the published ones", 1, 1 << 16},
     {"widths", Kind::integers, std::vector<std::int64_t>{},
-     "widths of the hourglass's levels, each at half the size; empty = as published", 1, 1 << 16},
-    {"blocks", Kind::integers, std::vector<std::int64_t>{}, "blocks of the hourglass's levels; empty = as published", 1,
-     64}};
+     "widths of the hourglass's levels, each of which halves the size; empty: the published ones", 1, 1 << 16},
+    {"blocks", Kind::integers, std::vector<std::int64_t>{},
+     "numbers of blocks of the hourglass's levels; empty: the published ones", 1, 64}};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace {
 
 /// The best corners of one kind, each (B, K).
 struct Corners {
-  at::Tensor score, label, column, row;  // column and row: of the cell
+  at::Tensor score, label, column, row;  // both are those of the cell
   at::Tensor x, y, tag;
 };
 

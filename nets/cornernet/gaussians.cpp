@@ -13,7 +13,7 @@
 
 #include "nets/parallel.h"
 
-// `heat` comes filled with 0, `valid` with 1. `corner`: the column of the corner's x.
+// `heat` comes filled with 0, `valid` with 1. `corner` is the column of the corner's x.
 TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
   library.def("draw_gaussians(Tensor gaussians, int corner, Tensor(a!) heat, Tensor(b!)? valid) -> ()");
 }

@@ -15,7 +15,7 @@ void add_block(Sequential& to, const HourglassPlan& plan, std::int64_t in, std::
   }
 }
 
-/// `count` blocks, the first of which changes width and size.
+/// Makes `count` blocks, the first of which changes width and size.
 Sequential widening(const HourglassPlan& plan, std::int64_t count, std::int64_t in, std::int64_t out,
                     std::int64_t stride = 1) {
   Sequential blocks;
@@ -24,7 +24,7 @@ Sequential widening(const HourglassPlan& plan, std::int64_t count, std::int64_t 
   return blocks;
 }
 
-/// `count` blocks, the last of which changes the width.
+/// Makes `count` blocks, the last of which changes the width.
 Sequential narrowing(const HourglassPlan& plan, std::int64_t count, std::int64_t in, std::int64_t out) {
   Sequential blocks;
   for (std::int64_t i = 1; i < count; ++i) add_block(blocks, plan, in, in);
@@ -32,7 +32,7 @@ Sequential narrowing(const HourglassPlan& plan, std::int64_t count, std::int64_t
   return blocks;
 }
 
-/// Every step halves the size.
+/// Makes the stem, of which each part halves the size.
 Sequential stem(const std::vector<std::int64_t>& widths, std::int64_t channels) {
   Sequential parts(std::make_shared<Convolution>(channels, widths.at(0), 7, 2));
   for (std::size_t i = 1; i < widths.size(); ++i) {
@@ -43,7 +43,7 @@ Sequential stem(const std::vector<std::int64_t>& widths, std::int64_t channels) 
 
 }  // namespace
 
-// Modules are made in the order of the reference, which is the order of the random draws.
+// The modules are made in the order of the reference, which is the order of the random draws.
 Hourglass::Hourglass(const HourglassPlan& plan, std::size_t level) {
   const std::int64_t width = plan.widths.at(level), inner_width = plan.widths.at(level + 1);
   const std::int64_t count = plan.blocks.at(level);

@@ -1,6 +1,6 @@
 #pragma once
 // Hourglass networks: A. Newell et al., "Stacked hourglass networks for human pose estimation", ECCV 2016, as the
-// CornerNet family has them. Names of parameters as in princeton-vl/CornerNet-Lite. Within nets/.
+// CornerNet family has them. Parameters have the names of princeton-vl/CornerNet-Lite. Only nets/ includes this file.
 
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace flowtrain::nets::cornernet {
 /// n = widths.size() - 1, so that sides must be multiples of 2^n.
 struct HourglassPlan {
   std::vector<std::int64_t> widths;
-  std::vector<std::int64_t> blocks;  ///< how many in each branch of a level; as many as widths
+  std::vector<std::int64_t> blocks;  ///< number of blocks in each branch of a level; as many as widths
   bool fire = false;                 ///< fire blocks and transposed convolutions; else residual blocks and nearest
 };
 
@@ -23,13 +23,13 @@ struct StackPlan {
   std::int64_t stacks = 1;
 };
 
-/// Down, through the inner hourglass or blocks, up again, and the sum with what stayed at this size.
+/// One hourglass: halves the size, runs the inner part, doubles the size, and adds the branch that kept the size.
 class Hourglass final : public torch::nn::Module {
  public:
   explicit Hourglass(const HourglassPlan& plan, std::size_t level = 0);
 
-  /// x: (B, widths[level], H, W) to the same. The sums of all levels are added to `merged` if it is given, innermost
-  /// first; the result is the last of them.
+  /// Maps x (B, widths[level], H, W) to the same shape. The sums of all levels are added to `merged` if it is given,
+  /// innermost first; the result is the last of them.
   at::Tensor forward(const at::Tensor& x, std::vector<at::Tensor>* merged = nullptr);
 
  private:
@@ -40,13 +40,13 @@ class Hourglass final : public torch::nn::Module {
   torch::nn::ConvTranspose2d up2_ = nullptr;
 };
 
-/// What a stack of hourglasses gives.
+/// The results of a stack of hourglasses.
 struct StackFeatures {
-  std::vector<at::Tensor> maps;                 ///< one of each hourglass, for the heads
-  std::vector<std::vector<at::Tensor>> merged;  ///< of each hourglass, innermost first; empty unless asked for
+  std::vector<at::Tensor> maps;                 ///< one map of each hourglass, for the heads
+  std::vector<std::vector<at::Tensor>> merged;  ///< the sums of each hourglass, innermost first; empty unless asked for
 };
 
-/// `hg` of the nets: the stem, the hourglasses, and between two of them the merge of what went in and came out.
+/// `hg` of the nets: the stem, the hourglasses, and the merge of input and output between each two.
 class HourglassStack final : public torch::nn::Module {
  public:
   HourglassStack(const StackPlan& plan, std::int64_t channels);

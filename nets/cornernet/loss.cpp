@@ -21,9 +21,9 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-constexpr double least = 1e-4;  // a probability's distance from 0 and 1; also keeps divisors from 0
+constexpr double least = 1e-4;  // distance of a probability from 0 and 1; also keeps divisors from 0
 
-/// Autograd would keep about ten tensors of the maps' size; the derivative is a short formula of the logits.
+/// The focal loss with a formula for its gradient; autograd would keep about ten tensors of the maps' size.
 class Focal : public torch::autograd::Function<Focal> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
@@ -55,22 +55,21 @@ class Focal : public torch::autograd::Function<Focal> {
   }
 
  private:
-  /// Cells near a corner are forgiven more.
+  /// Returns the weight of cells without a corner: lower near one.
   static at::Tensor other_weight(const at::Tensor& target) { return (1 - target).pow_(4); }
 };
 
-/// The whole loss, averaged over stacks. It reads of the outputs, for each stack S from 0 and for tl and br:
+/// The whole loss, averaged over stacks. It reads these outputs, for each stack S from 0 and for tl and br:
 ///   `tl_heatS` (B, C, H, W), `tl_tagS` (B, 1, H, W), `tl_offS` (B, 2, H, W); with `saccade` `attS_0` … `attS_2`
-/// and of the batch, N slots for objects each:
+/// and these fields of the batch, with N slots for objects each:
 ///   `gaussians` (B, M, 7) i32 as in gaussians.h, or the maps drawn from them: `tl_heat` (B, C, H, W) f32, with
 ///   `saccade` also `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade`
 ///   `att0` … `att2` f32 as the outputs.
-/// `loss` is the sum of its parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`; they come with their
-/// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs
-/// (all others are like them, and looking waits for the device). The attention part is divided by the number of stacks
-/// twice: the reference does it, and its weights were trained so. `untagged` (B) i32, where the batch has it, is
-/// averaged: a picture's objects that got no tag. Throws std::invalid_argument when called for
-/// outputs of another size.
+/// `loss` is the sum of its weighted parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`. `cells` (B, 2)
+/// i32, if the batch has it, is the maps' height and width; it is compared with the first outputs only, because reading
+/// it waits for the device. The attention part is divided by the number of stacks twice, as in the reference, whose
+/// weights were trained so. `untagged` (B) i32, if the batch has it, is the number of an image's objects without a tag,
+/// and is averaged. Throws std::invalid_argument for outputs of another size.
 class CornerLoss final : public Loss {
  public:
   explicit CornerLoss(const Settings& settings)
@@ -161,7 +160,7 @@ class CornerLoss final : public Loss {
 
   double pull_weight_, push_weight_, off_weight_;
   bool saccade_;
-  mutable bool checked_ = false;  // the first batch's size
+  mutable bool checked_ = false;  // the first batch's size was checked
 };
 
 }  // namespace
@@ -198,15 +197,15 @@ FLOWTRAIN_PARTS(corner_loss) {
     parts.losses.add(
         {name,
          help,
-         {{"pull_weight", Kind::real, 0.1, "of the tags of one object's corners drawing together", 0, 1e300},
-          {"push_weight", Kind::real, 0.1, "of different objects' tags keeping apart", 0, 1e300},
-          {"off_weight", Kind::real, 1.0, "of the corners' places within their cells", 0, 1e300}},
+         {{"pull_weight", Kind::real, 0.1, "weight of pulling the tags of an object's corners together", 0, 1e300},
+          {"push_weight", Kind::real, 0.1, "weight of pushing the tags of different objects apart", 0, 1e300},
+          {"off_weight", Kind::real, 1.0, "weight of the corners' offsets within their cells", 0, 1e300}},
          FLOWTRAIN_MAKE(
              [](const Settings& settings, const LossInput&) { return std::make_unique<CornerLoss>(settings); }),
          {.mixes = false}});
   };
-  add("cornernet", "corners' heat maps, tags and offsets: for cornernet and cornernet_squeeze");
-  add("cornernet_saccade", "the same and attention maps: for cornernet_saccade");
+  add("cornernet", "loss of the corners' heat maps, tags and offsets, for cornernet and cornernet_squeeze");
+  add("cornernet_saccade", "loss of cornernet and of the attention maps, for cornernet_saccade");
 }
 
 }  // namespace flowtrain::nets

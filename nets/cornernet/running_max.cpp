@@ -14,12 +14,12 @@
 namespace flowtrain::nets::cornernet {
 namespace {
 
-constexpr std::int64_t least_lanes = 256;        // sequences scanned side by side, where there are as many
-constexpr std::int64_t lines_side_by_side = 16;  // where each is a stretch of memory of its own
+constexpr std::int64_t least_lanes = 256;        // sequences scanned side by side, if there are as many
+constexpr std::int64_t lines_side_by_side = 16;  // number of sequences scanned side by side if each is contiguous
 constexpr std::int64_t elements_per_task = 1 << 15;
-constexpr std::size_t beyond_caches = 16 << 20;  // bytes of a result that the next reader will hardly find in a cache
+constexpr std::size_t beyond_caches = 16 << 20;  // size in bytes above which a result will hardly stay in a cache
 
-/// Long rows are read best, as long as there is work for every thread.
+/// Returns the lanes of a tile: long rows are read best, as long as every thread has work.
 std::int64_t lanes_of_rows(std::int64_t lines, std::int64_t inner) {
   std::int64_t lanes = most_lanes;
   while (lanes > least_lanes && lines * (inner / lanes) < 4 * at::get_num_threads()) lanes /= 2;
@@ -39,7 +39,7 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   const std::int64_t grain = std::max<std::int64_t>(1, elements_per_task / (length * std::min(lanes, across)));
   parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t turn = first; turn < last; ++turn) {
-      const std::int64_t i = backwards ? first + last - 1 - turn : turn;  // memory is met in one direction
+      const std::int64_t i = backwards ? first + last - 1 - turn : turn;  // memory is read in one direction
       const std::int64_t lane = i % tiles_across * lanes;
       Tile tile;
       tile.lanes = std::min(lanes, across - lane);
@@ -52,7 +52,7 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   });
 }
 
-/// For every type and every value; `replaced` may be null.
+/// Scans values of every type, NaN included; `replaced` may be null.
 template <std::int64_t LaneStride, class T>
 void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
   const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
@@ -79,7 +79,7 @@ void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
   }
 }
 
-/// The fastest scan for the type that knows its values.
+/// Runs the fastest scan for the type.
 template <class T>
 void scan_best(const T* x, T* y, std::uint8_t* replaced, const Tile& tile, bool past_caches) {
   if constexpr (std::is_same_v<T, float>)
@@ -87,7 +87,7 @@ void scan_best(const T* x, T* y, std::uint8_t* replaced, const Tile& tile, bool 
   tile.lane_stride == 1 ? scan_max<1>(x, y, replaced, tile) : scan_max<0>(x, y, replaced, tile);
 }
 
-/// `tile` runs from the end of the scan to its start, so that every sum is complete where its element comes.
+/// Computes the gradient. `tile` runs from the end of the scan to its start, so that each sum is complete in time.
 template <std::int64_t LaneStride, class T>
 void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& tile) {
   using Sum = at::opmath_type<T>;

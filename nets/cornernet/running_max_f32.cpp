@@ -1,9 +1,9 @@
-// Compiled once for each kind of vectors, by Highway: https://google.github.io/highway. Without NaNs a step is one
-// maximum; it keeps what it had among equals, as x86 takes the second operand. Vectors of eight floats will do: memory
-// is what all wait for.
+// Highway compiles this file once for each kind of vectors: https://google.github.io/highway. Without NaNs a step is
+// one maximum, which keeps the earlier one of equal values, as x86 takes the second operand. Vectors of eight floats
+// are wide enough, because memory is the bottleneck.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nets/cornernet/running_max_f32.cpp"
-#include <hwy/foreach_target.h>  // first
+#include <hwy/foreach_target.h>  // must come first
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -36,7 +36,7 @@ HWY_INLINE void put(Vec values, float* to) {
     hn::StoreU(values, Floats(), to);
 }
 
-/// A byte for each lane: 1 where it wins.
+/// Writes a byte for each lane: 1 if it wins.
 HWY_INLINE void put_marks(Mask wins, std::uint8_t* to) {
   const hn::RebindToSigned<Floats> whole;
   const hn::Rebind<std::uint8_t, Floats> bytes;
@@ -44,7 +44,7 @@ HWY_INLINE void put_marks(Mask wins, std::uint8_t* to) {
   hn::StoreU(hn::DemoteTo(bytes, ones), bytes, to);
 }
 
-/// The same for four vectors that follow each other: their marks are the four bytes of each lane, to be transposed.
+/// Writes the marks of four consecutive vectors: they are the four bytes of each lane, to be transposed.
 HWY_INLINE void put_marks(Mask a, Mask b, Mask c, Mask d, std::uint8_t* to) {
   const hn::RebindToUnsigned<Floats> whole;
   const hn::Repartition<std::uint8_t, Floats> bytes;
@@ -61,9 +61,9 @@ HWY_INLINE void put_marks(Mask a, Mask b, Mask c, Mask d, std::uint8_t* to) {
   hn::StoreU(marks, bytes, to);
 }
 
-/// Calls scan(place), which gives the mask of those that win, for every vector of the `count` elements from `low` on;
-/// backwards from the last one to the first, so that memory is met in one direction: the processor fetches ahead in
-/// either, but not to and fro.
+/// Calls scan(place), which gives the mask of the winners, for every vector of the `count` elements from `low` on;
+/// backwards it goes from the last one to the first. Memory is thus read in one direction, which the processor
+/// prefetches.
 template <bool Backwards, bool Marks, class Scan>
 HWY_INLINE void for_vectors(std::int64_t low, std::int64_t count, std::uint8_t* replaced, const Scan& scan) {
   const auto place = [&](std::int64_t done) { return low + (Backwards ? count - width - done : done); };
@@ -80,10 +80,10 @@ HWY_INLINE void for_vectors(std::int64_t low, std::int64_t count, std::uint8_t* 
   }
 }
 
-/// Where NaNs were met: such lanes are NaN.
+/// Makes the lanes of `nans` NaN where `value` has a NaN.
 HWY_INLINE Vec watch(Vec value, Vec nans) { return hn::Or(nans, hn::VecFromMask(Floats(), hn::IsNaN(value))); }
 
-/// One element, of those that vectors leave over. Whether it is NaN.
+/// Scans one of the elements that vectors leave over. Returns whether it is NaN.
 template <bool Marks>
 HWY_INLINE bool scan_one(const float* x, float* y, std::uint8_t* replaced, std::int64_t at, float& largest) {
   const float value = x[at];
@@ -94,7 +94,7 @@ HWY_INLINE bool scan_one(const float* x, float* y, std::uint8_t* replaced, std::
   return value != value;
 }
 
-/// A row of lanes after the other, the scans of all lanes side by side.
+/// Scans row after row of lanes, all lanes side by side.
 template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_rows(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
   const Floats d;
@@ -122,11 +122,11 @@ bool scan_rows(const float* x, float* y, std::uint8_t* replaced, const Tile& til
 }
 
 struct Scanned {
-  Vec steps;  ///< the largest of the vector's own so far
+  Vec steps;  ///< the largest of the vector's own elements so far
   Vec last;   ///< the one that is met last, in every lane
 };
 
-/// Whoever was met first is the second operand.
+/// Scans one vector. The element that is met first is the second operand.
 template <bool Backwards>
 HWY_INLINE Scanned scan_within(Vec now) {
   const Floats d;
@@ -138,7 +138,7 @@ HWY_INLINE Scanned scan_within(Vec now) {
     now = hn::Max(now, hn::CombineShiftRightLanes<3>(d, now, least));
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, now, least));
   }
-  const auto ends = hn::Broadcast < Backwards ? 0 : 3 > (now);  // of each block
+  const auto ends = hn::Broadcast < Backwards ? 0 : 3 > (now);  // the ends of each block
   if constexpr (!two_blocks) {
     return {now, ends};
   } else if constexpr (Backwards) {
@@ -150,7 +150,7 @@ HWY_INLINE Scanned scan_within(Vec now) {
   }
 }
 
-/// In each lane the step met before it; in the first one `carried`, which is the same in all lanes.
+/// Shifts the steps by one lane; the first lane gets `carried`, which is the same in all lanes.
 template <bool Backwards>
 HWY_INLINE Vec met_before(Vec steps, Vec carried) {
   const Floats d;
@@ -163,8 +163,8 @@ HWY_INLINE Vec met_before(Vec steps, Vec carried) {
   }
 }
 
-/// Each line from one end to the other: a scan within each vector, then what is carried to it. Only the latter waits
-/// for the vector before.
+/// Scans each line from one end to the other: within each vector, and then with the maximum carried to it. Only the
+/// latter depends on the vector before.
 template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_lines(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
   const Floats d;
@@ -203,7 +203,7 @@ bool scan_any(const float* x, float* y, std::uint8_t* replaced, const Tile& tile
 
 template <bool Marks>
 bool scan_tile(const float* x, float* y, std::uint8_t* replaced, const Tile& tile, bool past_caches) {
-  // Writing past the caches needs whole vectors at multiples of their size.
+  // Streaming stores need whole vectors at multiples of their size.
   const std::int64_t apart = tile.lane_stride == 1 ? tile.step_stride : tile.lane_stride;
   const std::int64_t lowest = tile.lane_stride != 1 && tile.step_stride < 0 ? tile.begin + 1 : tile.begin;
   const bool fits = apart % width == 0 && reinterpret_cast<std::uintptr_t>(y + lowest) % (sizeof(float) * width) == 0;

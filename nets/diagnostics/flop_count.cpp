@@ -11,7 +11,7 @@
 namespace flowtrain::nets {
 namespace {
 
-// An operation's tensors among its inputs, in their order; what is no tensor keeps its place.
+// The tensors among an operation's inputs, by their position.
 struct Inputs {
   const at::RecordFunction& call;
 
@@ -22,20 +22,20 @@ struct Inputs {
   at::Tensor operator[](std::size_t i) const { return call.inputs()[i].toTensor(); }
 };
 
-// (…, m, k) times (…, k, n).
+// Returns the operations of (…, m, k) times (…, k, n).
 double product(const at::Tensor& a, const at::Tensor& b) {
   return 2.0 * static_cast<double>(a.numel()) * static_cast<double>(b.size(-1));
 }
 
-// What is known of an operation at its beginning, when there are inputs, but no outputs.
+// An operation under way, with the counts that are known from its inputs.
 struct CountedCall : at::ObserverContext {
   double flops = 0;
-  double flops_per_output = 0;  // for each value of the first output
+  double flops_per_output = 0;  // count for each value of the first output
 };
 
-// Each value of the output (of a transposed one: of the input) is met by all weights of one channel.
+// Counts a convolution: all weights of one channel meet each value of the output (of a transposed one: of the input).
 void count_convolution(const at::RecordFunction& call, CountedCall& counted) {
-  constexpr std::size_t transposed = 6;  // of aten::_convolution's inputs
+  constexpr std::size_t transposed = 6;  // position among aten::_convolution's inputs
   const Inputs inputs{call};
   const auto all = call.inputs();
   if (!inputs.has(0) || !inputs.has(1) || all.size() <= transposed || !all[transposed].isBool()) return;
@@ -48,7 +48,7 @@ void count_convolution(const at::RecordFunction& call, CountedCall& counted) {
     counted.flops_per_output = per_value;
 }
 
-// Queries (…, l, e), keys (…, s, e) and values (…, s, v): scores, and sums of values by them.
+// Returns the operations of attention with queries (…, l, e), keys (…, s, e) and values (…, s, v).
 double attention(const Inputs& inputs) {
   if (!inputs.has(0) || !inputs.has(1) || !inputs.has(2)) return 0;
   return 2.0 * static_cast<double>(inputs[0].numel()) * static_cast<double>(inputs[1].size(-2)) +
@@ -56,7 +56,7 @@ double attention(const Inputs& inputs) {
              static_cast<double>(inputs[2].size(-1));
 }
 
-// Those into which others (linear, matmul, einsum, conv2d …) turn, so that nothing counts twice. Null: others.
+// Counts basic operations only, into which others (linear, matmul, conv2d …) turn; returns null for all others.
 std::unique_ptr<CountedCall> begin_call(const at::RecordFunction& call) {
   const std::string_view name = call.name();
   const Inputs inputs{call};

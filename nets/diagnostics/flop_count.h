@@ -1,14 +1,14 @@
 #pragma once
-// How many floating-point operations a forward pass takes, whatever the net is made of.
+// Counts the floating-point operations of a forward pass of any net.
 
 #include <memory>
 
 namespace flowtrain::nets {
 
-/// Counts the operations that this thread runs while it lives, in floating-point operations (a multiply-add is two):
-/// matrix products, convolutions and fused attention. What else a net does (normalisation, activations, pooling) is
+/// Counts the floating-point operations (a multiply-add is two) of the matrix products, convolutions and fused
+/// attention that this thread runs during its lifetime. All else in a net (normalisation, activations, pooling) is
 /// small beside them, as in the definition of model FLOPs utilisation (PaLM, arXiv:2204.02311, appendix B). Recurrent
-/// layers that cuDNN runs as one operation are not seen. One at a time.
+/// layers that cuDNN runs as one operation are not counted. Only one may exist at a time.
 class FlopCount {
  public:
   FlopCount();

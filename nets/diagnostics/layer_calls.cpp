@@ -21,7 +21,7 @@ struct LayerWatch {
     return frame;
   }
 
-  // Operations that others are made of do not count.
+  // Operations inside other operations do not count.
   void leave(const at::RecordFunction& call, const at::ObserverContext& context) {
     const auto& frame = static_cast<const OpFrame&>(context);
     places.leave(frame);
@@ -29,14 +29,14 @@ struct LayerWatch {
     for (const c10::IValue& output : call.outputs())
       each_tensor(output, [&](const at::Tensor& made) {
         const bool is_first = made.defined() && std::exchange(unseen, false);
-        // A view of a parameter (a transposed weight) is not yet what the layer gives.
+        // A view of a parameter (a transposed weight) is not yet the layer's output.
         if (is_first && !(made.has_storage() && memory.contains(made.storage().unsafeGetStorageImpl())))
           note(frame, made.sizes().vec());
       });
     unseen = true;
   }
 
-  // A layer of several operations (a product, then the bias) gives what the last one of them does.
+  // A layer of several operations (a product, then the bias) gives the output of the last one.
   void note(const OpFrame& frame, std::vector<std::int64_t> shape) {
     const std::string_view name = frame.name;
     const bool goes_on = last == frame.place.layer;
@@ -49,10 +49,10 @@ struct LayerWatch {
   }
 
   OpPlaces places;
-  std::set<const c10::StorageImpl*> memory;  // of parameters
+  std::set<const c10::StorageImpl*> memory;  // memory of parameters
   std::vector<LayerCall> calls;
-  std::string last;    // layer
-  bool unseen = true;  // no output of the operation has been looked at
+  std::string last;    // the last layer
+  bool unseen = true;  // no output of the operation has been seen
   const OpCallbacks<LayerWatch> callbacks{*this, true, {at::RecordScope::FUNCTION}};
 };
 

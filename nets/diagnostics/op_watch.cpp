@@ -21,7 +21,7 @@ Kinds kinds_of(const at::Tensor& tensor) {
   return {at::isnan(tensor).any().item<bool>(), at::isinf(tensor).any().item<bool>()};
 }
 
-// Gives memory as it is.
+// Returns whether the operation gives memory without writing to it.
 bool leaves_unwritten(std::string_view operation) {
   return operation.starts_with("aten::empty") || operation.starts_with("aten::new_empty") ||
          operation.starts_with("aten::resize");
@@ -53,7 +53,7 @@ void OpPlaces::enter(const at::RecordFunction& call, OpFrame& frame) {
 
 void OpPlaces::leave(const OpFrame& frame) { std::erase(under_way_, &frame); }
 
-// By its inputs.
+// Finds the place from the operation's own inputs.
 OpPlace OpPlaces::own_place(const at::RecordFunction& call) const {
   OpPlace place;
   if (call.scope() != at::RecordScope::FUNCTION) return place;
@@ -66,8 +66,8 @@ OpPlace OpPlaces::own_place(const at::RecordFunction& call) const {
   return place;
 }
 
-// An operation that others are made of (linear: t, addmm) lends them its place, as does one of forward to its
-// gradients' computation, which bears the same sequence number.
+// An outer operation (linear) lends its place to those inside it (t, addmm), and one of forward lends it to the
+// computation of its gradients, which has the same sequence number.
 OpPlace OpPlaces::place_of(const at::RecordFunction& call) {
   OpPlace own = own_place(call);
   const bool backward = goes_backward() || call.scope() == at::RecordScope::BACKWARD_FUNCTION;
@@ -76,7 +76,7 @@ OpPlace OpPlaces::place_of(const at::RecordFunction& call) {
     const auto forward = by_sequence_.find(call.seqNr());
     if (call.scope() != at::RecordScope::BACKWARD_FUNCTION || forward == by_sequence_.end()) return own;
     if (!under_way_.empty())
-      under_way_.back()->place = forward->second;  // where gradients of several paths are added up
+      under_way_.back()->place = forward->second;  // gradients of several paths are added up here
     return forward->second;
   }
   if (own.after)

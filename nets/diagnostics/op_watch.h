@@ -1,6 +1,6 @@
 #pragma once
-// A look at every operation of forward and backward passes, whatever the net is made of: where in the net it is, as
-// callbacks of at::RecordFunction meet it, and where numbers stop being finite.
+// Observes every operation of forward and backward passes of any net through callbacks of at::RecordFunction: its place
+// in the net, and the first operation whose numbers stop being finite.
 
 #include <ATen/record_function.h>
 
@@ -15,40 +15,40 @@
 
 namespace flowtrain::nets {
 
-/// The layer that a parameter belongs to: its name without the last part, "layer3.0.conv1"; of a name of one part
-/// itself.
+/// Returns the layer that a parameter belongs to: its name without the last part, "layer3.0.conv1"; a name of one part
+/// is returned whole.
 std::string layer_of(const std::string& parameter);
 
-/// Whose parameters an operation uses, see layer_of. In a backward pass: that of the operation in forward whose
-/// gradients it computes.
+/// The layer whose parameters an operation uses, see layer_of(). An operation of a backward pass has the place of the
+/// forward operation whose gradients it computes.
 struct OpPlace {
   std::string layer;
   bool after =
-      true;  ///< it uses no parameters (a ReLU, say), and `layer` is the last one before; empty: none was before
+      true;  ///< it uses no parameters (a ReLU, say), and `layer` is the last one before; empty: none came before
 };
 
-/// One operation under way, or a scope. Who watches derives from it what is to be known at its end.
+/// One operation under way, or a scope. A watcher derives from it what it needs at the end.
 struct OpFrame : at::ObserverContext {
   at::RecordScope kind = at::RecordScope::FUNCTION;
   std::string name;
   OpPlace place;
 };
 
-/// Follows the operations of a thread, and of backward passes that it starts. Callbacks must ask for inputs, of the
+/// Follows the operations of a thread, and of backward passes that it starts. Callbacks must ask for inputs and for the
 /// scopes FUNCTION, BACKWARD_FUNCTION and USER_SCOPE.
 class OpPlaces {
  public:
-  /// `parameters` tell the layers.
+  /// Layers are found by `parameters`.
   explicit OpPlaces(const NamedTensors& parameters);
 
-  /// At its beginning; fills in `frame`, which must stay where it is.
+  /// Begins an operation; fills in `frame`, which must stay where it is.
   void enter(const at::RecordFunction& call, OpFrame& frame);
-  /// At its end.
+  /// Ends an operation.
   void leave(const OpFrame& frame);
 
-  /// Whether a backward pass is under way.
+  /// Returns whether a backward pass is under way.
   bool goes_backward() const;
-  /// Those under way, outermost first.
+  /// Returns the operations under way, outermost first.
   const std::vector<OpFrame*>& under_way() const { return under_way_; }
 
  private:
@@ -61,14 +61,14 @@ class OpPlaces {
   std::string last_layer_;
 };
 
-/// While it lives, calls watcher.enter(call), whose result it keeps, at the beginning of each operation and scope of
-/// `scopes` that this thread runs, and watcher.leave(call, result) at its end; also in backward passes that this thread
-/// starts, and waits for, on another one. Callbacks of LibTorch are plain functions: of one type of watchers only one
-/// is called at a time.
+/// Calls watcher.enter(call), whose result it keeps, at the beginning of each operation and scope of `scopes` that this
+/// thread runs during its lifetime, and watcher.leave(call, result) at its end; also in backward passes that this
+/// thread starts, and waits for, on another one. Callbacks of LibTorch are plain functions, so only one watcher of each
+/// type is called at a time.
 template <class Watcher>
 class OpCallbacks {
  public:
-  /// The calls tell inputs at their beginnings and, with `outputs`, outputs at their ends.
+  /// The calls have inputs at their beginnings and, with `outputs`, outputs at their ends.
   OpCallbacks(Watcher& watcher, bool outputs, std::initializer_list<at::RecordScope> scopes) {
     current = &watcher;
     handle_ = at::addThreadLocalCallback(
@@ -106,24 +106,24 @@ void each_tensor(const c10::IValue& value, const Visit& visit) {
 
 /// An operation that made infinities or NaN of numbers that were finite.
 struct NonFiniteOp {
-  std::string operation;  ///< as ATen calls it, "aten::addmm"
+  std::string operation;  ///< its name in ATen, "aten::addmm"
   /// The outermost RECORD_USER_SCOPE that it ran in; "backward" in a backward pass.
   std::string scope;
   OpPlace place;
   at::Tensor made;  ///< a copy of its first result that is not finite
 };
 
-/// Checks all operations that this thread runs, and those of backward passes that it starts, while it lives. They are
-/// slow then, and compute what they always do. One at a time.
+/// Checks all operations that this thread runs during its lifetime, and those of backward passes that it starts. They
+/// are slow then, but compute the same. Only one may exist at a time.
 class OpWatch {
  public:
-  /// `parameters` tell the layers. `forward_only`: operations of backward passes do not count.
+  /// Layers are found by `parameters`. `forward_only`: operations of backward passes do not count.
   explicit OpWatch(const NamedTensors& parameters, bool forward_only = false);
   ~OpWatch();
   OpWatch(const OpWatch&) = delete;
 
-  /// The first in the order of execution; nothing where all has been finite so far, or was not from the beginning.
-  /// Infinities that are asked for (a mask's fill value) do not count, but what becomes NaN by them does.
+  /// Returns the first one in the order of execution; nothing if all was finite so far, or was not finite from the
+  /// beginning. Infinities that are asked for (a mask's fill value) do not count, but a NaN that they cause does.
   const std::optional<NonFiniteOp>& first() const;
 
  private:

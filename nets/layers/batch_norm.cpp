@@ -13,21 +13,21 @@ using torch::autograd::variable_list;
 
 constexpr std::array<std::int64_t, 3> all_but_channels{0, 2, 3};
 
-/// What a function's context keeps of a sum.
+/// A sum over processes, kept in a function's context.
 struct KeptSum : torch::CustomClassHolder {
   explicit KeptSum(SumOverProcesses from) : sum(std::move(from)) {}
   SumOverProcesses sum;
 };
 
-/// (C) as (1, C, 1, 1).
+/// Views (C) as (1, C, 1, 1).
 at::Tensor per_channel(const at::Tensor& values) { return values.view({1, -1, 1, 1}); }
 
 struct Statistics {
   at::Tensor mean, var;  // (C) f32, biased
-  at::Tensor rows;       // () f64: rows times pixels, of all processes
+  at::Tensor rows;       // () f64: rows times pixels of all processes
 };
 
-/// From each process's own, without a second pass over its data; in doubles, as a difference of squares is taken.
+/// Combines the statistics of each process in one pass over its data; in doubles, because squares are subtracted.
 Statistics statistics_of(const at::Tensor& x, const SumOverProcesses& sum) {
   const auto channels = x.size(1);
   const double own_rows = static_cast<double>(x.numel() / channels);
@@ -44,8 +44,8 @@ Statistics statistics_of(const at::Tensor& x, const SumOverProcesses& sum) {
   return all;
 }
 
-/// Adds `momentum` times the unbiased variance. A device is not asked for the number of rows: to read it would wait for
-/// all that the device still has to do.
+/// Adds `momentum` times the unbiased variance. The number of rows is not read from a device, because that would wait
+/// for all its work.
 void add_unbiased(at::Tensor& running_var, const Statistics& all, double momentum) {
   if (all.rows.is_cpu()) {
     const double rows = all.rows.item<double>();
@@ -55,7 +55,7 @@ void add_unbiased(at::Tensor& running_var, const Statistics& all, double momentu
   }
 }
 
-/// S. Ioffe and C. Szegedy, "Batch normalization", ICML 2015, equations of section 3, with sums over all processes.
+/// Batch normalisation with sums over all processes: S. Ioffe and C. Szegedy, ICML 2015, equations of section 3.
 class Normalise : public Function<Normalise> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
@@ -91,10 +91,10 @@ class Normalise : public Function<Normalise> {
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
   if (is_training() && !sum_ && x.numel() == x.size(1))
     throw Mistake(
-        "batch normalisation takes no statistics of a single row whose pictures have come down to one pixel",
-        "each process needs two rows of every batch: a larger loader.batch; with loader.last_batch = \"pad\" one "
-        "that leaves no single row at an epoch's end (or \"wrap\", \"drop\"); dist.sync_batch_norm = true "
-        "takes those of all processes; larger pictures have more pixels");
+        "batch normalisation cannot compute statistics of a single row whose images have shrunk to one pixel",
+        "give each process two rows of every batch: set a larger loader.batch (with loader.last_batch = \"pad\" one "
+        "that leaves no single row at the end of an epoch), or dist.sync_batch_norm = true, which uses the rows "
+        "of all processes, or use larger images");
   if (!sum_ || !is_training()) return torch::nn::BatchNorm2dImpl::forward(x);
   const at::Tensor wide = x.to(torch::kFloat32);
   Statistics all;

@@ -1,5 +1,5 @@
 #pragma once
-// What nets are made of. Included by files that make nets only, because it drags torch::nn in.
+// Nets made of torch's modules. Only files that make nets include it, because it includes torch::nn.
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -15,17 +15,17 @@
 
 namespace flowtrain::nets {
 
-/// A classifier built from torch's modules; registration order and names are those of parameters() and buffers().
+/// A classifier built from torch's modules; parameters() and buffers() keep their names and the order of registration.
 class Classifier : public torch::nn::Module {
  public:
-  /// image: (B, C, H, W); the result: (B, classes), not normalised.
+  /// Maps image (B, C, H, W) to (B, classes), not normalised.
   virtual at::Tensor forward(const at::Tensor& image) = 0;
 };
 
-/// A classifier as a Net: `image` to `logits`.
+/// Wraps a classifier as a Net that maps `image` to `logits`.
 std::unique_ptr<Net> as_net(std::shared_ptr<Classifier> classifier);
 
-/// What makes a net of the classifier `Module`, whose constructor takes settings and input.
+/// Makes a net of the classifier `Module`, whose constructor takes settings and input.
 template <class Module>
 std::unique_ptr<Net> make_classifier(const Settings& settings, const NetInput& input) {
   return as_net(std::make_shared<Module>(settings, input));

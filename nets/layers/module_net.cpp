@@ -17,7 +17,7 @@ class ClassifierNet final : public ModuleNet {
   explicit ClassifierNet(std::shared_ptr<Classifier> module) : ModuleNet(module), classifier_(std::move(module)) {}
 
   NamedTensors forward(const NamedTensors& batch) override {
-    // Under autocast the last layer gives a reduced type; losses and metrics want f32.
+    // Losses and metrics need f32; under autocast the last layer gives a reduced type.
     return {{"logits", classifier_->forward(batch.at("image")).to(at::kFloat)}};
   }
   bool may_give(const std::string& output) const override { return output == "logits"; }

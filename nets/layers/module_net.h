@@ -11,7 +11,7 @@ class Module;
 
 namespace flowtrain::nets {
 
-/// All of a Net but forward(). Registration order and names are those of parameters() and buffers().
+/// A Net without forward(). parameters() and buffers() keep the modules' names and the order of registration.
 class ModuleNet : public Net {
  public:
   NamedTensors parameters() const override;
@@ -20,9 +20,9 @@ class ModuleNet : public Net {
   void freeze(const std::set<std::string>& parameters) override;
   void to(at::Device device, bool channels_last) override;
   void span_batch_norm(const SumOverProcesses& sum) override;
-  /// In train mode: the running statistics of batch normalisation begin anew, and become the mean of those of all
-  /// batches from now on (momentum = None, as torch.optim.swa_utils.update_bn has it). Frozen layers keep theirs.
-  /// Returns the number of layers.
+  /// Restarts the running statistics of batch normalisation in train mode: they become the mean of those of all batches
+  /// from now on (momentum = None, as torch.optim.swa_utils.update_bn has it). Frozen layers keep theirs. Returns the
+  /// number of layers.
   std::size_t restart_batch_norm();
 
  protected:

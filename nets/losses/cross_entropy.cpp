@@ -10,7 +10,7 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// Of a mixed batch, with `second_label` (B) and `label_weight` () f64 on the CPU, the two labels' weighted sum.
+/// Cross entropy. A mixed batch, with `second_label` (B) and `label_weight` () f64 on the CPU, has a weighted sum.
 class CrossEntropy final : public Loss {
  public:
   CrossEntropy(const Settings& settings, const LossInput& input)
@@ -40,9 +40,9 @@ class CrossEntropy final : public Loss {
 
 FLOWTRAIN_PARTS(cross_entropy) {
   parts.losses.add({"cross_entropy",
-                    "of `logits` and `label`: classes",
+                    "cross entropy of `logits` and the classes in `label`",
                     {{"label_smoothing", Kind::real, 0.0,
-                      "share of the target spread over all classes (C. Szegedy et al., CVPR 2016)", 0, 0.999}},
+                      "share of the target that is spread over all classes (C. Szegedy et al., CVPR 2016)", 0, 0.999}},
                     FLOWTRAIN_MAKE([](const Settings& settings, const LossInput& input) {
                       return std::make_unique<CrossEntropy>(settings, input);
                     })});

@@ -33,7 +33,7 @@ class MeanSquaredError final : public Loss {
     return weight == 1 ? target : weight * target + (1 - weight) * one_hot(batch.at("second_label"), logits);
   }
 
-  /// at::one_hot would read the labels back to the host to check them.
+  /// This avoids at::one_hot, which reads the labels back to the host to check them.
   at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) const {
     return compared(logits, label, classes_, [&] { return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1); });
   }
@@ -45,12 +45,12 @@ class MeanSquaredError final : public Loss {
 #endif
 
 FLOWTRAIN_PARTS(mse) {
-  parts.losses.add({"mse",
-                    "mean squared error: of `logits` and the one-hot `label`, or `target` where the batch has one",
-                    {},
-                    FLOWTRAIN_MAKE([](const Settings&, const LossInput& input) {
-                      return std::make_unique<MeanSquaredError>(input.classes);
-                    })});
+  parts.losses.add(
+      {"mse",
+       "mean squared error of `logits` and the one-hot `label`, or of `logits` and `target` if the batch has it",
+       {},
+       FLOWTRAIN_MAKE(
+           [](const Settings&, const LossInput& input) { return std::make_unique<MeanSquaredError>(input.classes); })});
 }
 
 }  // namespace flowtrain::nets

@@ -18,7 +18,7 @@ class OutputLoss final : public Loss {
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors&) const override {
     if (!outputs.contains("loss"))
       throw std::invalid_argument(
-          "loss output: the net gives no 'loss'; a script does whose forward returns a dict with one");
+          "loss output: the net gives no 'loss'; return a dict with 'loss' from the script's forward");
     const at::Tensor& loss = outputs.at("loss");
     if (loss.numel() != 1)
       throw std::invalid_argument(
@@ -32,7 +32,7 @@ class OutputLoss final : public Loss {
 
 FLOWTRAIN_PARTS(output) {
   parts.losses.add({"output",
-                    "the net's own output `loss`, as a TorchScript file may have one",
+                    "the net's own output `loss`, for example of a TorchScript file",
                     {},
                     FLOWTRAIN_MAKE([](const Settings&, const LossInput&) { return std::make_unique<OutputLoss>(); })});
 }

@@ -1,6 +1,6 @@
 // Metrics of nets that give each row, pixel or position one of K classes: `logits` (B, K, …) against `label` (B, …). A
-// mean over classes is one over those that have a label or a prediction (balanced_accuracy: a label); where there is
-// nothing to divide by, 0 is taken.
+// mean over classes includes those that have a label or a prediction (balanced_accuracy: a label). A ratio whose
+// divisor is 0 counts as 0.
 
 #include "nets/entries.h"
 
@@ -24,11 +24,11 @@ namespace {
 
 constexpr std::int64_t most_pairs = 4096;  // classes whose pairs are counted: 128 MiB
 
-/// What a batch is measured by. Sums stay on its device, so that update() never waits for it.
+/// The logits and labels of a batch. Sums stay on their device, so that update() never waits for it.
 struct Labelled {
   const at::Tensor& logits;  ///< (B, K, …)
   at::Tensor label;          ///< (B, …) i64
-  at::Tensor known;          ///< (B, …) bool: has a label
+  at::Tensor known;          ///< (B, …) bool: the label is known
 
   std::int64_t classes() const { return logits.size(1); }
 };
@@ -49,7 +49,7 @@ std::vector<double> to_host(const at::Tensor& sums) {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// Measures labels.
+/// A metric of labels.
 class LabelMetric : public Metric {
  public:
   void update(const NamedTensors& outputs, const NamedTensors& batch) final {
@@ -64,7 +64,7 @@ class LabelMetric : public Metric {
   at::Tensor sums_;  ///< undefined before the first batch
 };
 
-/// Two sums, one over the other.
+/// The ratio of two sums.
 class Ratio : public LabelMetric {
  public:
   std::vector<double> totals() const override { return sums_.defined() ? to_host(sums_) : std::vector<double>{0, 0}; }
@@ -81,10 +81,10 @@ class Ratio : public LabelMetric {
 
 [[noreturn]] void too_few_classes(std::int64_t k, std::int64_t classes) {
   throw std::invalid_argument(
-      c10::str("top", k, " needs ", k, " classes or more, and there are ", classes, ": top", classes, " at most"));
+      c10::str("top", k, " needs ", k, " classes or more, but there are ", classes, ": use top", classes, " at most"));
 }
 
-/// Share of the labels that are among the k largest logits.
+/// The share of the labels that are among the k largest logits.
 class TopK final : public Ratio {
  public:
   TopK(std::int64_t k, std::int64_t classes) : k_(k) {
@@ -93,7 +93,7 @@ class TopK final : public Ratio {
 
   void add(const Labelled& rows) override {
     if (k_ > rows.classes()) too_few_classes(k_, rows.classes());
-    // Of equal logits argmax() takes the first one, as everything that names a prediction does.
+    // argmax() takes the first of equal logits, as all code that names a prediction does.
     const at::Tensor best = k_ == 1 ? rows.logits.argmax(1, /*keepdim=*/true) : std::get<1>(rows.logits.topk(k_, 1));
     const at::Tensor hits = best.eq(rows.label.unsqueeze(1)).sum();  // no class has a negative number
     add_sums(hits, rows.known.sum());
@@ -103,8 +103,8 @@ class TopK final : public Ratio {
   std::int64_t k_;
 };
 
-/// exp of the mean cross-entropy. That of a row is rounded to a multiple of 2^-24, finer than logits in f32 are, so
-/// that f64 adds rows exactly up to 2^29 in all: in whatever order, and however many processes have shared them out.
+/// The exp of the mean cross-entropy. Each row's value is rounded to a multiple of 2^-24, which is finer than logits in
+/// f32, so that f64 adds up to 2^29 exactly, in any order and for any number of processes.
 class Perplexity final : public Ratio {
  public:
   void add(const Labelled& rows) override {
@@ -119,7 +119,7 @@ class Perplexity final : public Ratio {
   }
 };
 
-/// Counts of classes, in slots, of which the last takes what does not count.
+/// Counts of classes in slots; the last one takes all that does not count.
 class Counts : public LabelMetric {
  public:
   bool by_class() const final { return true; }
@@ -135,7 +135,7 @@ class Counts : public LabelMetric {
   }
 };
 
-/// Counts of each class: labels, predictions, and predictions that are right.
+/// Counts for each class: labels, predictions, and correct predictions.
 struct Tally {
   explicit Tally(std::span<const double> totals)
       : classes(totals.size() / 3),
@@ -156,7 +156,7 @@ struct Tally {
     for (const double each : counts) sum += each;
     return sum;
   }
-  /// Over the classes that have a label or, where `predicted` is set, a prediction.
+  /// Averages over the classes that have a label or, if `predicted` is set, a prediction.
   double mean(double (Tally::*of)(std::size_t) const, bool predicted = true) const {
     double sum = 0, seen = 0;
     for (std::size_t c = 0; c < classes; ++c) {
@@ -178,7 +178,7 @@ double f1_weighted(const Tally& tally) {
   return ratio(sum, Tally::sum(tally.labels));
 }
 
-/// Base of those that are made of a Tally.
+/// The base of metrics that are computed from a Tally.
 class TallyMetric : public Counts {
   void add(const Labelled& rows) final {
     const std::int64_t classes = rows.classes();
@@ -245,24 +245,24 @@ FLOWTRAIN_PARTS(class_metrics) {
   add("accuracy", "share of labels that are the largest logit",
       FLOWTRAIN_MAKE(
           [](const Settings&, const MetricInput& input) { return std::make_unique<TopK>(1, input.classes); }));
-  add("topN", "top5, say: share of labels among the five largest logits",
+  add("topN", "share of labels that are among the N largest logits; top5, for example, takes five",
       FLOWTRAIN_MAKE([](const Settings&, const MetricInput& input) {
         return std::make_unique<TopK>(top_of(input.name), input.classes);
       }));
   add("perplexity", "exp of the mean cross-entropy", FLOWTRAIN_MAKE(make_plain<Perplexity>), {.lower_is_better = true});
-  add("accuracy_per_class", "the recall of each class, as accuracy.<class>",
-      FLOWTRAIN_MAKE(make_plain<AccuracyPerClass>), {.single = false});
-  add("confusion", "a table of labels (rows) and predictions (columns)", FLOWTRAIN_MAKE(make_plain<Confusion>),
+  add("accuracy_per_class", "recall of each class, as accuracy.<class>", FLOWTRAIN_MAKE(make_plain<AccuracyPerClass>),
+      {.single = false});
+  add("confusion", "table that counts labels (rows) and predictions (columns)", FLOWTRAIN_MAKE(make_plain<Confusion>),
       {.single = false});
   add("balanced_accuracy", "mean recall of the classes",
       FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::recall, false); })));
   add("f1", "mean F1 of the classes",
       FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::f1); })));
-  add("f1_micro", "F1 of all classes' counts together", FLOWTRAIN_MAKE(make_tally_mean(f1_micro)));
-  add("f1_weighted", "mean F1 of the classes, weighted by their labels", FLOWTRAIN_MAKE(make_tally_mean(f1_weighted)));
+  add("f1_micro", "F1 of the summed counts of all classes", FLOWTRAIN_MAKE(make_tally_mean(f1_micro)));
+  add("f1_weighted", "mean F1 of the classes, weighted by label counts", FLOWTRAIN_MAKE(make_tally_mean(f1_weighted)));
   add("mean_iou", "mean intersection over union of the classes",
       FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::iou); })));
-  add("pixel_accuracy", "share of labels that are predicted", FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) {
+  add("pixel_accuracy", "share of pixels that are correct", FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) {
         return ratio(Tally::sum(tally.hits), Tally::sum(tally.labels));
       })));
   add("precision", "mean precision of the classes",

@@ -1,8 +1,8 @@
 // Metrics of nets that give a sequence: `prediction` (B, T) against `target` (B, U), each ended by its first negative
-// value. error_rate: V. I. Levenshtein, 1966; may exceed 1. Spans are of tags, of which 0 is outside, 2k - 1 begins a
-// span of kind k and 2k goes on with it; one that goes on with nothing of its kind begins a span, as conlleval has it
-// (E. F. Tjong Kim Sang, S. Buchholz, CoNLL-2000). A span is right if begin, end and kind are; tags after the target's
-// end do not count.
+// value. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans consist of tags: 0 is outside, 2k - 1 begins a span
+// of kind k, and 2k continues it; a 2k without a span of its kind before it begins one, as in conlleval (E. F. Tjong
+// Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin, end and kind are; tags after the target's end do not
+// count.
 
 #include "nets/entries.h"
 
@@ -27,7 +27,7 @@ namespace {
 
 using Tokens = std::span<const std::int64_t>;
 
-/// (B, T) on the host.
+/// The rows of an output or field (B, T), on the host.
 class Sequences {
  public:
   Sequences(const NamedTensors& tensors, const std::string& name) {
@@ -61,7 +61,7 @@ class SequenceMetric : public Metric {
     const Sequences predictions(outputs, "prediction"), targets(batch, "target");
     if (predictions.size() != targets.size())
       throw std::invalid_argument(
-          c10::str(predictions.size(), " rows of prediction for ", targets.size(), " of target"));
+          c10::str("prediction has ", predictions.size(), " rows, but target has ", targets.size()));
     for (std::int64_t row = 0; row < targets.size(); ++row) compare(predictions[row], targets[row], totals_);
   }
   std::vector<double> totals() const final { return {totals_.begin(), totals_.end()}; }
@@ -74,7 +74,7 @@ class SequenceMetric : public Metric {
   std::array<double, Totals> totals_{};
 };
 
-/// Row by row of the table, in O(target) memory.
+/// Computes the table row by row, in O(target) memory.
 std::size_t distance(Tokens prediction, Tokens target) {
   std::vector<std::size_t> row(target.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -102,10 +102,10 @@ class ErrorRate final : public SequenceMetric<2> {
   }
 };
 
-/// Begin, end (exclusive) and kind.
+/// The begin, end (exclusive) and kind of a span.
 using TagSpan = std::tuple<std::size_t, std::size_t, std::int64_t>;
 
-/// By where they begin.
+/// Returns the spans, sorted by their begin.
 std::vector<TagSpan> spans_of(Tokens tags) {
   std::vector<TagSpan> spans;
   std::int64_t open = 0;  // kind of the span under way
@@ -158,13 +158,14 @@ auto make_spans(SpanStat scalar) {
 
 FLOWTRAIN_PARTS(sequence_metrics) {
   parts.metrics.add({"error_rate",
-                     "tokens to insert, remove and replace to get the target, over the target's tokens",
+                     "number of tokens to insert, remove and replace to get the target, divided by the target's tokens",
                      {},
                      FLOWTRAIN_MAKE([](const Settings&, const MetricInput&) { return std::make_unique<ErrorRate>(); }),
                      {.lower_is_better = true}});
-  parts.metrics.add({"span_precision", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::precision))});
-  parts.metrics.add({"span_recall", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::recall))});
-  parts.metrics.add({"span_f1", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::f1))});
+  parts.metrics.add(
+      {"span_precision", "precision of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::precision))});
+  parts.metrics.add({"span_recall", "recall of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::recall))});
+  parts.metrics.add({"span_f1", "F1 of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::f1))});
 }
 
 }  // namespace flowtrain::nets

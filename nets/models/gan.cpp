@@ -18,8 +18,8 @@ namespace nn = torch::nn;
 
 namespace {
 
-constexpr std::int64_t width = 32;  // of the discriminator's first layer; each layer further in has twice as many
-constexpr double slope = 0.2;       // of leaky ReLU, as the paper has it
+constexpr std::int64_t width = 32;  // width of the discriminator's first layer; each further layer is twice as wide
+constexpr double slope = 0.2;       // slope of leaky ReLU, as in the paper
 
 struct GeneratorImpl : nn::Module {
   GeneratorImpl(std::int64_t channels, std::int64_t height, std::int64_t breadth)
@@ -95,7 +95,7 @@ struct Gan::Modules : nn::Module {
                                   std::to_string(input.width) + " pixels, expected sides that 8 divides");
     generator = register_module("generator", Generator(input.channels, input.height, input.width));
     discriminator = register_module("discriminator", Discriminator(input.channels, input.height, input.width));
-    // The paper's: normal with a deviation of 0.02, around 1 for batch normalisation's factors.
+    // The paper's initialisation is normal with a deviation of 0.02, around 1 for the factors of batch normalisation.
     const torch::NoGradGuard no_gradients;
     for (auto& item : named_parameters()) {
       const bool factor = item.key().find("norm") != std::string::npos;
@@ -114,8 +114,8 @@ Gan::Gan(const NetInput& input) : Gan(std::make_shared<Modules>(input)) {}
 Gan::Gan(std::shared_ptr<Modules> modules) : ModuleNet(modules), modules_(std::move(modules)) {}
 
 at::Tensor Gan::generate(const at::Tensor& noise) { return modules_->generator(noise).to(at::kFloat); }
-at::Tensor Gan::judge(const at::Tensor& image) { return modules_->discriminator(image).to(at::kFloat); }
-NamedTensors Gan::forward(const NamedTensors& batch) { return {{"logits", judge(batch.at("image")).unsqueeze(1)}}; }
+at::Tensor Gan::score(const at::Tensor& image) { return modules_->discriminator(image).to(at::kFloat); }
+NamedTensors Gan::forward(const NamedTensors& batch) { return {{"logits", score(batch.at("image")).unsqueeze(1)}}; }
 
 at::Tensor GanStep::noise(const NamedTensors& batch) const {
   const at::Tensor& image = batch.at("image");
@@ -134,19 +134,19 @@ NamedTensors GanStep::operator()(const NamedTensors& batch, const std::vector<st
       const at::NoGradGuard no_gradients;
       generated = gan_.generate(noise(batch));
     }
-    const at::Tensor real = gan_.judge(batch.at("image")), fake = gan_.judge(generated);
+    const at::Tensor real = gan_.score(batch.at("image")), fake = gan_.score(generated);
     losses.add("discriminator", cross_entropy(real, 1) + cross_entropy(fake, 0));
     losses.add("real", real.detach().sigmoid().mean());
     losses.add("fake", fake.detach().sigmoid().mean());
   }
-  if (has(wanted, "generator")) losses.add("generator", cross_entropy(gan_.judge(gan_.generate(noise(batch))), 1));
+  if (has(wanted, "generator")) losses.add("generator", cross_entropy(gan_.score(gan_.generate(noise(batch))), 1));
   return losses;
 }
 
 Step::Evaluated GanStep::evaluate(const NamedTensors& batch) {
   const at::Tensor generated = gan_.generate(noise(batch));
-  const at::Tensor real = gan_.judge(batch.at("image"));
-  const at::Tensor loss = cross_entropy(real, 1) + cross_entropy(gan_.judge(generated), 0);
+  const at::Tensor real = gan_.score(batch.at("image"));
+  const at::Tensor loss = cross_entropy(real, 1) + cross_entropy(gan_.score(generated), 0);
   return {{{"image", generated}, {"logits", real.unsqueeze(1)}}, loss};
 }
 
@@ -154,7 +154,7 @@ namespace {
 
 std::unique_ptr<Step> make_gan_step(const Settings&, const StepInput& input) {
   if (auto* gan = dynamic_cast<Gan*>(&input.net)) return std::make_unique<GanStep>(*gan);
-  throw std::invalid_argument("gan: needs the net gan, a generator and a discriminator");
+  throw std::invalid_argument("gan: this step needs net.name = \"gan\", a generator and a discriminator");
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ std::unique_ptr<Step> make_gan_step(const Settings&, const StepInput& input) {
 
 FLOWTRAIN_PARTS(gan) {
   parts.nets.add({"gan",
-                  "DCGAN's generator and discriminator, small; sides that 8 divides; with step.name = \"gan\"",
+                  "small generator and discriminator of DCGAN, for step.name = \"gan\"; sides must be multiples of 8",
                   {},
                   FLOWTRAIN_MAKE([](const Settings&, const NetInput& input) { return std::make_unique<Gan>(input); }),
                   {.least_side = 8}});

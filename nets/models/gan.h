@@ -1,5 +1,5 @@
 #pragma once
-// A generative adversarial pair, small enough for pictures of 16 to 64 pixels.
+// A generative adversarial pair, small enough for images of 16 to 64 pixels.
 
 #include <cstdint>
 #include <memory>
@@ -10,22 +10,22 @@
 
 namespace flowtrain::nets {
 
-/// Generator and discriminator of A. Radford et al., "Unsupervised Representation Learning with Deep Convolutional
-/// Generative Adversarial Networks", ICLR 2016: three steps of twice the size, parameters `generator.*` and
-/// `discriminator.*`. Pictures are within -1 … 1: sampler.mean and sampler.stddev of 0.5.
+/// The generator and discriminator of A. Radford et al., "Unsupervised Representation Learning with Deep Convolutional
+/// Generative Adversarial Networks", ICLR 2016: three layers of twice the size, parameters `generator.*` and
+/// `discriminator.*`. Images are within -1 … 1: sampler.mean and sampler.stddev of 0.5.
 class Gan : public ModuleNet {
  public:
-  static constexpr std::int64_t latent = 64;  ///< what a picture is made from: so many normal draws
+  static constexpr std::int64_t latent = 64;  ///< number of normal draws that an image is made from
 
-  /// Throws std::invalid_argument for pictures whose sides 8 does not divide.
+  /// Throws std::invalid_argument for images whose sides are no multiples of 8.
   explicit Gan(const NetInput& input);
-  /// (B, latent) f32 to pictures (B, C, H, W) f32.
+  /// Maps noise (B, latent) f32 to images (B, C, H, W) f32.
   at::Tensor generate(const at::Tensor& noise);
-  /// Pictures (B, C, H, W) to (B) f32: large for real ones.
-  at::Tensor judge(const at::Tensor& image);
-  /// judge() of `image`, as `logits` (B, 1).
+  /// Maps images (B, C, H, W) to (B) f32, which is large for real ones.
+  at::Tensor score(const at::Tensor& image);
+  /// Returns score() of `image` as `logits` (B, 1).
   NamedTensors forward(const NamedTensors& batch) override;
-  /// Nothing that metrics of validation could compare with the batch.
+  /// Validation cannot compare any output with the batch.
   bool may_give(const std::string&) const override { return false; }
 
  private:
@@ -34,9 +34,9 @@ class Gan : public ModuleNet {
   std::shared_ptr<Modules> modules_;
 };
 
-/// The two play against each other: `discriminator` tells real from generated pictures by cross entropy, `generator`
-/// wants its own to be taken for real (I. Goodfellow et al., "Generative Adversarial Nets", NIPS 2014, with the loss
-/// for the generator that does not saturate). Reports `real` and `fake`: how likely the discriminator takes each for
+/// Trains both nets against each other: `discriminator` separates real from generated images by cross entropy,
+/// `generator` makes its own look real (I. Goodfellow et al., "Generative Adversarial Nets", NIPS 2014, with the loss
+/// for the generator that does not saturate). Reports `real` and `fake`: the discriminator's probability that each is
 /// real.
 class GanStep final : public Step {
  public:
@@ -44,8 +44,8 @@ class GanStep final : public Step {
   std::vector<std::string> losses() const override { return {"discriminator", "generator"}; }
   std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override;
   NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) override;
-  /// `loss` is the discriminator's on real pictures and generated ones: 2 ln 2 where it cannot tell them apart. Outputs
-  /// `image`: the generated ones.
+  /// `loss` is the discriminator's on real and generated images: 2 ln 2 if it cannot distinguish them. Output `image`
+  /// has the generated ones.
   Evaluated evaluate(const NamedTensors& batch) override;
 
  private:

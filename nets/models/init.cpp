@@ -30,7 +30,7 @@ torch_init::NonlinearityType nonlinearity_of(const InitRule& rule) {
 
 double normal_share_below(double x) { return (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
 
-// By the distribution's inverse, as torch.nn.init.trunc_normal_ (which LibTorch does not have): every draw is within.
+// Draws by the inverse of the distribution, as torch.nn.init.trunc_normal_ does, which LibTorch lacks.
 void draw_truncated(const at::Tensor& parameter, const InitRule& rule) {
   const at::NoGradGuard no_gradients;
   const double least = rule.range.empty() ? rule.mean - 2 * rule.std : rule.range.at(0);
@@ -47,9 +47,9 @@ struct InitEntry {
   void (*draw)(const at::Tensor&, const InitRule&);
 };
 
-// Sorted by name. xavier: X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
-// networks", AISTATS 2010. kaiming: K. He et al., "Delving deep into rectifiers", ICCV 2015. orthogonal: A. Saxe et
-// al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", ICLR 2014.
+// The rules, sorted by name. xavier: X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward
+// neural networks", AISTATS 2010. kaiming: K. He et al., "Delving deep into rectifiers", ICCV 2015. orthogonal: A. Saxe
+// et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", ICLR 2014.
 constexpr std::array<InitEntry, 9> init_entries = {{
     {"constant", 0, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::constant_(tensor, rule.value); }},
     {"kaiming_normal", 2,
@@ -82,7 +82,7 @@ void initialise(const at::Tensor& parameter, const InitRule& rule) {
     if (rule.name != entry.name) continue;
     if (parameter.dim() < entry.least_dimensions)
       throw std::invalid_argument(c10::str(rule.name, " is for tensors of ", entry.least_dimensions,
-                                           " dimensions or more, and this one has ", parameter.dim()));
+                                           " dimensions or more, but this one has ", parameter.dim()));
     return entry.draw(parameter, rule);
   }
   throw unknown_name("rule", rule.name, init_rule_names());

@@ -9,8 +9,8 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// LeNet-5 (Y. LeCun et al., Proc. IEEE 86(11), 1998) in today's dress: ReLU, max-pooling, more channels. The first
-/// convolution is padded, as the paper's 28 x 28 digits were.
+/// LeNet-5 (Y. LeCun et al., Proc. IEEE 86(11), 1998) with ReLU, max-pooling and more channels. The first convolution
+/// is padded, as the paper's 28 x 28 digits were.
 class LeNet final : public Classifier {
  public:
   LeNet(const Settings& settings, const NetInput& input)
@@ -30,7 +30,7 @@ class LeNet final : public Classifier {
   }
 
  private:
-  /// What is left of a side after conv1 (keeps it), pool, conv2 (takes 4), pool.
+  /// Returns a side's length after conv1 (keeps it), pool, conv2 (takes 4), pool.
   static std::int64_t pooled(std::int64_t side) { return (side / 2 - 4) / 2; }
 
   torch::nn::Conv2d conv1_, conv2_;
@@ -43,8 +43,8 @@ class LeNet final : public Classifier {
 
 FLOWTRAIN_PARTS(lenet) {
   parts.nets.add({"lenet",
-                  "LeNet-5 with ReLU and max-pooling; pictures of 12 x 12 pixels or more",
-                  {{"dropout", Kind::real, 0.0, "share of activations dropped while training", 0, 0.999}},
+                  "LeNet-5 with ReLU and max-pooling; images of 12 x 12 pixels or more",
+                  {{"dropout", Kind::real, 0.0, "share of activations that training drops", 0, 0.999}},
                   FLOWTRAIN_MAKE(make_classifier<LeNet>),
                   {.least_side = 12}});
 }

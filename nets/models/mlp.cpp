@@ -42,9 +42,9 @@ class Mlp final : public Classifier {
 FLOWTRAIN_PARTS(mlp) {
   parts.nets.add(
       {"mlp",
-       "linear layers with ReLU between them; pictures of any size",
+       "linear layers with ReLU between them; images of any size",
        {{"hidden", Kind::integers, std::vector<std::int64_t>{256, 128}, "widths of the hidden layers", 1, 1 << 24},
-        {"dropout", Kind::real, 0.0, "share of activations dropped while training", 0, 0.999}},
+        {"dropout", Kind::real, 0.0, "share of activations that training drops", 0, 0.999}},
        FLOWTRAIN_MAKE(make_classifier<Mlp>)});
 }
 

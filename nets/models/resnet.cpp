@@ -1,6 +1,6 @@
 // Residual nets: K. He et al., "Deep residual learning for image recognition", CVPR 2016. Names, shapes and initial
-// distributions are those of torchvision's models.resnet, so that its weights load; as there, a bottleneck's stride
-// sits in its 3x3 convolution (the paper has it in the first 1x1), which is known as ResNet v1.5.
+// distributions are those of torchvision's models.resnet, so that its weights load; as there, a bottleneck's stride is
+// in its 3x3 convolution (in the paper it is in the first 1x1), which is known as ResNet v1.5.
 
 #include "nets/entries.h"
 
@@ -21,13 +21,13 @@ using cornernet::merge;
 using torch::nn::Conv2d;
 using torch::nn::Sequential;
 
-/// Two 3x3 convolutions: (B, in, H, W) to (B, width, H / stride, W / stride).
+/// Two 3x3 convolutions: they map (B, in, H, W) to (B, width, H / stride, W / stride).
 struct BasicBlock final : cornernet::Residual {
   static constexpr std::int64_t expansion = 1;
   BasicBlock(std::int64_t in, std::int64_t width, std::int64_t stride) : Residual(in, width, stride, "downsample") {}
 };
 
-/// 1x1 down, 3x3, 1x1 up: (B, in, H, W) to (B, 4 * width, H / stride, W / stride).
+/// Three convolutions, 1x1 down, 3x3, and 1x1 up: they map (B, in, H, W) to (B, 4 * width, H / stride, W / stride).
 class Bottleneck final : public torch::nn::Module {
  public:
   static constexpr std::int64_t expansion = 4;
@@ -61,7 +61,7 @@ class Bottleneck final : public torch::nn::Module {
   Sequential downsample_;
 };
 
-/// One resolution's blocks; the first changes width and stride. `in` becomes the width that leaves the stage.
+/// Makes the blocks of one resolution; the first changes width and stride. `in` becomes the stage's output width.
 template <class Block>
 Sequential stage(std::int64_t& in, std::int64_t width, std::int64_t blocks, std::int64_t stride) {
   Sequential blocks_of_stage;
@@ -72,7 +72,7 @@ Sequential stage(std::int64_t& in, std::int64_t width, std::int64_t blocks, std:
   return blocks_of_stage;
 }
 
-/// Blocks of each stage: the paper's table 1.
+/// The number of blocks of each stage: the paper's table 1.
 using Depths = std::array<std::int64_t, 4>;
 
 template <class Block>
@@ -119,7 +119,7 @@ auto make_resnet(const Depths& depths) {
 #endif
 
 FLOWTRAIN_PARTS(resnet) {
-  const auto help = [](const char* depth) { return std::string("ResNet-") + depth + ", as torchvision's"; };
+  const auto help = [](const char* depth) { return std::string("ResNet-") + depth + ", as in torchvision"; };
   parts.nets.add({"resnet18", help("18"), {}, FLOWTRAIN_MAKE(make_resnet<BasicBlock>({2, 2, 2, 2}))});
   parts.nets.add({"resnet34", help("34"), {}, FLOWTRAIN_MAKE(make_resnet<BasicBlock>({3, 4, 6, 3}))});
   parts.nets.add({"resnet50", help("50"), {}, FLOWTRAIN_MAKE(make_resnet<Bottleneck>({3, 4, 6, 3}))});

@@ -1,4 +1,4 @@
-// Nets that come as TorchScript files, as torch.jit.save writes them.
+// Nets from TorchScript files, as torch.jit.save writes them.
 
 #include "nets/entries.h"
 
@@ -29,7 +29,7 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-// The interpreter tells the way to the failure, line by line, and at the end what it was.
+// The interpreter's message lists the lines that led to the failure, and ends with the failure itself.
 std::string last_line(const std::exception& error) {
   std::string text = text_of(error);
   text.erase(text.find_last_not_of(" \n") + 1);
@@ -43,7 +43,7 @@ NamedTensors named(const List& list) {
   return tensors;
 }
 
-/// A result as named outputs: a tensor is `logits`, a tuple's members are `0`, `1` …, a dict keeps its names.
+/// Names the results: a tensor is `logits`, a tuple's members are `0`, `1` …, a dict keeps its names.
 NamedTensors outputs(const torch::jit::IValue& result) {
   NamedTensors tensors;
   if (result.isTensor()) {
@@ -66,7 +66,7 @@ class ScriptNet final : public Net {
   ScriptNet(std::string path, const std::vector<std::string>& inputs, torch::jit::Module module)
       : path_(std::move(path)), module_(std::move(module)) {
     const auto forward = module_.find_method("forward");
-    if (!forward) throw std::invalid_argument("script " + path_ + ": it has no method named forward");
+    if (!forward) throw std::invalid_argument("script " + path_ + ": the module has no method named forward");
     const auto& arguments = forward->function().getSchema().arguments();
     arguments_.assign(arguments.begin() + 1, arguments.end());  // without self
     fields_.resize(arguments_.size());
@@ -122,7 +122,7 @@ class ScriptNet final : public Net {
     return join(names);
   }
 
-  /// "FIELD" for the argument at `place`, or "ARGUMENT = FIELD".
+  /// Takes "FIELD" for the argument at `place`, or "ARGUMENT = FIELD".
   void name_field(std::size_t place, const std::string& input) {
     if (const auto sign = input.find('='); sign != std::string::npos) {
       const std::string name(trimmed(std::string_view(input).substr(0, sign), " \t"));
@@ -131,13 +131,13 @@ class ScriptNet final : public Net {
           static_cast<std::size_t>(std::find_if(arguments_.begin(), arguments_.end(), is_meant) - arguments_.begin());
       if (place == arguments_.size())
         throw std::invalid_argument("script " + path_ + ": inputs names the argument '" + name +
-                                    "', and forward has: " + listed_arguments());
+                                    "', but forward has only: " + listed_arguments());
       fields_[place] = trimmed(std::string_view(input).substr(sign + 1), " \t");
     } else if (place < arguments_.size()) {
       fields_[place] = input;
     } else {
       throw std::invalid_argument("script " + path_ + ": inputs names " + std::to_string(place + 1) +
-                                  " fields, and forward has: " + listed_arguments());
+                                  " fields, but forward has only: " + listed_arguments());
     }
   }
 
@@ -158,7 +158,7 @@ class ScriptNet final : public Net {
         values.push_back(*argument.default_value());
       } else {
         throw std::invalid_argument("script " + path_ + ": the batch has no '" + argument.name() +
-                                    "', which forward wants");
+                                    "', which forward needs");
       }
     }
     return values;
@@ -168,12 +168,12 @@ class ScriptNet final : public Net {
   torch::jit::Module module_;
   std::vector<torch::jit::Module> frozen_;
   std::vector<c10::Argument> arguments_;
-  std::vector<std::string> fields_;  // that inputs names for them; empty: none
+  std::vector<std::string> fields_;  // fields that inputs names for them; empty: none
 };
 
 torch::jit::Module load(const std::string& path) {
   try {
-    // On the CPU first: the file may come from a machine with other devices.
+    // The CPU is first, because the file may come from a machine with other devices.
     return torch::jit::load(path, at::Device(at::kCPU));
   } catch (const std::exception& error) {
     throw std::invalid_argument("script " + path + " cannot be read: " + first_line(error));
@@ -188,22 +188,23 @@ std::unique_ptr<Net> make_script_net(const Settings& settings, const NetInput&) 
 }  // namespace
 #endif
 
-// Arguments take the batch's tensors that `inputs` names, else those of their own names, the first one `image`
-// otherwise. The result is `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
+// An argument takes the batch's tensor that `inputs` names, else the one of its own name; the first argument takes
+// `image`. The result is `logits` if it is a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
 FLOWTRAIN_PARTS(script) {
-  parts.nets.add({"script",
-                  "a TorchScript file",
-                  {{.name = "script",
-                    .kind = Kind::text,
-                    .fallback = std::string(),
-                    .help = "the file, as torch.jit.save writes it",
-                    .required = true,
-                    .is_path = true},
-                   {"inputs", Kind::texts, std::vector<std::string>{},
-                    "fields of the batch for its arguments, in their order, or \"ARGUMENT = FIELD\"; what is not named "
-                    "here takes the field of its own name, the first one the image"}},
-                  FLOWTRAIN_MAKE(make_script_net),
-                  {.least_side = 0}});
+  parts.nets.add(
+      {"script",
+       "net from a TorchScript file",
+       {{.name = "script",
+         .kind = Kind::text,
+         .fallback = std::string(),
+         .help = "path of the file that torch.jit.save wrote",
+         .required = true,
+         .is_path = true},
+        {"inputs", Kind::texts, std::vector<std::string>{},
+         "fields of the batch for its arguments, in their order, or \"ARGUMENT = FIELD\"; an argument not named "
+         "here takes the field of its own name, the first one the image"}},
+       FLOWTRAIN_MAKE(make_script_net),
+       {.least_side = 0}});
 }
 
 }  // namespace flowtrain::nets

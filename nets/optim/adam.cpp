@@ -9,8 +9,8 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// D. P. Kingma, J. Ba, "Adam", ICLR 2015; adamw: I. Loshchilov, F. Hutter, "Decoupled weight decay regularization",
-/// ICLR 2019.
+/// Adam: D. P. Kingma, J. Ba, ICLR 2015; adamw: I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR
+/// 2019.
 class Adam final : public FusedOptimizer {
  public:
   Adam(const Settings& settings, const OptimizerInput& input, bool decoupled)
@@ -50,20 +50,20 @@ class Adam final : public FusedOptimizer {
 
 FLOWTRAIN_PARTS(adam) {
   const auto add = [&](const char* name, const char* help, bool decoupled [[maybe_unused]]) {
-    parts.optimizers.add({name,
-                          help,
-                          {{"betas", Kind::reals, std::vector<double>{0.9, 0.999}, "decay of the two moments", 0, 1},
-                           {"eps", Kind::real, 1e-8, "added to the denominator", 0, 1e300}},
-                          FLOWTRAIN_MAKE([decoupled](const Settings& settings, const OptimizerInput& input) {
-                            return std::make_unique<Adam>(settings, input, decoupled);
-                          }),
-                          {.momentum = "betas"},
-                          [](const Settings& settings) {
-                            const auto& betas = settings.reals("betas");
-                            if (betas.size() != 2 || betas[0] >= 1 || betas[1] >= 1)
-                              throw settings.error(
-                                  "betas", "expected two numbers below 1, got " + to_toml(settings.value("betas")));
-                          }});
+    parts.optimizers.add(
+        {name,
+         help,
+         {{"betas", Kind::reals, std::vector<double>{0.9, 0.999}, "decay rates of the two moments", 0, 1},
+          {"eps", Kind::real, 1e-8, "term added to the denominator", 0, 1e300}},
+         FLOWTRAIN_MAKE([decoupled](const Settings& settings, const OptimizerInput& input) {
+           return std::make_unique<Adam>(settings, input, decoupled);
+         }),
+         {.momentum = "betas"},
+         [](const Settings& settings) {
+           const auto& betas = settings.reals("betas");
+           if (betas.size() != 2 || betas[0] >= 1 || betas[1] >= 1)
+             throw settings.error("betas", "expected two numbers below 1, got " + to_toml(settings.value("betas")));
+         }});
   };
   add("adam", "Adam; weight decay is added to the gradient", false);
   add("adamw", "Adam with decoupled weight decay", true);

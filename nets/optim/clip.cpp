@@ -14,7 +14,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// A norm in half precision has three digits, and a count ends at 256.
+// A norm in half precision would have three digits, and a count would end at 256.
 at::Tensor widened(const at::Tensor& tensor) { return tensor.to(state_type(tensor)); }
 
 at::Tensor norm_of(const Tensors& gradients, double p) {
@@ -28,7 +28,7 @@ at::Tensor norm_of(const Tensors& gradients, double p) {
 }
 
 at::Tensor clip_norm(const Tensors& gradients, const at::Tensor& norm, double limit) {
-  // As torch.nn.utils.clip_grad_norm_: always multiplies, for asking whether to would wait for the device.
+  // The factor always multiplies, as in torch.nn.utils.clip_grad_norm_: a test of the norm would wait for the device.
   const at::Tensor factor = limit / (norm + 1e-6);
   at::_foreach_mul_(gradients, factor.clamp_max(1));
   return factor.lt(1).to(norm.scalar_type());
@@ -42,7 +42,7 @@ at::Tensor clip_value(const Tensors& gradients, double limit) {
   return greatest.gt(limit).to(greatest.scalar_type());
 }
 
-/// Of each unit: a row of a matrix, a filter of a convolution, the whole of a vector.
+/// Returns the norm of each unit: a row of a matrix, a filter of a convolution, a whole vector.
 at::Tensor unit_norm(const at::Tensor& tensor) {
   if (tensor.dim() <= 1) return tensor.norm();
   std::vector<std::int64_t> inner;

@@ -39,7 +39,7 @@ void Ema::swap() {
   swap_half();
 }
 
-// The average would be rounded on its way back: it stays, and the weights are kept beside it.
+// The average would be rounded on its way back, so it stays, and the weights are kept beside it.
 void Ema::swap_half() {
   const bool back = !kept_.empty();
   for (std::size_t i = 0, place = 0; i < weights_.size(); ++i) {

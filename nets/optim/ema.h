@@ -8,19 +8,19 @@
 namespace flowtrain::nets {
 
 /// Follows the parameters: average = d · average + (1 - d) · parameter after each iteration i, d = decay or, with a
-/// warm-up, the least of decay and (1 + i) / (10 + i) (as TensorFlow's ExponentialMovingAverage, with num_updates).
-/// Averages of parameters in bf16 and fp16 are f32.
+/// warm-up, the smaller one of decay and (1 + i) / (10 + i) (as in TensorFlow's ExponentialMovingAverage with
+/// num_updates). Averages of parameters in bf16 and fp16 are f32.
 class Ema {
  public:
-  /// 0 < decay < 1, else std::invalid_argument. The parameters share storage, and outlive it.
+  /// Throws std::invalid_argument unless 0 < decay < 1. The parameters share storage, and outlive it.
   Ema(const NamedTensors& parameters, double decay, bool warmup);
 
   void update(std::uint64_t iteration);
-  /// Puts the averages where the parameters are, and the parameters in their place; a second time undoes it.
+  /// Exchanges the averages and the parameters; a second call undoes it.
   void swap();
-  /// From now on it averages from the parameters as they are.
+  /// Restarts the average from the current parameters.
   void restart();
-  /// The averages, named "ema.<parameter>": the tensors in use. To load, copy_ into them.
+  /// Returns the averages in use, named "ema.<parameter>". Copy into them to load.
   NamedTensors state() const;
 
  private:

@@ -5,9 +5,9 @@
 namespace flowtrain::nets {
 namespace {
 
-/// The kernels walk parameter, gradient and state by one index, so their memory layouts must agree. Autograd sees to it
-/// for the gradients that it makes, but for the strides of dimensions of size 1, which lead nowhere; one that was
-/// assigned may differ.
+/// The kernels walk parameter, gradient and state by one index, so their memory layouts must agree. Autograd's own
+/// gradients agree, except for the strides of dimensions of size 1, which do not matter; an assigned gradient may
+/// differ.
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient) {
   for (std::int64_t dim = 0; dim < parameter.dim(); ++dim)
     if (parameter.size(dim) != 1 && gradient.stride(dim) != parameter.stride(dim))
@@ -99,7 +99,7 @@ FusedStep FusedOptimizer::collect(const Group& group) const {
     if (parameter.grad().defined()) {
       const at::Tensor& master = group.masters[i];
       if (master.defined()) {
-        // A value that something else has put there since (a snapshot, a hook) counts.
+        // A parameter that other code has changed since (a snapshot, a hook) replaces its master value.
         at::Tensor(master).copy_(at::where(master.to(parameter.scalar_type()) == parameter, master, parameter));
         step.rounded.emplace_back(parameter, master);
       }

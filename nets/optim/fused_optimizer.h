@@ -1,5 +1,5 @@
 #pragma once
-// What optimizers on ATen's fused steps share: one kernel call for all parameters of a group.
+// The base of optimizers on ATen's fused steps, which make one kernel call for all parameters of a group.
 
 #include <ATen/ATen.h>
 
@@ -15,19 +15,19 @@ namespace flowtrain::nets {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// What one fused call works on: the parameters of a group that have a gradient, and what goes with each.
+/// The arguments of one fused call: the parameters of a group that have a gradient, with their gradients and state.
 struct FusedStep {
-  Tensors parameters, gradients;  ///< f32 in place of bf16 and fp16
+  Tensors parameters, gradients;  ///< f32 copies for parameters in bf16 and fp16
   std::vector<std::pair<at::Tensor, at::Tensor>> rounded =
-      {};                      ///< parameters of those types, and the f32 in `parameters`
-  std::vector<Tensors> state;  ///< by slot
+      {};                      ///< parameters of those types, and their f32 copies in `parameters`
+  std::vector<Tensors> state;  ///< indexed by slot
   double lr = 0, weight_decay = 0;
-  at::Tensor lr_on_device = {};  ///< instead of lr, where it is defined
+  at::Tensor lr_on_device = {};  ///< replaces lr if it is defined
   std::optional<at::Tensor> skip = {};
 };
 
 /// Chooses the parameters of a step, and names the state. A parameter in bf16 or fp16 has a copy in f32, the state's
-/// "master.<name>": each step updates that, and rounds it to the parameter. Its other state is f32, too.
+/// "master.<name>": each step updates that copy, and rounds it to the parameter. Its other state is f32, too.
 class FusedOptimizer : public Optimizer {
  public:
   FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups);
@@ -39,7 +39,7 @@ class FusedOptimizer : public Optimizer {
   NamedTensors state() const final;
 
  protected:
-  /// Adds a kind of state: zeros, shaped like the parameters or one f32 number each. Returns its index.
+  /// Adds a kind of state: zeros in the shape of the parameters, or one f32 number each. Returns its index.
   std::size_t add_slot(const std::string& name, bool scalar = false);
   /// Updates the parameters of a group.
   virtual void update(const FusedStep& step) = 0;
@@ -48,8 +48,8 @@ class FusedOptimizer : public Optimizer {
  private:
   struct Group {
     ParameterGroup of;
-    Tensors masters = {};             ///< of each parameter in half precision the value in f32; else undefined
-    std::vector<Tensors> state = {};  ///< by slot, a tensor for every parameter
+    Tensors masters = {};             ///< the f32 value of each parameter in half precision; undefined for others
+    std::vector<Tensors> state = {};  ///< indexed by slot; a tensor for every parameter
     at::Tensor lr_on_device = {};     ///< see keep_rate_on_device()
   };
   FusedStep collect(const Group& group) const;

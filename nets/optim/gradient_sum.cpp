@@ -19,7 +19,7 @@ void GradientSum::add(const at::Tensor& skip) {
   for (const auto& [name, parameter] : parameters_) {
     if (const at::Tensor& gradient = parameter.grad(); gradient.defined()) {
       sums.push_back(*sum);
-      // Not a product with zero: what is to be skipped is not finite.
+      // A product with zero would not do, because a skipped gradient may be infinite or NaN.
       gradients.push_back((skip.defined() ? gradient.masked_fill(skip > 0, 0) : gradient).to(sum->scalar_type()));
     }
     ++sum;

@@ -1,5 +1,5 @@
 #pragma once
-// Gradients of several iterations, for one update.
+// Sums gradients of several iterations for one update.
 
 #include <vector>
 
@@ -7,19 +7,18 @@
 
 namespace flowtrain::nets {
 
-/// Adds up the .grad of parameters over `iterations`, and puts their mean in place of the last one's.
+/// Adds up the .grad of parameters over `iterations`, and replaces the last .grad by their mean.
 class GradientSum {
  public:
-  /// The parameters share storage, and outlive it. iterations > 0.
+  /// The parameters share storage, and outlive it; iterations > 0.
   GradientSum(const NamedTensors& parameters, double iterations);
 
-  /// Parameters without a gradient add nothing. `skip`, where defined, is a scalar f32 on their device: 1 adds nothing.
+  /// Adds the gradients that exist. `skip`, if defined, is a scalar f32 on their device: 1 adds nothing.
   void add(const at::Tensor& skip = {});
-  /// .grad becomes the mean, in the sum's type, and the sum begins anew; of parameters without a gradient now both stay
-  /// as they are.
+  /// Sets .grad to the mean, in the sum's type, and restarts the sum; parameters that have no gradient now keep both.
   void hand_out();
-  /// The sums, named "gradient_sum.<parameter>", in the parameters' layout, f32 where those are bf16 or fp16: the
-  /// tensors in use. To load, copy_ into them.
+  /// Returns the sums in use, named "gradient_sum.<parameter>", in the parameters' layout, f32 for bf16 and fp16. Copy
+  /// into them to load.
   NamedTensors state() const;
 
  private:

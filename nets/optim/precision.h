@@ -5,8 +5,8 @@
 
 namespace flowtrain::nets {
 
-/// The type of an optimizer's state for a parameter: f32 where that is bf16 or fp16, in which most updates and most
-/// steps of an average are smaller than the rounding, and would be lost.
+/// Returns the type of an optimizer's state for a parameter: f32 for bf16 and fp16, in which most updates and most
+/// steps of an average would be lost to rounding.
 inline at::ScalarType state_type(const at::Tensor& parameter) {
   return c10::isReducedFloatingType(parameter.scalar_type()) ? at::kFloat : parameter.scalar_type();
 }

@@ -18,8 +18,8 @@ GradScaler::GradScaler(at::Device device)
       growth_(at::zeros({}, at::TensorOptions(device).dtype(at::kInt))),
       found_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
-// In single precision at least. Backward gives the scale itself to a loss in half precision, as its gradient: from the
-// first loss of all on it is one that half precision holds.
+// The product is computed in single precision at least. Backward gives the scale itself to a loss in half precision, as
+// its gradient, so from the first such loss on half precision can hold the scale.
 at::Tensor GradScaler::scaled(const at::Tensor& loss) {
   const bool first = !std::exchange(begun_, true);
   if (loss.scalar_type() == at::kHalf && !std::exchange(half_, true) && first) keep_within_half();

@@ -12,7 +12,7 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// Momentum as torch.optim.SGD with dampening 0. There the first step sets the buffer to the gradient; here the buffer
+/// Updates like torch.optim.SGD with dampening 0. There the first step sets the buffer to the gradient; here the buffer
 /// starts at zero, and momentum * 0 + gradient is the same.
 class Sgd final : public FusedOptimizer {
  public:
@@ -25,8 +25,8 @@ class Sgd final : public FusedOptimizer {
 
  private:
   void update(const FusedStep& step) override {
-    // The kernels refuse a momentum of 0 together with a buffer. The least there is makes the same of any buffer:
-    // nothing beside the gradient.
+    // The kernels refuse a momentum of 0 together with a buffer. The smallest positive number gives the same result:
+    // any buffer vanishes beside the gradient.
     const double kept = has_buffer_ ? std::max(momentum(), std::numeric_limits<double>::min()) : 0;
     const auto with_rate = [&](const auto& lr) {
       at::_fused_sgd_(step.parameters, step.gradients, has_buffer_ ? step.state.front() : Tensors(), step.weight_decay,
@@ -45,8 +45,8 @@ class Sgd final : public FusedOptimizer {
 FLOWTRAIN_PARTS(sgd) {
   parts.optimizers.add({"sgd",
                         "stochastic gradient descent, with momentum; weight decay is added to the gradient",
-                        {{"momentum", Kind::real, 0.0, "share of the last step that is kept", 0, 1},
-                         {"nesterov", Kind::boolean, false, "Nesterov's momentum; needs momentum > 0"}},
+                        {{"momentum", Kind::real, 0.0, "share of the last step that the next one keeps", 0, 1},
+                         {"nesterov", Kind::boolean, false, "use Nesterov's momentum; needs momentum > 0"}},
                         FLOWTRAIN_MAKE([](const Settings& settings, const OptimizerInput& input) {
                           return std::make_unique<Sgd>(settings, input);
                         }),

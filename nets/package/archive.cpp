@@ -29,8 +29,8 @@ std::uint32_t number_at(const std::string& bytes, std::size_t at, int size) {
   return number;
 }
 
-// Those of the central directory at the end of a zip (PKWARE's APPNOTE.TXT, 4.3.12), without the archive's folder
-// before each name: LibTorch's reader is built without a look at them.
+// Reads the checksums from the central directory at the end of a zip (PKWARE's APPNOTE.TXT, 4.3.12), by names without
+// the archive's folder, because LibTorch's reader does not check them.
 std::map<std::string, std::uint32_t> checksums_of(const std::string& path) {
   constexpr std::size_t most = 1 << 22;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -39,7 +39,7 @@ std::map<std::string, std::uint32_t> checksums_of(const std::string& path) {
   file.seekg(static_cast<std::streamoff>(size - length));
   file.read(tail.data(), static_cast<std::streamsize>(length));
   const auto end = tail.rfind("PK\5\6");
-  if (end == std::string::npos) throw std::out_of_range("it has no directory");
+  if (end == std::string::npos) throw std::out_of_range("it has no central directory");
   std::map<std::string, std::uint32_t> checksums;
   // LibTorch's writer puts the two records of zip64 in between (4.3.14, 4.3.15).
   const std::size_t between = end >= 76 && tail.compare(end - 20, 4, "PK\6\7") == 0 ? 76 : 0;
@@ -62,7 +62,7 @@ PackageArchive::PackageArchive(std::string path) : path_(std::move(path)) {
     reader_ = std::make_unique<caffe2::serialize::PyTorchStreamReader>(path_);
     checksums_ = checksums_of(path_);
   } catch (const std::exception& failure) {
-    throw error("the file is damaged, or no package: " + first_line_of(failure));
+    throw error("the file is damaged or is not a package: " + first_line_of(failure));
   }
 }
 
@@ -74,12 +74,12 @@ std::invalid_argument PackageArchive::error(const std::string& message) const {
 
 ArchiveRecord PackageArchive::read(const std::string& name) const {
   if (!reader_->hasRecord(name))
-    throw error("it has no " + name + "; packages are made by `python -m flowtrain export` or flowtrain.export()");
+    throw error("it has no " + name + "; make packages with `python -m flowtrain export` or flowtrain.export()");
   try {
     auto [data, size] = reader_->getRecord(name);
     const auto expected = checksums_.find(name);
     if (expected == checksums_.end() || ::crc32_z(0, static_cast<const Bytef*>(data.get()), size) != expected->second)
-      throw std::runtime_error("its checksum is another one");
+      throw std::runtime_error("its checksum does not match");
     return {std::move(data), size};
   } catch (const std::exception& failure) {
     throw error("the file is damaged: " + name + ": " + first_line_of(failure));
@@ -90,13 +90,13 @@ fs::path PackageArchive::extract_code(const std::string& graph, const fs::path& 
   const std::string prefix = "data/aotinductor/" + graph + "/";
   fs::path library;
   for (const std::string& name : reader_->getAllRecords()) {
-    // The sources lie beside the code, for people.
+    // The sources beside the code are for people.
     if (!name.starts_with(prefix) || name.ends_with(".cpp")) continue;
     const fs::path to = folder / fs::path(name).filename();
     const ArchiveRecord code = read(name);
     std::ofstream file(to, std::ios::binary);
     file.write(reinterpret_cast<const char*>(code.bytes().data()), static_cast<std::streamsize>(code.bytes().size()));
-    if (!file.flush()) throw error("its code cannot be written to " + to.string() + "; TMPDIR names another folder");
+    if (!file.flush()) throw error("its code cannot be written to " + to.string() + "; name another folder in TMPDIR");
     if (to.extension() == ".so") library = to;
   }
   if (library.empty()) throw error("it has no compiled graph '" + graph + "'");

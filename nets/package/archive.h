@@ -1,5 +1,5 @@
 #pragma once
-// The file of a package: torch's archive as torch.export.pt2_archive.package_pt2 writes it, a zip without compression.
+// Reads the file of a package: an archive that torch.export.pt2_archive.package_pt2 writes, a zip without compression.
 
 #include <c10/core/Allocator.h>
 
@@ -17,7 +17,7 @@ class PyTorchStreamReader;
 
 namespace flowtrain::nets {
 
-/// The first line of what an exception of LibTorch says, without its backtrace.
+/// Returns the first line of the message of an exception of LibTorch, without its backtrace.
 std::string first_line_of(const std::exception& error);
 
 /// The bytes of one file in an archive.
@@ -31,26 +31,26 @@ class ArchiveRecord {
   std::size_t size_;
 };
 
-/// A package that is open. All throw std::invalid_argument that begins "package PATH: " for a file that is missing, not
-/// of this kind, or damaged: the CRC-32 of what is read is compared with the archive's.
+/// A package that is open. All members throw std::invalid_argument that begins "package PATH: " if a file is missing,
+/// of another kind, or damaged: the CRC-32 of every file read is compared with the archive's.
 class PackageArchive {
  public:
   explicit PackageArchive(std::string path);
   ~PackageArchive();
 
   const std::string& path() const { return path_; }
-  /// The file of this name in it. One that is not there: it is no package of flowtrain.
+  /// Returns the file of this name. A package of flowtrain has all that are asked for.
   ArchiveRecord read(const std::string& name) const;
   /// Writes the compiled code of a graph into `folder`, which exists; returns the path of its shared object.
   std::filesystem::path extract_code(const std::string& graph, const std::filesystem::path& folder) const;
 
-  /// "package PATH: `message`".
+  /// Makes the error "package PATH: `message`".
   std::invalid_argument error(const std::string& message) const;
 
  private:
   const std::string path_;
   std::unique_ptr<caffe2::serialize::PyTorchStreamReader> reader_;
-  std::map<std::string, std::uint32_t> checksums_;  // CRC-32 of each file in it
+  std::map<std::string, std::uint32_t> checksums_;  // CRC-32 of each file in the archive
 };
 
 }  // namespace flowtrain::nets

@@ -22,10 +22,10 @@ std::string shape_of(const std::vector<std::int64_t>& shape) {
   return "[" + join(sizes) + "]";
 }
 
-// "2.11.0+cpu" and "2.11.0" compute with the same interfaces.
+// Builds such as "2.11.0+cpu" and "2.11.0" have the same interfaces.
 std::string_view release(std::string_view version) { return version.substr(0, version.find('+')); }
 
-// Each set has all of those before it. GPUs run code of their own version alone: from 9.0 on Triton compiles for
+// Each set contains all those before it. A GPU runs code of its own version alone: from 9.0 on Triton compiles for
 // features that the next version need not have (sm_90a).
 bool runs_on(const std::string& needed, const std::string& machine) {
   constexpr std::array<std::string_view, 3> x86{"DEFAULT", "AVX2", "AVX512"};
@@ -42,7 +42,7 @@ struct OtherValue {
   std::int64_t place, value;
 };
 
-/// The first number of a tensor without gaps that is not among `values`.
+/// Finds the first number of a tensor without gaps that is not among `values`.
 std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInput::Values& values) {
   return AT_DISPATCH_INTEGRAL_TYPES(tensor.scalar_type(), "first_other", [&]() -> std::optional<OtherValue> {
     const scalar_t* const begin = tensor.const_data_ptr<scalar_t>();
@@ -55,7 +55,7 @@ std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInp
   });
 }
 
-/// Without gaps.
+/// Returns the part as a tensor without gaps.
 at::Tensor part_of(at::Tensor field, const std::vector<PackageInput::Cut>& part) {
   for (const auto& [dimension, begin, end] : part) field = field.narrow(dimension, begin, end - begin);
   return field.contiguous();
@@ -66,20 +66,21 @@ void check_machine(const PackageDescription& description, const std::string& cap
   if (runs_on(description.instruction_set, capability)) return;
   throw Mistake(archive
                     .error(concat("its code needs a ", description.device == "cpu" ? "CPU" : "GPU", " with ",
-                                  description.instruction_set, ", and this one has ", capability))
+                                  description.instruction_set, ", but this one has ", capability))
                     .what(),
                 make_anew(description));
 }
 
 void check_rows(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   if (rows_of(description) == 0 || !use.short_batches) return;
-  throw Mistake(archive
-                    .error(concat("its graphs take batches of ", rows_of(description),
-                                  " rows alone, and the last one of an epoch, of a validation or of a process has "
-                                  "fewer"))
-                    .what(),
-                "loader.last_batch = \"wrap\", a validation set of whole batches, and a batch that the processes "
-                "divide have no such one; dynamic_batch=True makes a package for any number of rows");
+  throw Mistake(
+      archive
+          .error(concat("its graphs take batches of exactly ", rows_of(description),
+                        " rows, but the last batch of an epoch, of a validation or of a process has "
+                        "fewer"))
+          .what(),
+      "set loader.last_batch = \"wrap\", a validation set of whole batches, and a batch size that the processes "
+      "divide evenly; or export the package with dynamic_batch=True, for any number of rows");
 }
 
 void check_classes(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
@@ -87,18 +88,17 @@ void check_classes(const PackageDescription& description, const NetUse& use, con
     for (const PackageInput::Values& values : input.values)
       if ((input.field.name == "label" || input.field.name == "labels") && use.classes > values.end)
         throw Mistake(
-            archive.error(concat("its net tells ", values.end, " classes apart, and the data set has ", use.classes))
-                .what(),
+            archive.error(concat("its net has ", values.end, " classes, but the data set has ", use.classes)).what(),
             concat("export the net with ", use.classes, " classes"));
 }
 
 void check_precision(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   if (use.amp != description.amp)
-    throw archive.error(concat("its graph computes with amp \"", description.amp, "\", and train.amp is \"", use.amp,
+    throw archive.error(concat("its graph computes with amp \"", description.amp, "\", but train.amp is \"", use.amp,
                                "\": set train.amp = \"", description.amp, "\""));
   if (!use.val_amp.empty() && use.val_amp != description.amp)
-    throw archive.error(concat("its graphs compute with amp \"", description.amp, "\", and val.amp is \"", use.val_amp,
-                               "\": leave val.amp out"));
+    throw archive.error(concat("its graphs compute with amp \"", description.amp, "\", but val.amp is \"", use.val_amp,
+                               "\": remove val.amp"));
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ void check_precision(const PackageDescription& description, const NetUse& use, c
 void check_version(const PackageDescription& description, const PackageArchive& archive) {
   if (release(description.torch) != release(TORCH_VERSION))
     throw Mistake(
-        archive.error(concat("torch ", description.torch, " has compiled it, and this is LibTorch ", TORCH_VERSION))
+        archive.error(concat("it was compiled by torch ", description.torch, ", but this is LibTorch ", TORCH_VERSION))
             .what(),
         make_anew(description));
 }
@@ -120,10 +120,10 @@ void check_inputs(const PackageDescription& description, const std::vector<Batch
       throw archive.error(concat("the batch has no '", name,
                                  "', which the graph takes; it has: ", join(batch, ", ", &BatchField::name)));
     if (found->dtype != dtype)
-      throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", and the graph takes ", dtype));
+      throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", but the graph takes ", dtype));
     if (!fits(shape, found->shape))
       throw archive.error(concat("'", name, "' of the batch has shape ", shape_of(found->shape),
-                                 ", and the graph takes ", shape_of(shape)));
+                                 ", but the graph takes ", shape_of(shape)));
   }
 }
 
@@ -136,7 +136,7 @@ void check_values(const PackageDescription& description, const NamedTensors& bat
       const auto wrong = first_other(part, values);
       if (!wrong) continue;
       throw archive.error(concat("'", input.field.name, "' of row ", wrong->place / (part.numel() / part.size(0)),
-                                 " of the batch has the value ", wrong->value, ", and the graph takes ", values.least,
+                                 " of the batch has the value ", wrong->value, ", but the graph takes ", values.least,
                                  " to ", values.end - 1, values.ignored ? concat(", or ", *values.ignored) : ""));
     }
   }
@@ -154,7 +154,7 @@ void check_use(const PackageDescription& description, const NetUse& use, const P
   check_classes(description, use, archive);
   if (use.mixes_labels)
     throw archive.error(
-        "the loss in its graph takes one label a row, and [batch_augment] mixes labels: leave mixup and cutmix out");
+        "the loss in its graph takes one label per row, but [batch_augment] mixes labels: remove mixup and cutmix");
   check_precision(description, use, archive);
 }
 

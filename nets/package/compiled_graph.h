@@ -1,5 +1,5 @@
 #pragma once
-// One compiled graph of a package, as AOTInductor has made it: a shared object with a C interface.
+// One compiled graph of a package, made by AOTInductor: a shared object with a C interface.
 
 #include <ATen/core/Tensor.h>
 
@@ -18,26 +18,26 @@ class AOTIModelContainerRunner;
 
 namespace flowtrain::nets {
 
-/// A graph, loaded for one device. One thread at a time.
+/// A graph that is loaded for one device. One thread at a time.
 class CompiledGraph {
  public:
-  /// `name`: "train" or "eval". Throws std::invalid_argument where the code is damaged or cannot be loaded, UserError
-  /// (usage) where there is no place for it.
+  /// `name`: "train" or "eval". Throws std::invalid_argument if the code is damaged or cannot be loaded, UserError
+  /// (usage) if there is no space for it.
   CompiledGraph(const PackageArchive& archive, const std::string& name, at::Device device);
   ~CompiledGraph();
 
-  /// From now on it reads these tensors where they lie, and writes buffers there. Other names are ignored. Throws
-  /// std::invalid_argument for a tensor that it needs and that is not among them.
+  /// Makes the graph read these tensors in place, and write buffers to them. Other names are ignored. Throws
+  /// std::invalid_argument if a tensor that it needs is missing.
   void bind(const NamedTensors& tensors);
-  /// After bind(): its results. `inputs` must lie in one piece, row by row. What it draws comes from torch's default
-  /// generators. Without gradients, and without autocast: that is in the code. Throws std::runtime_error where the code
-  /// fails, OutOfMemory where the host has no memory left, c10::OutOfMemoryError where a GPU has none.
+  /// Computes the results; bind() comes first. `inputs` must be contiguous in row-major order. Random draws come from
+  /// torch's default generators. It makes no gradients and uses no autocast. Throws std::runtime_error if the code
+  /// fails, OutOfMemory if the host has no memory left, c10::OutOfMemoryError if a GPU has none.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
  private:
   const std::string what_;  // for messages
   const at::Device device_;
-  const TemporaryFolder folder_{"code", ExitCode::usage};  // of a GPU's code, which is loaded when a kernel first runs
+  const TemporaryFolder folder_{"code", ExitCode::usage};  // a GPU loads its code when a kernel first runs
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
   std::unordered_map<std::string, at::Tensor> bound_;  // the code keeps addresses of these
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What the engine asks of nets that are compiled together with their loss and backward pass, beside Net.
+// The interface of nets that are compiled together with their loss and backward pass, beside Net.
 
 #include <ATen/core/Tensor.h>
 
@@ -16,60 +16,60 @@ namespace flowtrain::nets {
 /// A field of a batch, as nets get it.
 struct BatchField {
   std::string name;                 ///< "image", "label", …
-  std::string dtype;                ///< as torch names it: "float32", "int64", …
-  std::vector<std::int64_t> shape;  ///< rows first; pictures are (rows, channels, height, width)
+  std::string dtype;                ///< name of the type in torch: "float32", "int64", …
+  std::vector<std::int64_t> shape;  ///< rows first; images are (rows, channels, height, width)
 };
 
-/// What a run does with its net.
+/// The way in which a run uses its net.
 struct NetUse {
-  std::vector<BatchField> fields;      ///< of batches that are trained with
-  std::vector<BatchField> val_fields;  ///< of batches that are validated with; empty: none are
+  std::vector<BatchField> fields;      ///< fields of training batches
+  std::vector<BatchField> val_fields;  ///< fields of validation batches; empty: there is no validation
   bool short_batches = false;          ///< some have fewer rows than `fields`
-  std::int64_t classes = 0;            ///< of the data set
-  std::string capability;              ///< of the device, as packages name it: "AVX512", "sm_90"; empty: not known
-  std::string amp;                     ///< train.amp
-  std::string val_amp;                 ///< val.amp; empty: not given
-  bool mixes_labels = false;           ///< [batch_augment] gives batches two labels a row
+  std::int64_t classes = 0;            ///< classes of the data set
+  std::string capability;     ///< capability of the device, as packages name it: "AVX512", "sm_90"; empty: not known
+  std::string amp;            ///< value of train.amp
+  std::string val_amp;        ///< value of val.amp; empty: not given
+  bool mixes_labels = false;  ///< [batch_augment] gives batches two labels a row
 };
 
-/// What a Net is, too, if it is compiled: for each of its losses a graph that gives it and its gradients at once. Their
-/// layers cannot be looked into. Net::forward() is the evaluation graph.
+/// A second interface of a Net that is compiled: each of its losses has a graph that gives the loss and its gradients
+/// at once. The graph's layers cannot be inspected. Net::forward() is the evaluation graph.
 class CompiledNet {
  public:
   virtual ~CompiledNet() = default;
-  /// Throws std::invalid_argument where its code cannot be used so.
+  /// Throws std::invalid_argument if its code cannot be used so.
   virtual void check_use(const NetUse& use) const = 0;
-  /// Names of the losses, in the order in which they were exported.
+  /// Returns the names of the losses, in the order of export.
   virtual std::vector<std::string> losses() const = 0;
-  /// Names of the scalars that the graph of one of losses() gives beside it.
+  /// Returns the names of the scalars that the graph of one of losses() gives beside it.
   virtual std::vector<std::string> scalars_of(const std::string& loss) const = 0;
-  /// One of losses(), a scalar f32, and its scalars. In train mode by its own graph, and differentiable; in eval mode
-  /// all that the evaluation graph gives.
+  /// Returns one of losses(), a scalar f32, and its scalars. In train mode its own graph computes it, and it is
+  /// differentiable; in eval mode the evaluation graph returns all its outputs.
   virtual NamedTensors loss_of(const std::string& loss, const NamedTensors& batch) = 0;
-  /// With train.amp = "fp16", before each loss_of(): what the loss will be multiplied by before backward, a scalar f32
-  /// on the net's device.
+  /// Sets the factor that the loss will be multiplied by before backward, a scalar f32 on the net's device. It is
+  /// called before each loss_of() with train.amp = "fp16".
   virtual void take_loss_scale(const at::Tensor& scale) = 0;
-  /// A scalar f32 that is 1, and stays. Where backward begins with this tensor itself, and it comes to the loss as it
-  /// is, the gradients need no factor; a device is not asked for the value of any other tensor.
+  /// Sets a scalar f32 that stays 1. If backward begins with this very tensor and it reaches the loss unchanged, the
+  /// gradients need no factor; no other tensor's value is read from a device.
   virtual void take_unit_gradient(const at::Tensor& one) = 0;
-  /// How many rows its batches have; 0: any number.
+  /// Returns how many rows its batches have; 0: any number.
   virtual std::int64_t rows() const = 0;
 };
 
-/// What a Net is, too, if it stands before another one, whose losses it does not change.
+/// A second interface of a Net that stands before another one and does not change its losses.
 class NetInFront {
  public:
   virtual ~NetInFront() = default;
   virtual Net& behind() = 0;
 };
 
-/// The net as a compiled one, or the one that it stands before; null: neither is.
+/// Returns the net as a compiled one, or the one that it stands before; null if neither is compiled.
 inline CompiledNet* compiled_net(Net& net) {
   auto* const front = dynamic_cast<NetInFront*>(&net);
   return front ? compiled_net(front->behind()) : dynamic_cast<CompiledNet*>(&net);
 }
 
-/// The key of [net] that a net is named by, for messages: of a package its file.
+/// Returns the key of [net] that names a net in messages: the file for a package.
 inline const char* key_of_net(const Settings& net) { return net.has("package") ? "package" : "name"; }
 
 }  // namespace flowtrain::nets

@@ -38,7 +38,7 @@ PackageInput::Cut read_cut(const json& from, const BatchField& field) {
   const auto rank = static_cast<std::int64_t>(field.shape.size());
   if (made.dimension < 1 || made.dimension >= rank || made.begin < 0 || made.begin >= made.end ||
       made.end > field.shape[static_cast<std::size_t>(made.dimension)])
-    throw std::invalid_argument("a part of the input '" + field.name + "' is none");
+    throw std::invalid_argument("a part of the input '" + field.name + "' is out of range");
   return made;
 }
 
@@ -58,9 +58,9 @@ PackageInput read_input(const json& from) {
                     .values = {},
                     .channels_last = from.value("channels_last", false)};
   if (made.channels_last && made.field.shape.size() != 4)
-    throw std::invalid_argument("the input '" + made.field.name + "' is no picture, and has the layout of one");
+    throw std::invalid_argument("the input '" + made.field.name + "' needs four dimensions for its layout");
   if (made.field.shape.empty())
-    throw std::invalid_argument("the input '" + made.field.name + "' has no dimension of rows");
+    throw std::invalid_argument("the input '" + made.field.name + "' has no dimension for rows");
   for (const json& values : from.at("values")) made.values.push_back(read_values(values, made.field));
   return made;
 }
@@ -78,7 +78,7 @@ PackageGraph read_graph(const json& from) {
                             output.contains("of") ? text_or(output.at("of"), "") : ""});
     if (const auto& kept = made.outputs.back(); kept.kind == PackageOutput::Kind::gradient &&
                                                 std::ranges::find(made.parameters, kept.of) == made.parameters.end())
-      throw std::invalid_argument("a gradient is of '" + kept.of + "', which is no parameter");
+      throw std::invalid_argument("a gradient belongs to '" + kept.of + "', which is not a parameter");
   }
   return made;
 }
@@ -128,14 +128,14 @@ PackageDescription read_description(const PackageArchive& archive) {
     const json from = json::parse(text);
     if (const auto version = from.at("version").get<std::int64_t>(); version != known_version)
       throw Mistake(
-          archive.error(concat("it has version ", version, ", and this flowtrain reads version ", known_version))
+          archive.error(concat("it has version ", version, ", but this flowtrain reads version ", known_version))
               .what(),
           concat("make it anew with the Python package of this version: python -m flowtrain export ", archive.path(),
                  " -o ", archive.path()));
     return read_json(from);
   } catch (const Mistake&) {
     throw;
-  } catch (const std::exception& error) {  // json's, or those above
+  } catch (const std::exception& error) {  // from json, or from above
     throw archive.error(std::string("its flowtrain.json is damaged: ") + error.what());
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a package says of itself: its flowtrain.json, as the Python package (flowtrain.export) writes it.
+// The description of a package: its flowtrain.json, which the Python package (flowtrain.export) writes.
 
 #include <cstdint>
 #include <optional>
@@ -16,61 +16,61 @@ struct PackageOutput {
   enum class Kind {
     loss,     ///< a scalar to lower, f32
     metric,   ///< another scalar to report, f32
-    output,   ///< for metrics and predictions
-    gradient  ///< of the parameter `of`
+    output,   ///< output for metrics and predictions
+    gradient  ///< gradient of the parameter `of`
   };
   std::string name;
   Kind kind;
-  std::string of;  ///< gradient; else empty
+  std::string of;  ///< parameter of a gradient; else empty
 };
 
-/// What the graphs take.
+/// An input of the graphs.
 struct PackageInput {
-  /// Of one of the field's dimensions: from `begin` to before `end`.
+  /// A range in one of the field's dimensions: from `begin` to before `end`.
   struct Cut {
     std::int64_t dimension = 0, begin = 0, end = 0;
   };
-  /// Whole numbers that are indices: from `least` to before `end`, or `ignored`.
+  /// The range of integers that are indices: from `least` to before `end`, or `ignored`.
   struct Values {
     std::int64_t least = 0, end = 0;
     std::optional<std::int64_t> ignored;
-    std::vector<Cut> part;  ///< of the field, which has no others; empty: all of it
+    std::vector<Cut> part;  ///< part of the field to which the range applies; empty: all of it
   };
-  BatchField field;            ///< -1 for sizes that may be any
-  std::vector<Values> values;  ///< others end the process; empty: any are taken
-  bool channels_last = false;  ///< how it lies in memory: (rows, height, width, channels), as a GPU's pictures do
+  BatchField field;            ///< the field; -1 for sizes that may be any
+  std::vector<Values> values;  ///< allowed values; others end the process; empty: any are allowed
+  bool channels_last = false;  ///< its layout in memory is (rows, height, width, channels), like a GPU's images
 };
 
-/// One of the compiled graphs. The names are those of weights.safetensors.
+/// One of the compiled graphs. Its names are those of weights.safetensors.
 struct PackageGraph {
-  std::string name;  ///< of its code: "train_loss", …, "eval"
+  std::string name;  ///< name of its code: "train_loss", …, "eval"
   std::vector<std::string> parameters;
   std::vector<std::string> buffers;
-  std::vector<std::string> changed;    ///< those of the buffers that it writes to
+  std::vector<std::string> changed;    ///< the buffers that it writes to
   std::vector<std::string> constants;  ///< tensors that it reads, and that are neither learned nor state
   std::vector<std::string> counters;   ///< integer buffers to which each step adds 1; the graph does not
-  std::vector<PackageOutput> outputs;  ///< in the order in which it returns them
+  std::vector<PackageOutput> outputs;  ///< outputs in the order in which it returns them
 
-  /// The output of kind loss of a training graph.
+  /// Returns the output of kind loss of a training graph.
   const PackageOutput& loss() const;
 };
 
-/// flowtrain.json.
+/// The contents of flowtrain.json.
 struct PackageDescription {
-  std::string torch;                 ///< the version that has compiled it
-  std::string device;                ///< "cpu" or "cuda"
-  std::string instruction_set;       ///< that the code needs, as at::get_cpu_capability() names it; of cuda "sm_90"
-  std::string amp;                   ///< "off", "bf16" or "fp16", as train.amp has it
-  std::string command;               ///< makes the package anew
-  std::vector<PackageInput> inputs;  ///< in the order of the graphs' arguments
+  std::string torch;            ///< the version that compiled it
+  std::string device;           ///< "cpu" or "cuda"
+  std::string instruction_set;  ///< set that the code needs, as at::get_cpu_capability() names it; "sm_90" for cuda
+  std::string amp;              ///< "off", "bf16" or "fp16", like train.amp
+  std::string command;          ///< command that makes the package anew
+  std::vector<PackageInput> inputs;  ///< inputs in the order of the graphs' arguments
   std::vector<PackageGraph> train;   ///< one for each loss, which is its one output of kind loss
   PackageGraph eval;                 ///< gives all of these losses
 };
 
-/// Throws std::invalid_argument where the description is damaged or of another version.
+/// Throws std::invalid_argument if the description is damaged or has another version.
 PackageDescription read_description(const PackageArchive& archive);
 
-/// The hint of all mistakes that a new package mends.
+/// Returns the hint for all mistakes that a new package fixes.
 std::string make_anew(const PackageDescription& description);
 
 }  // namespace flowtrain::nets

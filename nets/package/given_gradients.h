@@ -1,5 +1,5 @@
 #pragma once
-// Gradients that were computed with the loss, as autograd sees them.
+// Presents gradients that were computed with the loss to autograd.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
@@ -11,26 +11,26 @@
 
 namespace flowtrain::nets {
 
-/// The factor of gradients that are given, beside the gradient that comes in.
+/// The factors of given gradients, beside the gradient that comes in.
 struct GradientFactor {
-  at::Tensor divisor;  ///< a scalar: what the gradients are too large by; undefined: 1
-  at::Tensor one;  ///< a scalar that is 1: an incoming gradient that is this tensor is known to be; may be undefined
+  at::Tensor divisor;  ///< a scalar by which the gradients are too large; undefined: 1
+  at::Tensor one;  ///< a scalar that is 1; an incoming gradient that is this tensor needs no product; may be undefined
 };
 
-/// `loss` (a scalar without history) as a function of `parameters` whose gradients are `gradients`, in the same order:
-/// backward() of what it returns multiplies them by the gradient that comes in and adds them to the parameters' own,
-/// as if it computed them. It may be gone through once. `what`: the graph, for those who watch operations.
+/// Returns `loss` (a scalar without history) as a function of `parameters` with `gradients`, in the same order: its
+/// backward() multiplies them by the gradient that comes in and adds them to the parameters' own. It works once. `what`
+/// names the graph for those who watch operations.
 at::Tensor with_gradients(const at::Tensor& loss, const NamedTensors& parameters, std::vector<at::Tensor> gradients,
                           const GradientFactor& factor, const std::string& what);
 
-/// While it lives, an operation is under way, to those who watch operations (at::RecordFunction).
+/// Makes watchers of operations (at::RecordFunction) see an operation during its lifetime.
 class WatchedOperation {
  public:
   /// `name` outlives it.
   WatchedOperation(const std::string& name, const std::vector<at::Tensor>& inputs);
-  /// Whether somebody watches.
+  /// Returns whether somebody watches.
   bool is_watched() const { return call_.isActive(); }
-  /// What it has made.
+  /// Reports the outputs of the operation.
   void made(const std::vector<at::Tensor>& outputs);
 
  private:

@@ -9,7 +9,7 @@ namespace flowtrain::nets {
 
 namespace {
 
-/// LibTorch's allocator of host memory, whose errors are counted, and have no backtrace: compiled code prints them.
+/// Counts the errors of LibTorch's allocator of host memory, and removes their backtrace: compiled code prints them.
 class CountingAllocator : public c10::Allocator {
  public:
   explicit CountingAllocator(c10::Allocator& allocator) : allocator_(allocator) {}
@@ -35,7 +35,7 @@ class CountingAllocator : public c10::Allocator {
 
 std::int64_t host_shortages() {
   static CountingAllocator& counting = []() -> CountingAllocator& {
-    auto* const made = new CountingAllocator(*c10::GetCPUAllocator());  // for as long as there are tensors
+    auto* const made = new CountingAllocator(*c10::GetCPUAllocator());  // lives as long as there are tensors
     c10::SetCPUAllocator(made);
     return *made;
   }();

@@ -1,11 +1,11 @@
 #pragma once
-// Shortages of host memory in compiled code, which tells of them on stderr alone.
+// Counts shortages of host memory in compiled code, which reports them on stderr only.
 
 #include <cstdint>
 
 namespace flowtrain::nets {
 
-/// How often LibTorch has had no host memory for a tensor since the first call.
+/// Returns how often LibTorch has had no host memory for a tensor since the first call.
 std::int64_t host_shortages();
 
 }  // namespace flowtrain::nets

@@ -1,4 +1,4 @@
-// Nets that come as packages: forward, losses and backward, compiled by PyTorch into one file (flowtrain.export).
+// Nets from packages: forward, losses and backward, compiled by PyTorch into one file (flowtrain.export).
 
 #include "nets/entries.h"
 
@@ -46,14 +46,14 @@ std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   return tensors;
 }
 
-/// The module that holds a tensor, or another module; the net itself is "".
+/// Returns the name of the module that holds a tensor, or another module; the net itself is "".
 std::string holder_of(const std::string& name) {
   const auto dot = name.rfind('.');
   return dot == std::string::npos ? std::string() : name.substr(0, dot);
 }
 
-/// Whether the nearest module with parameters that a buffer is in (of a parametrization, the module around it) is among
-/// `frozen`, and not among `moving`. No module around it may have any.
+/// Returns whether the nearest module with parameters around a buffer (for a parametrization, the module around it) is
+/// among `frozen`, and not among `moving`. There may be no such module.
 bool is_of(const std::set<std::string>& frozen, const std::set<std::string>& moving, const std::string& buffer) {
   std::string module = holder_of(buffer);
   while (!module.empty() && !frozen.contains(module) && !moving.contains(module)) module = holder_of(module);
@@ -70,9 +70,9 @@ std::vector<BatchField> fields_of(const NamedTensors& batch) {
 /// The graph that gives a loss and its gradients.
 struct LossGraph {
   const PackageGraph& description;
-  std::string what;                     ///< for messages
+  std::string what;                     ///< name of the graph in messages
   NamedTensors learned;                 ///< parameters that it gives a gradient of, in its order
-  std::unique_ptr<CompiledGraph> code;  ///< there once the net is on its device
+  std::unique_ptr<CompiledGraph> code;  ///< set once the net is on its device
 };
 
 class PackageNet final : public Net, public CompiledNet {
@@ -84,7 +84,7 @@ class PackageNet final : public Net, public CompiledNet {
     take_tensors(description_.eval, weights);
   }
 
-  /// The outputs and losses of the evaluation graph, without gradients.
+  /// Returns the outputs and losses of the evaluation graph, without gradients.
   NamedTensors forward(const NamedTensors& batch) override {
     check(batch);
     return evaluated(batch);
@@ -140,15 +140,15 @@ class PackageNet final : public Net, public CompiledNet {
     const std::string type = at::DeviceTypeName(device.type(), /*lower_case=*/true);
     if (type != description_.device)
       throw Mistake(
-          archive_.error(concat("it was compiled for ", description_.device, ", and the net runs on ", type)).what(),
-          concat("run.device = \"", description_.device, "\", or ", make_anew(description_)));
-    if (channels_last) throw archive_.error("a compiled graph has its own layout of memory: net.channels_last = false");
+          archive_.error(concat("it was compiled for ", description_.device, ", but the net runs on ", type)).what(),
+          concat("set run.device = \"", description_.device, "\", or ", make_anew(description_)));
+    if (channels_last) throw archive_.error("a compiled graph has its own layout: set net.channels_last = false");
     for (const NamedTensors* const tensors : {&parameters_, &buffers_, &constants_})
       for (const auto& [name, tensor] : *tensors) tensor.set_data(tensor.detach().to(device));
-    // Else threads add up the gradients of advanced indexing (index_put) in the order in which they come.
+    // Threads would otherwise add up the gradients of advanced indexing (index_put) in the order in which they finish.
     if (device.is_cpu()) {
       at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-      at::globalContext().setDeterministicFillUninitializedMemory(false);  // for those who look for mistakes
+      at::globalContext().setDeterministicFillUninitializedMemory(false);  // that setting is for finding mistakes
     }
     for (LossGraph& graph : graphs_)
       graph.code = std::make_unique<CompiledGraph>(archive_, graph.description.name, device);
@@ -171,7 +171,7 @@ class PackageNet final : public Net, public CompiledNet {
   void add(const PackageGraph& graph, const NamedTensors& weights) {
     take_tensors(graph, weights);
     NamedTensors learned;
-    for (const PackageOutput& output : graph.outputs)  // what the loss does not depend on has no gradient, and stays
+    for (const PackageOutput& output : graph.outputs)  // other parameters have no gradient
       if (output.kind == PackageOutput::Kind::gradient)
         learned.add(output.of, parameters_.at(output.of).requires_grad_(true));
     const std::string which = description_.train.size() > 1 ? " of the loss '" + graph.loss().name + "'" : "";
@@ -189,7 +189,7 @@ class PackageNet final : public Net, public CompiledNet {
     for (const NamedTensors* const tensors : {&buffers_, &constants_})
       for (const auto& [name, tensor] : *tensors) all.add(name, tensor);
     eval_->bind(all);
-    // What training graphs change and may not gets a copy for them to write to, which begins each step as it is.
+    // Training graphs would change the buffers of frozen layers, so they write to copies, which each step restores.
     scratch_ = {};
     for (const std::string& name : kept_) {
       scratch_.add(name, buffers_.at(name).clone());
@@ -217,7 +217,7 @@ class PackageNet final : public Net, public CompiledNet {
     std::vector<at::Tensor> results = graph.run(inputs);
     if (results.size() != description.outputs.size())
       throw archive_.error(
-          concat("a graph gave ", results.size(), " tensors, and its description has ", description.outputs.size()));
+          concat("a graph gave ", results.size(), " tensors, but its description has ", description.outputs.size()));
     return results;
   }
 
@@ -270,9 +270,9 @@ class PackageNet final : public Net, public CompiledNet {
   const PackageDescription description_;
   NamedTensors parameters_, buffers_, constants_;
   std::vector<LossGraph> graphs_;        // one for each loss
-  std::unique_ptr<CompiledGraph> eval_;  // there after to()
+  std::unique_ptr<CompiledGraph> eval_;  // set after to()
   std::set<std::string> kept_;           // buffers of frozen layers, which training graphs would change
-  NamedTensors scratch_;                 // in their place in those graphs
+  NamedTensors scratch_;                 // copies that replace those buffers in these graphs
   at::Tensor scale_, one_;
   bool training_ = true;
 };
@@ -284,14 +284,14 @@ std::unique_ptr<Net> make_package_net(const Settings& settings, const NetInput&)
 }  // namespace
 #endif
 
-// Its losses are those of step.name = "package".
+// The package's losses are those of step.name = "package".
 FLOWTRAIN_PARTS(package_net) {
   parts.nets.add({"package",
-                  "a net with its losses and backward pass, compiled by PyTorch (`python -m flowtrain export`)",
+                  "net with its losses and backward pass, compiled by PyTorch (`python -m flowtrain export`)",
                   {{.name = "package",
                     .kind = Kind::text,
                     .fallback = std::string(),
-                    .help = "the file, as flowtrain.export() of the Python package writes it",
+                    .help = "path of the file that flowtrain.export() of the Python package wrote",
                     .required = true,
                     .is_path = true}},
                   FLOWTRAIN_MAKE(make_package_net),

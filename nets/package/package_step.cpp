@@ -1,4 +1,4 @@
-// The training step of nets that come as packages.
+// The training step of nets from packages.
 
 #include "nets/entries.h"
 
@@ -22,7 +22,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// The losses of a compiled net, each by a graph of its own. A mistake is told at the key that names the net.
+/// The losses of a compiled net, each computed by its own graph. A mistake is reported at the key that names the net.
 class PackageStep final : public Step {
  public:
   PackageStep(const StepInput& input, CompiledNet& compiled)
@@ -46,7 +46,7 @@ class PackageStep final : public Step {
     });
   }
 
-  // Their sum, as the log of training has it.
+  // The loss is the sum of all losses, as in the log of training.
   Evaluated evaluate(const NamedTensors& batch) override {
     RECORD_USER_SCOPE("net");
     NamedTensors outputs =
@@ -64,15 +64,14 @@ class PackageStep final : public Step {
 
 std::unique_ptr<Step> make_package_step(const Settings&, const StepInput& input) {
   if (auto* const compiled = compiled_net(input.net)) return std::make_unique<PackageStep>(input, *compiled);
-  throw std::invalid_argument("package: needs net.package, a net that is compiled with its losses");
+  throw std::invalid_argument("package: this step needs net.package, a net that is compiled with its losses");
 }
 
 }  // namespace
 #endif
 
 FLOWTRAIN_PARTS(package_step) {
-  parts.steps.add(
-      {"package", "the losses of net.package", {}, FLOWTRAIN_MAKE(make_package_step), {.tells_apart = true}});
+  parts.steps.add({"package", "losses of net.package", {}, FLOWTRAIN_MAKE(make_package_step), {.tells_apart = true}});
 }
 
 }  // namespace flowtrain::nets

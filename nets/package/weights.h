@@ -6,8 +6,8 @@
 
 namespace flowtrain::nets {
 
-/// Those of weights.safetensors, on the CPU: parameters, buffers and constants of the graphs, by the net's names.
-/// Throws std::invalid_argument where it is damaged.
+/// Returns the tensors of weights.safetensors on the CPU: parameters, buffers and constants of the graphs, by the net's
+/// names. Throws std::invalid_argument if the file is damaged.
 NamedTensors read_weights(const PackageArchive& archive);
 
 }  // namespace flowtrain::nets

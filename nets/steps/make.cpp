@@ -77,7 +77,7 @@ std::unique_ptr<Loss> make_loss(const Settings& settings, const LossInput& input
 
 std::unique_ptr<Optimizer> make_optimizer(const Settings& settings, const std::vector<ParameterGroup>& groups) {
   const std::string& name = settings.text("name");
-  optimizers().at(name);  // an unknown name first
+  optimizers().at(name);  // an unknown name is reported first
   check(name, groups);
   return made(optimizers(), settings, OptimizerInput{groups});
 }

@@ -12,16 +12,16 @@
 
 namespace flowtrain::nets {
 
-// `settings`: the part's table, `name` and the entry's keys among it. All throw what the entry's make throws, and
-// UserError(usage) for a name that nobody has.
+// `settings` is the part's table, with `name` and the entry's keys. All functions throw what the entry's make throws,
+// and UserError(usage) for an unknown name.
 
-/// Throws std::invalid_argument, too, for no classes, no channels, and pictures that are too small for the net.
+/// Throws std::invalid_argument for no classes, no channels, and images that are too small for the net.
 std::unique_ptr<Net> make_net(const Settings& settings, const NetInput& input);
 std::unique_ptr<Loss> make_loss(const Settings& settings, const LossInput& input);
-/// Throws std::invalid_argument, too, for no parameters, parameters of several types or devices, and factors that are
+/// Throws std::invalid_argument for no parameters, parameters of several types or devices, and factors that are
 /// negative or not finite.
 std::unique_ptr<Optimizer> make_optimizer(const Settings& settings, const std::vector<ParameterGroup>& groups);
-/// `name`: one that find_metric() knows. `settings`: the entry's keys.
+/// `name` is one that find_metric() knows; `settings` has the entry's keys.
 std::unique_ptr<Metric> make_metric(const std::string& name, const Settings& settings, std::int64_t classes);
 std::unique_ptr<Step> make_step(const Settings& settings, const StepInput& input);
 

@@ -16,7 +16,7 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// The net's forward, then the loss. A mistake of either is told at the key that names it.
+/// Runs the net's forward, then the loss. A mistake of either is reported at the key that names it.
 class SupervisedStep final : public Step {
  public:
   explicit SupervisedStep(const StepInput& input)
@@ -47,7 +47,7 @@ class SupervisedStep final : public Step {
   }
 
  private:
-  // A script's forward is the user's.
+  // A script's forward is the user's code, so its errors are the user's.
   NamedTensors run_net(const NamedTensors& batch) {
     RECORD_USER_SCOPE("net");
     return rethrow_at_key(net_settings_, "name", [&] { return net_.forward(batch); });
@@ -62,7 +62,7 @@ class SupervisedStep final : public Step {
     return losses;
   }
 
-  // The net's own.
+  // Adds the scalars that the net itself reports.
   void add_scalars(const NamedTensors& outputs, NamedTensors& scalars) const {
     for (auto& name : net_scalars_) {
       const at::Tensor& value = outputs.at(name);
@@ -85,7 +85,7 @@ class SupervisedStep final : public Step {
 FLOWTRAIN_PARTS(supervised) {
   parts.steps.add(
       {"supervised",
-       "the net, then the loss",
+       "forward pass of the net, then the loss",
        {},
        FLOWTRAIN_MAKE([](const Settings&, const StepInput& input) { return std::make_unique<SupervisedStep>(input); }),
        {.tells_apart = true}});

@@ -26,12 +26,12 @@ struct VsOptions {
   std::optional<std::uint64_t> batches;
 };
 
-/// The loader of `start` against the one with the changes.
+/// Compares the loader of `start` with the one that has the changes.
 void compare_loaders(const StartOptions& start, const Config& config, const VsOptions& vs, double seconds,
                      const std::string& json) {
   LoaderPair pair(config);
   StartOptions changed = start;
-  // The same draws, unless the seed is what differs.
+  // Both loaders draw the same numbers, unless a change sets the seed.
   changed.overrides.push_back({"run.seed", to_toml(config.table("run").value("seed")), "run.seed of A"});
   for (auto& change : vs.changes) {
     changed.overrides.push_back(parse_set(change));
@@ -40,7 +40,7 @@ void compare_loaders(const StartOptions& start, const Config& config, const VsOp
   forget_plugins();
   pair.open_b(load_for_use(changed));
   if (vs.same)
-    std::printf("the same bytes in all %llu samples that were compared\n",
+    std::printf("all %llu compared samples have the same bytes\n",
                 static_cast<unsigned long long>(pair.compare_batches(vs.batches)));
   const auto comparison = pair.compare_rates(seconds);
   std::fputs(to_table(comparison, join(vs.changes)).c_str(), stdout);
@@ -62,34 +62,33 @@ void tune(const Config& config, const std::string& config_file, double seconds, 
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole loader, "
-      "without\n"
-      "a net.\n"
-      "With --tune: the fastest number of workers, readers and batches ahead on this machine, as TOML.\n"
-      "With --vs: this loader and one with other keys in turn, and the ratio of their rates.\n"
-      "With --distributed: all-reduce between the processes, and the net's step with and without it.",
+      "Measures each data stage alone (plan, read, sample, and the transfer to a GPU), and then the whole loader.\n"
+      "No net is used.\n"
+      "--tune finds the fastest number of workers, readers and batches ahead on this machine, and writes it as TOML.\n"
+      "--vs measures this loader and one with other keys in turn, and prints the ratio of their rates.\n"
+      "--distributed measures all-reduce between the processes, and the net's step with and without it.",
       "flowtrain bench");
   ConfigFlags flags(app);
   BenchOptions options;
   std::string json;
-  app.add_option("--stage", options.stages, "order, read, sample, transfer or pipeline; repeatable; default: all")
+  app.add_option("--stage", options.stages,
+                 "measure only this stage: plan, read, sample, transfer or pipeline; repeatable")
       ->allow_extra_args(false);
-  app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
-  add_path(app, "--json", json, "also write the metrics to this file");
+  app.add_option("--seconds", options.seconds, "measure each stage for this long")->check(CLI::Range(0.01, 3600.0));
+  add_path(app, "--json", json, "write the metrics to this JSON file, too");
   VsOptions vs;
-  auto* const changes =
-      app.add_option("--vs", vs.changes,
-                     "KEY=VALUE: a key of the other loader, e.g. sampler.process=true or run.plugins=[\"b.so\"]; "
-                     "repeatable")
-          ->allow_extra_args(false)
-          ->check([](const std::string& text) {
-            return text.find('=') == text.npos ? text + ": expected key=value" : std::string();
-          });
+  auto* const changes = app.add_option("--vs", vs.changes,
+                                       "compare with a loader that has this KEY=VALUE, e.g. sampler.process=true or "
+                                       "run.plugins=[\"b.so\"]; repeatable")
+                            ->allow_extra_args(false)
+                            ->check([](const std::string& text) {
+                              return text.find('=') == text.npos ? text + ": expected key=value" : std::string();
+                            });
   auto* const same =
       app.add_flag("--same", vs.same,
-                   "first compare the bytes of both loaders; the first sample and field that differ end it with code 3")
+                   "compare the bytes of both loaders first; end with code 3 at the first sample and field that differ")
           ->needs(changes);
-  app.add_option("--batches", vs.batches, "batches that --same compares; default: those of an epoch")
+  app.add_option("--batches", vs.batches, "compare this many batches with --same; default: one epoch")
       ->needs(same)
       ->check(counts_from_one("batches"));
   std::string tuned;
@@ -107,8 +106,8 @@ int bench(const Arguments& arguments, Interrupt&) {
     if (!options.stages.empty())
       throw UserError(ExitCode::usage, "--stage: --vs compares whole loaders", "leave out one of the two");
     if (!std::holds_alternative<SingleProcess>(chosen))
-      throw UserError(ExitCode::usage, "--vs: it compares the loaders of one process",
-                      "leave it out, or what makes several processes");
+      throw UserError(ExitCode::usage, "--vs: it compares loaders of one process",
+                      "leave out --vs, or the flags that start several processes");
     compare_loaders(start, config, vs, options.seconds, json);
     return 0;
   }
@@ -117,14 +116,15 @@ int bench(const Arguments& arguments, Interrupt&) {
       throw UserError(ExitCode::usage, "--stage: --tune measures whole loaders", "leave out one of the two");
     if (!std::holds_alternative<SingleProcess>(chosen))
       throw UserError(ExitCode::usage, "--tune: it tunes the loader of one process",
-                      "leave it out, or what makes several processes");
+                      "leave out --tune, or the flags that start several processes");
     tune(config, start.config, options.seconds, tuned, json);
     return 0;
   }
   if (!std::holds_alternative<SingleProcess>(chosen)) {
     if (!options.stages.empty())
-      throw UserError(ExitCode::usage, "--stage: several processes measure their exchange, not the data stages",
-                      "leave it out, or --distributed");
+      throw UserError(ExitCode::usage,
+                      "--stage: with several processes, bench measures all-reduce, not the data stages",
+                      "leave out --stage, or --distributed");
     return computing_parts().bench(chosen, {config, options.seconds, json, arguments});
   }
   const auto report = run_bench(config, options);

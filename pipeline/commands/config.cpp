@@ -12,11 +12,11 @@
 namespace flowtrain::commands {
 
 int config(const Arguments& arguments, Interrupt&) {
-  CLI::App app("Prints the resolved configuration: every key, its value, and where that was written.",
+  CLI::App app("Prints the resolved configuration: every key, its value, and where the value was written.",
                "flowtrain config");
   ConfigFlags flags(app);
   bool keys = false, secrets = false;
-  app.add_flag("--keys", keys, "list every key there is, with its default and help; needs no CONFIG");
+  app.add_flag("--keys", keys, "list every key with its default and help; needs no CONFIG");
   app.add_flag("--secrets", secrets, "show logins, signatures and tokens, which are masked otherwise");
   if (std::find(arguments.begin(), arguments.end(), "--keys") != arguments.end()) {
     std::fputs(describe_keys().c_str(), stdout);

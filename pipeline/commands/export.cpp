@@ -24,18 +24,18 @@ const std::map<std::string, std::string> format_of_ending{
 std::string format_by_ending(const fs::path& out) {
   const auto found = format_of_ending.find(out.extension().string());
   if (found != format_of_ending.end()) return found->second;
-  throw UserError(ExitCode::usage, concat("--out ", out.string(), ": its ending says no format"),
-                  "give it one of .safetensors, .pt, .onnx and .pt2, or name the --format");
+  throw UserError(ExitCode::usage, concat("--out ", out.string(), ": its ending does not name a format"),
+                  "end it in .safetensors, .pt, .onnx or .pt2, or give --format");
 }
 
-/// A folder that is removed also where a signal ends the process.
-class Workplace {
+/// A temporary folder that is removed even when a signal ends the process.
+class ScratchFolder {
  public:
-  explicit Workplace(Interrupt& interrupt) : interrupt_(interrupt) {
+  explicit ScratchFolder(Interrupt& interrupt) : interrupt_(interrupt) {
     interrupt_.set_cleanup([this] { folder_.remove(); });
   }
-  ~Workplace() { interrupt_.set_cleanup({}); }
-  Workplace(const Workplace&) = delete;
+  ~ScratchFolder() { interrupt_.set_cleanup({}); }
+  ScratchFolder(const ScratchFolder&) = delete;
 
   const fs::path& path() const { return folder_.path(); }
 
@@ -49,10 +49,9 @@ class Workplace {
 int export_net(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a trained net for other programs: its weights (safetensors, with the reference's names), or the net\n"
-      "itself in eval mode. TorchScript is traced and must give what the net gives, bit for bit, on samples of the\n"
-      "validation data. ONNX and an AOTInductor package are made of that by a Python with torch (for ONNX also onnx "
-      "and\n"
-      "onnxruntime), and must agree to 1e-4 on the same samples.",
+      "itself in eval mode. TorchScript is traced; its outputs on validation samples must be bit-identical to the\n"
+      "net's. A Python with torch makes ONNX (this also needs onnx and onnxruntime) and AOTInductor packages from it;\n"
+      "their outputs on the same samples must agree to 1e-4.",
       "flowtrain export");
   std::string place, format, python = "python3", requested;
   fs::path out;
@@ -60,20 +59,18 @@ int export_net(const Arguments& arguments, Interrupt& interrupt) {
   bool averaged = false;
   std::vector<std::string> set;
   add_path(app, "PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
-  add_path(app, "--out", out, "the file to write")->required();
+  add_path(app, "--out", out, "write this file")->required();
   app.add_option("--format", format,
-                 "safetensors, torchscript, onnx or aoti; otherwise as FILE ends: " +
-                     std::string(".safetensors, .pt, .onnx, .pt2"))
+                 "choose safetensors, torchscript, onnx or aoti; default: by the ending of FILE: "
+                 ".safetensors, .pt, .onnx, .pt2")
       ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "aoti"}));
-  auto* iter = app.add_option("--iter", iteration,
-                              "the snapshot of this iteration; otherwise the best one, or the newest where none is the "
-                              "best, as `flowtrain test` has it");
-  add_path(app, "--snapshot", requested, "best or latest of the run, or a snapshot's folder")->excludes(iter);
-  app.add_flag("--average", averaged, "the weights' average, of a run with [ema]");
-  auto* checks_in = add_path(app, "--python", python,
-                             "onnx, aoti: the Python that makes them; torchscript: one in which it is checked, too")
+  auto* iter = app.add_option(
+      "--iter", iteration, "select the snapshot of this iteration; default: the best, or the newest if none is ranked");
+  add_path(app, "--snapshot", requested, "select best or latest of the run, or a snapshot's folder")->excludes(iter);
+  app.add_flag("--average", averaged, "export the average of the weights, if the run has [ema]");
+  auto* checks_in = add_path(app, "--python", python, "use this Python to make onnx and aoti, or to check torchscript")
                         ->capture_default_str();
-  app.add_option("--set", set, "KEY=VALUE: another value of the configuration, data.path say; repeatable")
+  app.add_option("--set", set, "change a key of the configuration, such as data.path: KEY=VALUE; repeatable")
       ->allow_extra_args(false);
   if (!parse(app, arguments)) return 0;
 
@@ -89,8 +86,8 @@ int export_net(const Arguments& arguments, Interrupt& interrupt) {
   const Config config = load_config(chosen.path / "config.toml", overrides);
   if (format == "torchscript" && !*checks_in)
     return computing_parts().export_net({config, chosen.path, averaged, out, {}});
-  const Workplace workplace(interrupt);
-  const Conversion conversion{format, workplace.path() / "script.pt", workplace.path() / "samples", fs::absolute(out)};
+  const ScratchFolder scratch(interrupt);
+  const Conversion conversion{format, scratch.path() / "script.pt", scratch.path() / "samples", fs::absolute(out)};
   const int code = computing_parts().export_net({config, chosen.path, averaged, conversion.script, conversion.samples});
   if (code == 0) convert(python, conversion);
   return code;

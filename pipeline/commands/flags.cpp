@@ -15,7 +15,7 @@ namespace flowtrain::commands {
 
 namespace {
 
-// CLI11 does not say which word it does not know.
+// Refuses an unknown subcommand by name; CLI11's message does not name the word.
 void refuse_unknown_subcommand(const CLI::App& app, const Arguments& arguments) {
   if (app.get_require_subcommand_min() == 0 || arguments.empty() || arguments.front().starts_with("-")) return;
   const std::string& word = arguments.front();
@@ -28,10 +28,10 @@ void refuse_unknown_subcommand(const CLI::App& app, const Arguments& arguments) 
   throw UserError(ExitCode::usage,
                   concat("there is no `", app.get_name(), " ", word, "`",
                          near.empty() ? concat(", but ", join(known)) : concat("; did you mean '", near, "'?")),
-                  app.get_name() + " --help says more");
+                  app.get_name() + " --help lists the subcommands");
 }
 
-// CLI11 asks for missing words first, lists unknown ones last first, and suggests nothing.
+// Refuses the first unknown word and suggests a near one. CLI11 asks for missing words first, and suggests none.
 void refuse_unknown_words(const CLI::App& app) {
   const Arguments left = app.remaining(true);
   if (left.empty()) return;
@@ -56,7 +56,7 @@ void refuse_unknown_words(const CLI::App& app) {
 bool parse(CLI::App& app, const Arguments& arguments) {
   refuse_unknown_subcommand(app, arguments);
   try {
-    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last argument first
     return true;
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
@@ -69,7 +69,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 
 namespace {
 
-// CLI::PositiveNumber names its bounds, with 300 digits each.
+// Checks that a number is positive. CLI::PositiveNumber would print its bounds with 300 digits each.
 CLI::Validator positive(const std::string& text, const std::string& refusal) {
   return {[refusal](std::string& given) {
             double number = 0;
@@ -85,10 +85,10 @@ CLI::Validator counts_from_one(const std::string& what) { return positive("from 
 
 namespace {
 
-// Before anything asks the driver, which looks at the variables once. NVML counts as the PCI bus does, and so CUDA is
-// to.
-void see_gpus(const std::string& wish) {
-  const auto chosen = choose_gpus(wish, process_environment());
+// Sets which GPUs CUDA sees. It must run before the driver is first used, since that reads the variables once. CUDA is
+// to count GPUs in the order of the PCI bus, as NVML does.
+void select_gpus(const std::string& requested) {
+  const auto chosen = choose_gpus(requested, process_environment());
   if (!chosen) return;
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
   ::setenv("CUDA_VISIBLE_DEVICES", chosen->c_str(), 1);
@@ -96,8 +96,8 @@ void see_gpus(const std::string& wish) {
   if (const int answer = count_gpus(); answer != asked)
     throw UserError(
         ExitCode::usage,
-        concat("--gpus ", wish,
-               answer == 0 ? std::string(": no GPU answers") : concat(": only ", answer, " of ", asked, " answer")),
+        concat("--gpus ", requested,
+               answer == 0 ? std::string(": no GPU responds") : concat(": only ", answer, " of ", asked, " respond")),
         "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
 }
 
@@ -105,21 +105,21 @@ void see_gpus(const std::string& wish) {
 
 ConfigFlags::ConfigFlags(CLI::App& app, bool required) {
   add_path(app, "CONFIG", config_, "configuration file (TOML), or the folder of a run")->required(required);
-  app.add_option("--set", set_, "KEY=VALUE: change a key of the configuration, e.g. loader.batch=32; repeatable")
+  app.add_option("--set", set_, "change a key of the configuration: KEY=VALUE, e.g. loader.batch=32; repeatable")
       ->allow_extra_args(false);
-  app.add_option("--max-iter", max_iter_, "iterations to train: run.max_iter");
-  app.add_option("--seed", seed_, "run.seed");
-  app.add_option("--workers", workers_, "loader.workers");
-  app.add_option("--device", device_, "auto, cpu, cuda or cuda:N: run.device");
-  app.add_option("--gpus", gpus_, "those of this machine to use: 0,2 or idle:N (N on which nobody computes)");
-  app.add_option("--progress", progress_, "auto, bar, plain or off: display.progress");
-  auto* quiet = app.add_flag("--quiet", quiet_, "only warnings and errors");
-  app.add_flag("--verbose", verbose_, "also what matters only when something goes wrong")->excludes(quiet);
+  app.add_option("--max-iter", max_iter_, "set the iterations to train: run.max_iter");
+  app.add_option("--seed", seed_, "set the seed: run.seed");
+  app.add_option("--workers", workers_, "set the threads that make samples: loader.workers");
+  app.add_option("--device", device_, "set run.device: auto, cpu, cuda or cuda:N");
+  app.add_option("--gpus", gpus_, "use these GPUs of this machine: 0,2, or idle:N for N idle ones");
+  app.add_option("--progress", progress_, "set display.progress: auto, bar, plain or off");
+  auto* quiet = app.add_flag("--quiet", quiet_, "show only warnings and errors");
+  app.add_flag("--verbose", verbose_, "show details that help to find faults, too")->excludes(quiet);
 }
 
 StartOptions ConfigFlags::start() const {
   set_console_level(quiet_ ? ConsoleLevel::quiet : verbose_ ? ConsoleLevel::verbose : ConsoleLevel::normal);
-  if (!gpus_.empty()) see_gpus(gpus_);
+  if (!gpus_.empty()) select_gpus(gpus_);
   StartOptions options;
   options.config = config_;
   for (auto& each : set_) options.overrides.push_back(parse_set(each));

@@ -11,11 +11,11 @@
 
 namespace flowtrain::commands {
 
-/// Parses; true where the command is to go on, false after --help. Throws UserError(usage) with the way to the help.
+/// Parses the arguments. Returns false after --help, which ends the command. Throws UserError(usage), with a hint to
+/// --help.
 bool parse(CLI::App& app, const Arguments& arguments);
 
-/// An option that names a file or folder: "~/" at the beginning is the home folder, also in --name=~/x, which shells
-/// leave as it is.
+/// Adds an option for a file or folder. A leading "~/" is the home folder, also in --name=~/x, unlike in shells.
 template <class Path>
 CLI::Option* add_path(CLI::App& app, const std::string& name, Path& path, const std::string& help) {
   return app.add_option(name, path, help)
@@ -32,13 +32,12 @@ CLI::Validator above_zero();
 /// Refuses 0 and below: "iterations count from 1".
 CLI::Validator counts_from_one(const std::string& what);
 
-/// CONFIG and the flags that stand for configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
+/// Holds CONFIG and the flags that set configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
 class ConfigFlags {
  public:
-  /// `required`: a command line without CONFIG is refused.
+  /// Adds the flags to `app`. If `required`, a command line without CONFIG is refused.
   explicit ConfigFlags(CLI::App& app, bool required = true);
-  /// The file and all changes to it, in a form that prepare_start and load_for_use take. Sets the console's level, and
-  /// which GPUs this process sees.
+  /// Returns the file and its changes, for prepare_start() and load_for_use(). Sets the console's level and the GPUs.
   StartOptions start() const;
 
  private:

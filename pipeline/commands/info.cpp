@@ -14,7 +14,7 @@ namespace flowtrain::commands {
 
 namespace {
 
-// Loads LibTorch's CUDA libraries, too, so that they can be asked for their versions.
+// Loads LibTorch's CUDA libraries, too, so that their versions can be read.
 std::string cuda_status() {
   try {
     return make_cuda_device(0, 1)->name();
@@ -41,7 +41,7 @@ int summarise(const Arguments& arguments) {
 int info(const Arguments& arguments, Interrupt&) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) return summarise(arguments);
   CLI::App app(
-      "Prints versions, machine and devices as JSON: what every run's env.json holds.\n"
+      "Prints versions, machine and devices as JSON, as in every run's env.json.\n"
       "`flowtrain info CONFIG` prints the net of a configuration, layer by layer and parameter by parameter.",
       "flowtrain info");
   if (!parse(app, arguments)) return 0;

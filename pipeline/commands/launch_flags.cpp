@@ -5,13 +5,14 @@
 namespace flowtrain::commands {
 
 void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
-  app.add_flag("--distributed", launch.distributed, "with several processes; see --world-size");
+  app.add_flag("--distributed", launch.distributed, "run several processes; see --world-size");
   app.add_option("--world-size", launch.world_size,
-                 "number of nodes; without --rank and --dist-url all start on this machine");
-  app.add_option("--rank", launch.rank, "this node's, from 0");
-  app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
-  app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
-  app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
+                 "set the number of nodes; without --rank and --dist-url, all start on this machine");
+  app.add_option("--rank", launch.rank, "set the rank of this node, from 0");
+  app.add_option("--nproc", launch.nproc, "start so many processes on each node; 0: one per GPU, or 1 without GPUs");
+  app.add_option("--dist-url", launch.dist_url, "connect the nodes through tcp://HOST:PORT, file:///PATH, or env://");
+  app.add_option("--launcher", launch.launcher,
+                 "choose what starts the processes: auto, none, spawn, torchrun, slurm or mpi");
 }
 
 Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load) {

@@ -1,5 +1,5 @@
 #pragma once
-// The flags of commands that several processes run together.
+// The flags of commands that several processes can run together.
 
 #include <CLI/CLI.hpp>
 
@@ -10,10 +10,10 @@
 
 namespace flowtrain::commands {
 
-/// --distributed and all that goes with it.
+/// Adds --distributed and the flags that describe the processes.
 void add_launch_flags(CLI::App& app, LaunchOptions& launch);
 
-/// find_place(), with the GPUs that the configuration leaves to the ranks of this node.
+/// Calls find_place() with the GPUs that the configuration leaves to the ranks of this node.
 Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load);
 
 }  // namespace flowtrain::commands

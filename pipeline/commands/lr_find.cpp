@@ -20,7 +20,7 @@ namespace {
 void shape_run(StartOptions& start, const LrRange& range) {
   const char* flag = "flowtrain lr-find";
   const auto set = [&](const char* key, const std::string& value) { start.overrides.push_back({key, value, flag}); };
-  // There may be rules that count validations: these stay valid, and none is due.
+  // Rules that count validations stay valid, but no validation is due.
   if (!period(load_for_use(start).table("val"), "every").off()) set("val.every", std::to_string(range.iterations + 1));
   set("run.max_iter", std::to_string(range.iterations));
   set("display.every", "1");
@@ -45,15 +45,15 @@ std::string csv_of(const std::vector<LrFinder::Tried>& tried) {
 
 int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
-      "Finds a learning rate: trains for a while with rates that grow from step to step, and shows how the loss takes\n"
-      "it. Leaves nothing behind.",
+      "Runs a learning-rate range test: trains for a while with rates that grow from step to step, shows the loss for\n"
+      "each rate, and suggests one. Writes no run folder.",
       "flowtrain lr-find");
   ConfigFlags flags(app);
   LrRange range;
   std::string csv, picture;
-  app.add_option("--from", range.from, "least rate (default 1e-6)")->check(above_zero());
-  app.add_option("--to", range.to, "greatest rate (default 1)")->check(above_zero());
-  app.add_option("--iterations", range.iterations, "steps from one to the other (default 100)")
+  app.add_option("--from", range.from, "start with this rate (default 1e-6)")->check(above_zero());
+  app.add_option("--to", range.to, "end with this rate (default 1)")->check(above_zero());
+  app.add_option("--iterations", range.iterations, "take this many steps between the two rates (default 100)")
       ->check(CLI::Range(10, 1'000'000));
   add_path(app, "--csv", csv, "write rate, loss and smoothed loss of each step to this CSV file");
   add_path(app, "--picture", picture, "draw the curve and the suggestion in this SVG file");

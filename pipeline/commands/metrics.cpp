@@ -12,7 +12,7 @@ int metrics(const Arguments& arguments, Interrupt&) {
                "flowtrain metrics");
   std::string run, kind = "train";
   add_path(app, "RUN", run, "folder of the run, e.g. runs/quickstart")->required();
-  app.add_option("--kind", kind, "which lines of metrics.jsonl: train, epoch, val, snapshot …")->capture_default_str();
+  app.add_option("--kind", kind, "select the events: train, epoch, val, snapshot …")->capture_default_str();
   if (!parse(app, arguments)) return 0;
   write_metrics_csv(std::filesystem::path(run) / "metrics.jsonl", kind,
                     [](const std::string& line) { std::fwrite(line.data(), 1, line.size(), stdout); });

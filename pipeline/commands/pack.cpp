@@ -10,27 +10,28 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a configuration's training and validation data as WebDataset tar shards:\n"
       "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
-      "Picture files keep their bytes, pixels become PNG files. Equal data make equal shards.",
+      "Picture files keep their bytes; stored pixels become PNG files. Equal data give equal shards.",
       "flowtrain pack");
   ConfigFlags flags(app);
   PackOptions options;
   std::string out, split = "both", format = "keep";
   std::uint64_t shard_mb = 256, seed = 0;
-  add_path(app, "--out", out, "the folder to write to; new or empty")->required();
-  app.add_option("--split", split, "train, val or both (default)")->check(CLI::IsMember({"train", "val", "both"}));
-  auto* mb =
-      app.add_option("--shard-mb", shard_mb, "MiB of a shard, at most; default 256")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--shard-samples", options.limits.samples, "samples of a shard, instead")
+  add_path(app, "--out", out, "write to this folder, which is new or empty")->required();
+  app.add_option("--split", split, "pack train, val or both (default)")->check(CLI::IsMember({"train", "val", "both"}));
+  auto* mb = app.add_option("--shard-mb", shard_mb, "limit a shard to so many MiB; default 256")
+                 ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--shard-samples", options.limits.samples, "limit a shard to so many samples instead")
       ->check(counts_from_one("samples"))
       ->excludes(mb);
-  auto* shuffle = app.add_option("--shuffle", seed, "in the random order of this seed; default: as they are stored");
-  app.add_flag("--sort", options.sort, "by label")->excludes(shuffle);
+  auto* shuffle = app.add_option("--shuffle", seed, "write samples in the random order of this seed");
+  app.add_flag("--sort", options.sort, "sort samples by label")->excludes(shuffle);
   app.add_option("--resize", options.pictures.edge,
-                 "bring the shorter edge of larger pictures down to so many pixels (antialiased), and write these anew")
+                 "shrink larger pictures to a shorter edge of so many pixels (antialiased), and encode them again")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--encode", format, "jpeg, png or webp: write all pictures anew; keep (default): only what must be")
+  app.add_option("--encode", format,
+                 "encode all pictures again as jpeg, png or webp; keep (default) encodes only those that must be")
       ->check(CLI::IsMember({"jpeg", "png", "webp", "keep"}));
-  app.add_option("--quality", options.pictures.quality, "of JPEG and WebP files that are written; default 90")
+  app.add_option("--quality", options.pictures.quality, "set the quality of encoded JPEG and WebP files; default 90")
       ->check(CLI::Range(1, 100));
   if (!parse(app, arguments)) return 0;
 

@@ -11,7 +11,7 @@ namespace flowtrain::commands {
 int plan(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Prints what a training run will do: steps and epochs, memory, snapshots, and how the learning rate moves.\n"
-      "Needs no device: the net looks at two samples, on the CPU.",
+      "Needs no GPU: the net sees two samples, on the CPU.",
       "flowtrain plan");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;

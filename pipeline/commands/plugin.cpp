@@ -15,9 +15,10 @@ void add_new(CLI::App& app, NewPlugin& plugin) {
   auto* command = app.add_subcommand(
       "new",
       "Writes the folder NAME with a plugin that works: its source, a CMakeLists.txt, a test and a README.md.\n"
-      "Nothing that exists is overwritten.");
-  command->add_option("NAME", plugin.name, "of the folder and the sampler: small letters, digits and _")->required();
-  command->add_option("--language", plugin.language, "c or cpp")->check(CLI::IsMember({"c", "cpp"}));
+      "Existing files are not overwritten.");
+  command->add_option("NAME", plugin.name, "name of the folder and the sampler: small letters, digits and _")
+      ->required();
+  command->add_option("--language", plugin.language, "choose c or cpp")->check(CLI::IsMember({"c", "cpp"}));
 }
 
 void add_check(CLI::App& app, CheckOptions& options) {
@@ -25,22 +26,21 @@ void add_check(CLI::App& app, CheckOptions& options) {
       "check",
       "Checks the samplers, data sets and orders of a plugin: interface, bounds of memory, same bytes for the same\n"
       "seed, threads, damaged records, leaks and more. Each check runs in a process of its own and prints pass or\n"
-      "FAIL, with the reason. Without FILE it checks built-in samplers. With a CONFIG the data are those of its "
-      "[data],\n"
-      "otherwise small trial data.\n"
+      "FAIL, with the reason. Without FILE, it checks built-in samplers. It uses the [data] of CONFIG, or small trial\n"
+      "data without one.\n"
       "exit codes: 0 all checks passed, 2 wrong command line, 3 a check failed");
   auto* file = add_path(*command, "FILE", options.plugin, "a plugin (.so)");
   add_path(*command, "CONFIG", options.config, "a configuration with [data], and with the keys of the part");
-  command->add_option("--builtin", options.builtin, "a built-in sampler, or all")->excludes(file);
-  add_path(*command, "--config", options.config, "as CONFIG, for built-in samplers");
-  command->add_option("--set", options.set, "KEY=VALUE: change a key, e.g. sampler.size=64; repeatable")
+  command->add_option("--builtin", options.builtin, "check a built-in sampler, or all")->excludes(file);
+  add_path(*command, "--config", options.config, "use this CONFIG for built-in samplers");
+  command->add_option("--set", options.set, "change a key: KEY=VALUE, e.g. sampler.size=64; repeatable")
       ->allow_extra_args(false);
-  command->add_option("--timeout", options.timeout_s, "seconds after which a check that hangs is ended")
+  command->add_option("--timeout", options.timeout_s, "end a check that hangs after so many seconds")
       ->check(above_zero())
       ->capture_default_str();
 }
 
-/// What `check` starts itself with.
+/// Adds the hidden command with which `check` starts a process for each check.
 void add_run_check(CLI::App& app, CheckCall& call, int& report) {
   auto* command = app.add_subcommand("run-check", "Runs one check in this process.")->group("");
   command->add_option("--check", call.check)->required();
@@ -57,7 +57,7 @@ void add_run_check(CLI::App& app, CheckCall& call, int& report) {
 }  // namespace
 
 int plugin(const Arguments& arguments, Interrupt&) {
-  CLI::App app("Begins a plugin, and checks one.", "flowtrain plugin");
+  CLI::App app("Writes a new plugin (new), or checks one (check).", "flowtrain plugin");
   app.require_subcommand(1);
   NewPlugin made;
   CheckOptions options;

@@ -21,7 +21,7 @@ void describe(const PartKind& kind, const std::string& name) {
 
 int plugins(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Lists what a configuration can name, with help; of a plugin's file, what it adds, and the keys of that.",
+      "Lists the parts that a configuration can name. With FILE, lists the parts that a plugin adds, and their keys.",
       "flowtrain plugins");
   std::string path;
   add_path(app, "FILE", path, "a plugin (.so)");

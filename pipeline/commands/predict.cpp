@@ -22,15 +22,15 @@ namespace fs = std::filesystem;
 ChosenSnapshot find_snapshot(const fs::path& place, std::optional<std::uint64_t> iteration) {
   std::error_code ignored;
   if (!fs::exists(place, ignored))
-    throw UserError(ExitCode::snapshot, place.string() + ": there is no such snapshot or run",
+    throw UserError(ExitCode::snapshot, place.string() + ": this snapshot or run does not exist",
                     "name the folder of a run, or of a snapshot: runs/NAME/snapshots/best");
   if (!fs::exists(place / "manifest.json", ignored)) {
     if (const auto run = as_run_folder(place)) return choose_snapshot(*run / "snapshots", {.iteration = iteration});
-    throw UserError(ExitCode::snapshot, place.string() + ": this is no snapshot and no run",
+    throw UserError(ExitCode::snapshot, place.string() + ": this is neither a snapshot nor a run",
                     "name the folder of a run, or of a snapshot: runs/NAME/snapshots/best");
   }
   if (iteration)
-    throw UserError(ExitCode::usage, "--iter: " + place.string() + " is one snapshot already",
+    throw UserError(ExitCode::usage, "--iter: " + place.string() + " is already one snapshot",
                     "leave it out, or name the run's folder");
   return {place};
 }
@@ -39,15 +39,12 @@ ChosenSnapshot find_snapshot(const fs::path& place, std::optional<std::uint64_t>
 
 int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
-      "Predicts on pictures with the net of a snapshot: the classes and their probabilities, or the boxes of a net "
-      "that\n"
-      "finds objects. Pictures are decoded and transformed as in validation. Nothing but the snapshot's folder is\n"
-      "needed. An INPUT is a picture, a folder (with all folders below it), a pattern, a .tar archive, an http(s)\n"
-      "address, or - for a list of inputs on standard input. A table goes to standard output, or with --csv and "
-      "--jsonl\n"
-      "lines for programs. Without INPUT, --jsonl answers requests: each line {\"file\": \"a.jpg\"} on standard input "
-      "with\n"
-      "a line on standard output. A damaged input is named and left out; the exit code is then 3.",
+      "Classifies pictures with the net of a snapshot, or detects objects in them. Pictures are decoded and\n"
+      "transformed as in validation. Only the snapshot's folder is needed. An INPUT is a picture, a folder (with all\n"
+      "folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input.\n"
+      "Prints a table; --csv and --jsonl write lines for programs. Without INPUT, --jsonl answers requests: each line\n"
+      "{\"file\": \"a.jpg\"} on standard input gets a line on standard output. Damaged inputs are named and left out;\n"
+      "the exit code is then 3.",
       "flowtrain predict");
   std::string place;
   std::vector<std::string> inputs, set;
@@ -57,31 +54,31 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   bool logits = false, quiet = false;
   add_path(app, "SNAPSHOT", place, "a snapshot's folder, or a run's: its best snapshot, or the newest one")->required();
   add_path(app, "INPUT", inputs, "pictures: files, folders, patterns, .tar archives, addresses, or - for a list");
-  auto* iter = app.add_option("--iter", iteration, "the snapshot of this iteration of the run");
-  app.add_option("--top", limits.top, "classes to tell of each picture")
+  auto* iter = app.add_option("--iter", iteration, "select the run's snapshot of this iteration");
+  app.add_option("--top", limits.top, "list this many classes of each picture")
       ->capture_default_str()
       ->check(counts_from_one("classes"));
-  app.add_option("--min-score", limits.least_score, "boxes with a lower score are left out")
+  app.add_option("--min-score", limits.least_score, "leave out boxes with a lower score")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   add_path(app, "--csv", csv, "write CSV to this file; - is standard output");
   add_path(app, "--pictures", pictures, "write the pictures with the boxes drawn to this folder, as PNG");
-  app.add_flag("--jsonl{-}", jsonl, "write a JSON object a line to standard output, or with --jsonl=FILE to a file");
-  app.add_flag("--logits", logits, "all logits of each picture, in the JSON lines");
-  add_path(app, "--watch", watch, "predict on pictures that appear in this folder, until Ctrl-C");
-  app.add_option("--batch", batch, "pictures in a batch: val.batch");
-  app.add_option("--workers", workers, "threads that decode: loader.workers");
-  app.add_option("--device", device, "auto, cpu, cuda or cuda:N: run.device");
-  app.add_option("--set", set, "KEY=VALUE: change a key of the snapshot's configuration; repeatable")
+  app.add_flag("--jsonl{-}", jsonl, "write a JSON object per line to standard output, or to a file with --jsonl=FILE");
+  app.add_flag("--logits", logits, "add all logits of each picture to the JSON lines");
+  add_path(app, "--watch", watch, "classify or detect in pictures that appear in this folder, until Ctrl-C");
+  app.add_option("--batch", batch, "set the pictures in a batch: val.batch");
+  app.add_option("--workers", workers, "set the threads that decode: loader.workers");
+  app.add_option("--device", device, "set run.device: auto, cpu, cuda or cuda:N");
+  app.add_option("--set", set, "change a key of the snapshot's configuration: KEY=VALUE; repeatable")
       ->allow_extra_args(false);
-  app.add_flag("--quiet", quiet, "only warnings and errors");
+  app.add_flag("--quiet", quiet, "show only warnings and errors");
   if (!parse(app, arguments)) return 0;
 
   if (inputs.empty() && watch.empty() && jsonl.empty())
     throw UserError(ExitCode::usage, "INPUT is required",
                     "name pictures or folders, or --watch FOLDER, or --jsonl to answer requests on standard input");
   if (inputs.empty() && watch.empty() && !csv.empty())
-    throw UserError(ExitCode::usage, "--csv: requests on standard input are answered in JSON lines alone",
+    throw UserError(ExitCode::usage, "--csv: requests on standard input are answered only in JSON lines",
                     "leave it out, or name an INPUT");
   set_console_level(quiet ? ConsoleLevel::quiet : ConsoleLevel::normal);
   const auto [snapshot, why] = find_snapshot(place, *iter ? std::optional(iteration) : std::nullopt);

@@ -6,7 +6,7 @@
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/library/computing.h"
-#include "pipeline/tools/replay/bisect.h"
+#include "pipeline/tools/replay/find_breakdown.h"
 #include "pipeline/tools/replay/replay.h"
 #include "pipeline/tools/replay/rerun.h"
 #include "sampling/core/error.h"
@@ -29,7 +29,7 @@ struct ReplayRequest {
 void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
   if (iteration > run.last)
     throw UserError(ExitCode::usage, concat("--iter ", iteration, ": the run ends at iteration ", run.last),
-                    "--max-iter makes it longer");
+                    "make the run longer with --max-iter");
 }
 
 int write_batch(const Config& config, const ReplayRequest& request, const Recomputed* computed) {
@@ -39,7 +39,7 @@ int write_batch(const Config& config, const ReplayRequest& request, const Recomp
   return 0;
 }
 
-// printf shows the sign of a nan, which means nothing.
+// Drops the sign of a nan: printf would show it, but it has no meaning.
 double unsigned_nan(double value) { return std::isnan(value) ? std::nan("") : value; }
 
 int replay_loss(const ReplayRequest& request, Interrupt& interrupt) {
@@ -67,7 +67,7 @@ int find_nan(ReplayRequest request, Interrupt& interrupt) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
   const std::uint64_t last = request.iteration > 0 ? request.iteration : run.last;
-  const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interrupt);
+  const BreakdownSearch found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interrupt);
   if (found.exit_code != 0) return found.exit_code;
   if (!found.breakdown) {
     std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from),
@@ -93,22 +93,23 @@ int replay(const Arguments& arguments, Interrupt& interrupt) {
   ReplayRequest request;
   bool wants_loss = false, finds_nan = false;
   auto* iter =
-      app.add_option("--iter", request.iteration, "the iteration, from 1")->check(counts_from_one("iterations"));
-  add_path(app, "--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
+      app.add_option("--iter", request.iteration, "choose the iteration, from 1")->check(counts_from_one("iterations"));
+  add_path(app, "--out", request.out, "write to this folder; default replay-NAME-ITERATION");
   auto* loss = app.add_flag("--loss", wants_loss,
-                            "also the iteration's loss, its parts and the norm of its gradients, to the bit");
+                            "compute the iteration's loss, its parts and the norm of its gradients, too, bit for bit");
   auto* search =
       app.add_flag("--find-nan", finds_nan,
                    "find the first iteration, up to --iter or the end of the run, whose loss or gradients are not\n"
-                   "finite, and there the sample and the layer; adds nonfinite.json")
+                   "finite, with the sample and the layer; write nonfinite.json")
           ->excludes(loss);
-  auto* snapshot =
-      add_path(app, "--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
+  auto* snapshot = add_path(app, "--snapshot", request.snapshot,
+                            "train from this snapshot; default: the newest before the iteration");
   if (!parse(app, arguments)) return 0;
-  if (!*iter && !*search) throw UserError(ExitCode::usage, "--iter is required", "only --find-nan finds the iteration");
+  if (!*iter && !*search)
+    throw UserError(ExitCode::usage, "--iter is required", "name an iteration, or search for one with --find-nan");
   if (*snapshot && !wants_loss && !*search)
-    throw UserError(ExitCode::usage, "--snapshot: only --loss and --find-nan train from one",
-                    "the batch alone needs none");
+    throw UserError(ExitCode::usage, "--snapshot: only --loss and --find-nan train from a snapshot",
+                    "leave it out, or add one of these");
   request.start = flags.start();
   if (!request.out.empty()) check_replay_folder(request.out);
   if (*search) return find_nan(std::move(request), interrupt);

@@ -13,13 +13,13 @@ namespace flowtrain::commands {
 
 int report(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Writes a page with what a run did: charts, pictures, its graph, how to repeat it. Open it in a browser.\n"
-      "Of several runs the page draws the curves over one another, and lists the keys in which they differ.",
+      "Writes an HTML page about a run: charts, pictures, its graph, and how to repeat it. For several runs, the page\n"
+      "draws their curves in the same charts and lists the keys in which they differ.",
       "flowtrain report");
   std::vector<std::string> folders;
   std::filesystem::path out;
   app.add_option("RUN", folders, "folders of runs, e.g. runs/quickstart")->required();
-  add_path(app, "--out", out, "the page; default RUN/report.html, of several runs ./report.html");
+  add_path(app, "--out", out, "write this file; default RUN/report.html, for several runs ./report.html");
   if (!parse(app, arguments)) return 0;
   std::vector<ReportedRun> runs;
   for (auto& folder : folders) {

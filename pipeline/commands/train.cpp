@@ -17,7 +17,7 @@ TrainMode train_mode(const std::string& no_optim) {
   throw UserError(ExitCode::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
 }
 
-// A few iterations of everything, however long the run is to be.
+// Sets the keys for a few iterations of everything.
 void shorten(StartOptions& start) {
   const char* flag = "--fast-dev-run";
   const std::string iterations = "3";
@@ -30,7 +30,7 @@ void shorten(StartOptions& start) {
     start.overrides.push_back({key, value, flag});
 }
 
-// The same few samples over and over, to see whether the net can learn them by heart.
+// Sets the keys for training on the same few samples, which shows whether the net can fit them.
 void overfit(StartOptions& start, std::uint64_t samples) {
   const char* flag = "--overfit";
   for (auto& [key, value] : {std::pair{"order.name", std::string("sequential")},
@@ -51,34 +51,34 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
   std::uint64_t iteration = 0;
   std::string resume, run_dir, no_optim, backend;
   bool accept_changes = false;
-  auto* iter = app.add_option("--iter", iteration, "go on from the snapshot of this iteration");
-  add_path(app, "--resume", resume, "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
+  auto* iter = app.add_option("--iter", iteration, "continue from the snapshot of this iteration");
+  add_path(app, "--resume", resume,
+           "continue the newest run of this name (auto) or the run or snapshot in this folder; none starts anew")
       ->excludes(iter);
   auto* from = app.get_option("--resume");
-  auto* folder = add_path(app, "--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
-  app.add_flag("--accept-changes", accept_changes,
-               "go on although the configuration changed in what a result depends on");
+  auto* folder = add_path(app, "--run-dir", run_dir, "write the run to this folder, instead of one under run.dir");
+  app.add_flag("--accept-changes", accept_changes, "continue although keys changed that affect the results");
   auto* initialize =
       app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
   app.add_flag("--profile", options.profile,
-               "tell at the end where the time went: phases, operations, layers; trace.json in the run's folder");
-  auto* dry = app.add_flag("--dry-run", options.dry_run, "run the loader only; leaves nothing behind");
+               "report at the end where the time went, by phase, operation and layer; write trace.json");
+  auto* dry = app.add_flag("--dry-run", options.dry_run, "run the loader only; write no files");
   auto* fast =
       app.add_flag("--fast-dev-run", options.fast_dev_run,
-                   "three iterations and a batch of validation, to see that all parts work; leaves nothing behind");
+                   "run three iterations and a batch of validation, to check that all parts work; write no files");
   std::uint64_t overfit_samples = 0;
   app.add_option("--overfit", overfit_samples, "train on the first N samples only, in their order, without validation")
       ->check(counts_from_one("samples"));
   auto* no_steps = app.add_flag("--no-optim{forward}", no_optim,
-                                "data, forward and loss; =backward adds backward; leaves nothing behind");
-  for (auto* trial : {dry, fast, no_steps})  // none of which has a run's folder
+                                "run data, forward and loss only (=backward: backward, too); write no files");
+  for (auto* trial : {dry, fast, no_steps})  // they have no run folder
     for (auto* other : {iter, from, folder, initialize}) trial->excludes(other);
   dry->excludes(fast)->excludes(no_steps);
   LaunchOptions launch;
   add_launch_flags(app, launch);
-  app.add_option("--dist-backend", backend, "auto, gloo or nccl: dist.backend");
+  app.add_option("--dist-backend", backend, "set dist.backend: auto, gloo or nccl");
   auto* max_restarts = app.add_option("--max-restarts", launch.max_restarts,
-                                      "starts again from the newest snapshot where a process dies");
+                                      "restart from the newest snapshot up to this many times when a process dies");
   if (!parse(app, arguments)) return 0;
 
   StartOptions start = flags.start();
@@ -93,7 +93,7 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
 
   start.leaves_nothing = options.dry_run || options.mode != TrainMode::full || options.fast_dev_run;
   const Launch chosen = find_launch(launch, [&start] { return load_for_use(start); });
-  if (options.dry_run && std::holds_alternative<SingleProcess>(chosen)) {  // which needs no LibTorch
+  if (options.dry_run && std::holds_alternative<SingleProcess>(chosen)) {  // this needs no LibTorch
     const Config config = load_for_use(start);
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, {}, interrupt);

@@ -16,10 +16,10 @@ constexpr int runs_are_same = 0, runs_differ = 1;  // exit codes
 
 int verify(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Says whether two runs are the same, step by step, or names the first iteration, sample and tensor that differ,\n"
-      "and what differs in configuration, machine and versions. Runs with verify.every have the hashes for that; of\n"
-      "others, losses, snapshots and the hashes at the end are compared.\n"
-      "Exit code 0: the same, as far as both go; 1: different.",
+      "Compares two runs step by step, and names the first iteration, sample and tensor that differ, with the\n"
+      "differences in configuration, machine and versions. This takes the hashes that verify.every writes; without\n"
+      "them, losses, snapshots and final hashes are compared.\n"
+      "Exit code 0: the runs are the same, as far as both go; 1: they differ.",
       "flowtrain verify");
   std::filesystem::path a, b;
   bool json = false;

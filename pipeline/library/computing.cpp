@@ -15,7 +15,7 @@ namespace {
 
 // LibTorch's OpenMP reads the environment when it is loaded. By default, its threads wait for one another in long
 // loops, which take the cores from the loader, and from other processes; where a container has a quota, they use that
-// up. A thousand looks are some microseconds, the time between two parts of a step.
+// up. A thousand spins take some microseconds, the time between two parts of a step.
 void shorten_spinning() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
 }

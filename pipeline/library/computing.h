@@ -1,6 +1,6 @@
 #pragma once
-// The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it
-// is first asked for: loading LibTorch takes longer than all else that the other commands do.
+// The parts of commands that compute. They are in a library of their own, libflowtrain_torch.so, which is opened at its
+// first use: loading LibTorch takes longer than all other work of the other commands.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,53 +19,53 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the command line of `flowtrain train` says.
+/// The request of `flowtrain train`.
 struct TrainRequest {
   StartOptions start;
   RunOptions options;
   Launch launch = SingleProcess{};
-  bool sets_max_restarts = false;       ///< the launch's max_restarts counts, not dist.max_restarts
-  std::vector<std::string> words = {};  ///< for the ranks that are started here
+  bool sets_max_restarts = false;       ///< the launch's max_restarts counts instead of dist.max_restarts
+  std::vector<std::string> words = {};  ///< passed to the ranks that are started here
   /// Called with the run's folder before the first iteration, by each process that trains. May be null.
   std::function<void(const std::filesystem::path& folder)> on_start = {};
 };
 
-/// What that of `flowtrain bench --distributed` says.
+/// The request of `flowtrain bench --distributed`.
 struct BenchRequest {
   const Config& config;
-  double seconds;    ///< for each thing that is measured
+  double seconds;    ///< the duration of each measurement
   std::string json;  ///< file for the metrics; empty: none
   std::vector<std::string> words;
 };
 
-/// What that of `flowtrain test` says.
+/// The request of `flowtrain test`.
 struct TestRequest {
   std::vector<TestSubject> subjects;  ///< one, or two to compare
-  TestOptions options;                ///< without group and ranks
+  TestOptions options;                ///< the group and ranks are not set
   Launch launch = SingleProcess{};
-  std::vector<std::string> words = {};  ///< for the ranks that are started here
+  std::vector<std::string> words = {};  ///< passed to the ranks that are started here
 };
 
-/// What that of `flowtrain export` says of a net that is to be traced.
+/// The request of `flowtrain export` for a net that is to be traced.
 struct ExportRequest {
   const Config& config;
   std::filesystem::path snapshot;
-  bool averaged;                 ///< the weights' average, of a run with [ema]
+  bool averaged;                 ///< exports the average of the weights, if the run has [ema]
   std::filesystem::path script;  ///< the TorchScript file to write
   std::filesystem::path
       samples;  ///< pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none
 };
 
-/// What that of `flowtrain snapshot average` says.
+/// The request of `flowtrain snapshot average`.
 struct AverageRequest {
   const Config& config;
   std::vector<std::filesystem::path> snapshots;
   std::filesystem::path out;  ///< the run's folder to make
-  bool keeps_statistics;      ///< batch normalisation has the mean of the snapshots' statistics
-  std::uint64_t batches;      ///< training batches that statistics are taken over; 0: an epoch
+  bool keeps_statistics;      ///< keeps the mean of the snapshots' statistics of batch normalisation
+  std::uint64_t batches;      ///< the training batches for the statistics; 0: one epoch
 };
 
-/// What the library offers. Functions return exit codes and throw as commands do.
+/// The functions that the library offers. They return exit codes, and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*bench)(const Launch& launch, const BenchRequest& request);
@@ -82,7 +82,7 @@ inline constexpr char computing_entry[] = "flowtrain_computing_parts";
 /// The library's one symbol.
 using ComputingEntry = const ComputingParts*();
 
-/// Opens the library at the first call (pipeline/library/computing.cpp). Throws UserError(usage) where it is not
+/// Opens the library at the first call (pipeline/library/computing.cpp). Throws UserError(usage) if it is not
 /// installed, or LibTorch does not load.
 const ComputingParts& computing_parts();
 

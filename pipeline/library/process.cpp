@@ -22,13 +22,13 @@
 namespace flowtrain {
 namespace {
 
-// Whether the file belongs to another user, who is not root.
+// Returns whether the file belongs to another user who is not root.
 bool is_anothers(const std::filesystem::path& file) {
   struct stat status {};
   return ::stat(file.c_str(), &status) == 0 && status.st_uid != ::geteuid() && status.st_uid != 0;
 }
 
-// A plugin is code: a damaged snapshot does not get so far, and code of another user is named before it runs.
+// Checks a configuration's plugins before they run: damaged snapshots are refused, other users' code is named.
 void guard_plugins(const std::filesystem::path& config, const std::filesystem::path& plugin) {
   static Mutex& mutex = *new Mutex;
   static auto& known = *new std::set<std::pair<std::filesystem::path, std::filesystem::path>>;
@@ -42,8 +42,8 @@ void guard_plugins(const std::filesystem::path& config, const std::filesystem::p
           concat(folder.string(), ": ", problems.front(), "; its plugin ", plugin.string(), " is not opened"),
           "use another snapshot: --iter N");
   if (is_anothers(config) || is_anothers(plugin))
-    log_warn(concat("opening the plugin ", plugin.string(), ", which ", config.string(),
-                    " names: it is code, and one of these files is another user's"));
+    log_warn(concat("opening the plugin ", plugin.string(), " of ", config.string(),
+                    "; it is code, and one of these files belongs to another user"));
   known.insert({config, plugin});
 }
 

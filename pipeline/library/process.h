@@ -1,5 +1,5 @@
 #pragma once
-// What a process sets up once before it uses the engine.
+// Settings that a process makes once before it uses the engine.
 
 namespace flowtrain {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Training from a C++ program: find_package(flowtrain COMPONENTS train), flowtrain::train. See docs/library.md.
+// Trains from a C++ program: find_package(flowtrain COMPONENTS train), flowtrain::train. See docs/library.md.
 
 #include <filesystem>
 
@@ -7,10 +7,10 @@
 
 namespace flowtrain {
 
-/// How a training ended.
+/// The outcome of a training.
 struct TrainOutcome {
   int exit_code = 0;             ///< 0: done; 130 or 143: a signal ended it, after a snapshot
-  std::filesystem::path folder;  ///< the run's: result.json, metrics.jsonl, snapshots/
+  std::filesystem::path folder;  ///< the run's folder, with result.json, metrics.jsonl and snapshots/
 };
 
 /// Trains as `flowtrain train` does, until the end that the configuration names, and returns then. It is a single

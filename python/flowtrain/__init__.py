@@ -34,5 +34,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Returns the public names."""
     return sorted(__all__)

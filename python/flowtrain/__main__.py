@@ -14,7 +14,7 @@ _COMMANDS = {"export": f"compile a net of PyTorch {TORCH} with its loss for the 
 _EXAMPLES = """examples:
   python -m flowtrain export timm:resnet18 --classes 10 -o net.pt2
   python -m flowtrain export hf:gpt2 --length 256 -o gpt2.pt2
-  python -m flowtrain export net.pt2 -o net.pt2      make a package anew, for another machine or version
+  python -m flowtrain export net.pt2 -o net.pt2      make a package again, for another machine or version
   python -m flowtrain export --help                  list the options
 
 In Python: import flowtrain as ft; ft.Loader makes batches, ft.DataLoader stands in for PyTorch's, ft.export compiles a
@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command. Returns the exit code: 0, or 2 where the arguments or the net are at fault."""
+    """Runs the command. Returns the exit code: 0, or 2 if the arguments or the net are at fault."""
     if not arguments or arguments[0] not in _COMMANDS:
         if arguments and not arguments[0].startswith("-"):
             near = difflib.get_close_matches(arguments[0], _COMMANDS, n=1)

@@ -14,20 +14,20 @@ from flowtrain import _core
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
-    """The value as an int. Raises ValueError where it is no whole number, or less than `least`."""
+    """Returns the value as an int. Raises ValueError if it is not a whole number, or less than `least`."""
     try:
         number = operator.index(value)
     except TypeError:
         number = least - 1
     if number < least:
-        raise ValueError(f"{name} = {value!r}: expected a whole number from {least} on")
+        raise ValueError(f"{name} = {value!r}: expected a whole number of at least {least}")
     return number
 
 
 def refuse_workers(overrides: Mapping[str, Any] | None, argument: str) -> None:
-    """Of rows that Python makes: the key says nothing of their threads. Raises TypeError, which names the argument."""
+    """Refuses loader.workers, which are not the threads of rows made in Python. The TypeError names the argument."""
     if overrides and "loader.workers" in overrides:
-        raise TypeError(f"loader.workers is of native threads: give {argument}={overrides['loader.workers']!r}")
+        raise TypeError(f"loader.workers sets native threads: give {argument}={overrides['loader.workers']!r}")
 
 
 def check_process(made_in: int) -> None:
@@ -37,14 +37,14 @@ def check_process(made_in: int) -> None:
 
 
 def no_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error for an argument that there is not: it names the nearest one, or where all are listed."""
+    """Returns the error for an unknown argument, with the nearest one, or the place that lists all."""
     near = difflib.get_close_matches(name, sorted(known), n=1)
     way_out = f"did you mean {near[0]}?" if near else f"help(flowtrain.{function}) lists them"
     return TypeError(f"{function}() has no argument {name!r}: {way_out}")
 
 
 def import_torch() -> Any:
-    """torch; None where it is not installed. Raises ImportError, with the reason, where it is there and broken."""
+    """Returns torch, or None if it is not installed. Raises ImportError with the reason if it is broken."""
     try:
         return importlib.import_module("torch")
     except Exception as error:  # a library that is missing is an ImportError, an OSError or a ValueError

@@ -19,11 +19,11 @@ class Start:
     def __init__(self, epoch: int, samples: int = 0) -> None:
         self.epoch, self.samples = epoch, samples
         self.taken = False
-        self.stream: Any = None  # which has begun to prepare the epoch
+        self.stream: Any = None  # has begun to prepare the epoch
 
 
 class Position:
-    """How far an iterator has come."""
+    """The position of an iterator."""
 
     def __init__(self, start: Start) -> None:
         self.start = start
@@ -43,7 +43,7 @@ class Epoch(Iterator[BatchT]):
         return next(self._batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this iterator stands; Loader.load_state_dict() goes on from there."""
+        """Returns the iterator's position, from which Loader.load_state_dict() continues."""
         return self._loader._state_at(self._position.place)
 
 
@@ -59,7 +59,7 @@ class Streams:
         self._idle: list[tuple[Any, int | None]] = []  # one at most, with the epoch that its begin_epoch() begins
 
     def all(self) -> list[Any]:
-        """The streams that have threads now."""
+        """Returns the streams that have threads now."""
         streams = [self._next.stream, *(stream for stream, _ in self._idle)]
         streams += [position.stream for position in [*self._running]]
         return [stream for stream in streams if stream is not None]
@@ -71,7 +71,7 @@ class Streams:
             return self._open(self._next)
 
     def take(self, position: Position) -> Any:
-        """The stream of the epoch that `position` was made for; of the next one, if another iterator has that."""
+        """Returns the stream of the epoch of `position`; that of the next epoch, if another iterator has it."""
         check_process(self._made_in)
         with self._changing:
             start = self._open(self._next if position.start.taken else position.start)
@@ -83,7 +83,7 @@ class Streams:
             return stream
 
     def give_back(self, position: Position) -> None:
-        """The epoch was taken, but no batch of it was handed out: the next iterator begins it again."""
+        """Returns an epoch of which no batch was handed out: the next iterator begins it again."""
         with self._changing:
             if position.after is not None and self._next is position.after:
                 position.start.taken = False
@@ -97,7 +97,7 @@ class Streams:
             self._keep(stream, position.place["epoch"] + 1)
 
     def begin_at(self, epoch: int) -> None:
-        """The next iterator begins there; those that run go on."""
+        """Sets where the next iterator begins; running ones continue."""
         with self._changing:
             if self._next.epoch == epoch:
                 return
@@ -107,7 +107,7 @@ class Streams:
                 self._keep(stream, skipped.epoch + 1)
 
     def seek(self, epoch: int, samples: int) -> Mapping[str, int]:
-        """The next iterator begins there, and what runs ends. Raises ConfigError for a place that there is not."""
+        """Sets where the next iterator begins, and ends running ones. Raises ConfigError for an invalid place."""
         check_process(self._made_in)
         with self._changing:
             stream, _ = self._idle.pop() if self._idle else (self._core.another(), None)
@@ -121,7 +121,7 @@ class Streams:
         return place
 
     def close(self) -> None:
-        """Ends all threads, and the iterators that run."""
+        """Ends all threads and running iterators."""
         check_process(self._made_in)
         with self._changing:
             for position in [*self._running]:

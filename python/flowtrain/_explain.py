@@ -1,4 +1,4 @@
-"""What a loader does, in words: from the values that it was made with."""
+"""Explains in words what a loader does, by the values that it was made with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
 
 
 def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str) -> str:
-    """Of rows that Python makes: `name` is the sampler or the data set."""
+    """Explains a loader of rows made in Python; `name` is the sampler or the data set."""
     values, sizes = {key: _parsed(text) for key, text in core.basis().items()}, core.sizes()
     data = arguments["overrides"].get("data.dataset") or arguments["file"] or name
     threads = f"{sizes['workers']} threads of Python, which share the GIL" if sizes["workers"] else (
@@ -44,7 +44,7 @@ def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str)
 
 
 def _chain(values: Mapping[str, Any]) -> list[str]:
-    """The sampler; of a decorator what it decorates, too, down to the innermost."""
+    """Returns the sampler, and what each decorator decorates, down to the innermost."""
     name = values["sampler.name"]
     _, keys = _core.parts()["sampler"].get(name, ("", []))
     decorated = values["sampler.inner"].split(",") if "inner" in (key for key, *_ in keys) else []
@@ -64,7 +64,7 @@ def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> str:
 
 
 def _who_makes_floats(arguments: Mapping[str, Any]) -> str | None:
-    """Of the bytes of a picture."""
+    """Returns what turns the bytes of pictures into floats."""
     if arguments["dtype"] == "uint8":
         return None
     return "the workers" if arguments["normalize"] == "host" else "the GPU"
@@ -161,7 +161,7 @@ def _resized(sampler: Mapping[str, Any], resize: Any) -> str:
 
 
 def _augmentation(sampler: Mapping[str, Any]) -> Iterator[str]:
-    """In the order in which the sampler does it."""
+    """Yields the augmentations in the sampler's order."""
     policy = sampler["augment"]
     if policy == "randaugment":
         yield f"RandAugment, {sampler['augment_steps']} operations of magnitude {sampler['augment_magnitude']}"

@@ -1,4 +1,4 @@
-"""From what the native loader has made to what a batch holds: arrays, tensors, tensors on a GPU."""
+"""Turns what the native loader has made into the content of a batch: arrays, tensors, tensors on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Contents = Any  # a list of arrays, or the owner of a batch's memory, where `all
 class Output:
     """NumPy arrays that share the loader's memory, or are copies of their own."""
 
-    allocate: Callable[[int], Any] | None = None  # of memory that is not the loader's own
+    allocate: Callable[[int], Any] | None = None  # allocates memory that is not the loader's own
     ahead = 0  # batches on their way to a device while another is handed out
     where = "memory of the loader, reused once nothing refers to it"
 
@@ -30,14 +30,14 @@ class Output:
             self.where = "a copy of its own for each batch"
 
     def open(self, core: _core.Loader) -> None:
-        """Once the loader is there."""
+        """Called when the loader exists."""
 
     def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
         """Begins to make a batch: its fields, then its ids; before it is handed out by finish()."""
         return [array.copy() if self._copies else array for array in [*contents, ids]]
 
     def finish(self, started: Any) -> list[Any]:
-        """Of the thread that uses the batch."""
+        """Called in the thread that uses the batch."""
         return list(started)
 
 
@@ -140,7 +140,7 @@ class GpuTensors(PinnedTensors):
 def normalizing(
     mean: list[float], stddev: list[float], channels: int, device: Any, memory_format: Any = None
 ) -> Callable[[Any], Any]:
-    """From u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
+    """Converts u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
 
     By the multiplier and the addend of the native one: equal to it up to the rounding of one operation. One pass reads
     the bytes and writes the floats as `memory_format` says; None: contiguous.
@@ -165,39 +165,39 @@ def normalizing(
 
 
 def allocate_pinned(size: int) -> Any:
-    """So many bytes of page-locked memory, as a tensor."""
+    """Returns so many bytes of page-locked memory, as a tensor."""
     import torch
 
     return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
 
 def has_gpu() -> bool:
-    """Whether torch has one."""
+    """Returns whether torch has a GPU."""
     import torch
 
     return bool(torch.cuda.is_available())
 
 
 def is_elsewhere(device: Any) -> bool:
-    """Whether batches are to leave the host's memory."""
+    """Returns whether batches leave the host's memory."""
     return device is not None and str(device) != "cpu"
 
 
 def make_output(
     output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool, memory_format: Any = None
 ) -> Output:
-    """What the arguments of Loader() ask for. Raises ValueError, TypeError, or ImportError where torch is wanted."""
+    """Makes the output for Loader()'s arguments. Raises ValueError, TypeError, or ImportError if torch is needed."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
     if normalize not in ("host", "device"):
         raise ValueError(f"normalize = {normalize!r}: expected 'host' or 'device'")
     to_gpu = is_elsewhere(device)
     if normalize == "device" and not to_gpu:
-        raise TypeError("normalize = 'device' wants a device: device = 'cuda'")
+        raise TypeError("normalize = 'device' needs a device: device = 'cuda'")
     if memory_format is not None and not to_gpu:
-        raise TypeError("memory_format wants a device, which writes batches in that order: device = 'cuda'")
+        raise TypeError("memory_format needs a device, which writes batches in that order: device = 'cuda'")
     if output == "numpy" and (to_gpu or pin_memory):
-        raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
+        raise TypeError("output = 'numpy' takes no device and no page-locked memory: leave out device and pin_memory")
     if output == "numpy":
         return Output(copy)
     torch = torch_if_it_works(must=output == "torch" or to_gpu or bool(pin_memory))
@@ -224,15 +224,15 @@ def torch_if_it_works(must: bool) -> Any:
     except ImportError as error:
         if must:
             raise
-        warnings.warn(f"arrays of NumPy in place of tensors: {error}", stacklevel=_callers_level())
+        warnings.warn(f"batches are NumPy arrays instead of tensors: {error}", stacklevel=_callers_level())
         return None
     if torch is None and must:
-        raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch")
+        raise ImportError("output = 'torch', device and pin_memory need PyTorch: pip install torch")
     return torch
 
 
 def _callers_level() -> int:
-    """For warnings.warn() in the function that calls this: the level of the code that has called the package."""
+    """Returns the level of the code that has called the package, for warnings.warn() in the calling function."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""What `_core.Loader` does natively, for rows that Python makes: batches in order, epochs, positions, errors.
+"""Does for rows made in Python what `_core.Loader` does natively: batches in order, epochs, positions, errors.
 
 The native part says which samples a batch has and what seeds them. Threads of Python make whole batches, each its own,
 a few ahead; they are handed out in the order of the stream, whichever is ready first.
@@ -24,6 +24,7 @@ from flowtrain._checks import check_process
 from flowtrain._rows import Rows
 from flowtrain._threads import Threads
 
+# The content that was made of a batch's rows, and their ids, i64 (batch,).
 #: What was made of a batch's rows, and their ids, i64 (batch,).
 Made = tuple[Any, numpy.ndarray]
 
@@ -37,22 +38,22 @@ class PythonCore:
         self._sizes = stream.sizes()
         if rows.threads is not None:
             self._sizes["workers"] = rows.threads
-        self._epoch = self._samples = 0  # of the stream, that were handed out by all ranks
-        self._fresh = True  # the next begin_epoch() goes on from there
+        self._epoch = self._samples = 0  # the position in the stream, over all ranks
+        self._fresh = True  # the next begin_epoch() continues there
         self._left = 0  # batches of the epoch that were not asked for yet
         self._window: _Window | None = None
         self._used = threading.Lock()
         self._made_in = os.getpid()
 
     def another(self) -> PythonCore:
-        """A second stream of the same samples."""
+        """Opens a second stream of the same samples."""
         return PythonCore(self._stream, self._rows)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         check_process(self._made_in)
         if not self._used.acquire(blocking=False):
-            raise RuntimeError("another thread is in this loader")
+            raise RuntimeError("another thread uses this loader")
         try:
             yield
         finally:
@@ -62,7 +63,7 @@ class PythonCore:
         with self._alone():
             moves_on, self._fresh = not self._fresh, False
             if moves_on or self._samples > 0 and self._stream.batches_left(self._samples) == 0:
-                # What was prepared goes on without a gap where the epoch before was taken whole.
+                # Prepared batches of the next epoch are used if the previous epoch was taken completely.
                 if self._left > 0:
                     self._stop()
                 self._epoch, self._samples = self._epoch + 1, 0
@@ -86,7 +87,7 @@ class PythonCore:
             if made is None:
                 return False
             self._left -= 1
-            # What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+            # The samples that an epoch leaves out count, too, for those who continue with smaller batches.
             self._samples = self._samples + self._sizes["batch_size"] if self._left else self._sizes["samples"]
             return made
 
@@ -107,7 +108,7 @@ class PythonCore:
         return self._rows.basis(self._stream.basis())
 
     def fields(self) -> list[str]:
-        """Rows say themselves which fields they have."""
+        """Returns no fields: the rows themselves name them."""
         return []
 
     def sizes(self) -> dict[str, int]:
@@ -187,7 +188,7 @@ def _end(threads: Threads, made_in: int) -> None:
 
 
 class _Maker:
-    """Makes the batch of a place. Any thread."""
+    """Makes the batch of a place, in any thread."""
 
     def __init__(self, stream: _core.SampleStream, rows: Rows) -> None:
         self._stream, self._rows = stream, rows
@@ -196,7 +197,7 @@ class _Maker:
         self.busy_s = 0.0  # seconds that all threads have worked, or waited for the GIL
 
     def stop(self) -> None:
-        """Batches end at their next sample."""
+        """Ends batches at their next sample."""
         self._stopped = True
 
     def __call__(self, epoch: int, samples: int) -> Made:
@@ -217,7 +218,7 @@ class _Maker:
 
     def _row(self, epoch: int, id: int, seed: int) -> Any:
         if self._stopped:
-            raise RuntimeError("this loader was closed, or the interpreter ends")
+            raise RuntimeError("this loader was closed, or the interpreter exits")
         try:
             return self._rows.fetch(self._stream, id, seed)
         except Exception as error:

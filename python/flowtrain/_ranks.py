@@ -1,4 +1,4 @@
-"""Which process this is of how many, that train together."""
+"""Finds the rank of this process and the number of processes that train together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """As given; else of torch.distributed, where that is initialized; else of RANK and WORLD_SIZE; else (0, 1)."""
+    """Returns the arguments, or those of an initialized torch.distributed, or RANK and WORLD_SIZE, or (0, 1)."""
     if (rank is None) != (world_size is None):
         raise TypeError("rank and world_size go together: give both, or neither")
     if rank is not None and world_size is not None:
@@ -17,18 +17,18 @@ def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
     else:
         found = _of_environment()
     if not 0 <= found[0] < found[1]:
-        raise ValueError(f"rank {found[0]} of a world of {found[1]}")
+        raise ValueError(f"rank = {found[0]} and world_size = {found[1]}: expected 0 <= rank < world_size")
     return found
 
 
 def _of_environment() -> tuple[int, int]:
     texts = {name: os.environ[name] for name in ("RANK", "WORLD_SIZE") if name in os.environ}
-    told = " ".join(f"{name}={text}" for name, text in texts.items())
+    given = " ".join(f"{name}={text}" for name, text in texts.items())
     try:
         found = int(texts.get("RANK", "0")), int(texts.get("WORLD_SIZE", "1"))
     except ValueError:
-        raise ValueError(f"the environment has {told}: expected whole numbers") from None
+        raise ValueError(f"the environment has {given}: expected whole numbers") from None
     if len(texts) == 1 and found != (0, 1):
-        raise ValueError(f"the environment has {told} alone: RANK and WORLD_SIZE go together; or give rank and "
+        raise ValueError(f"the environment has {given} alone: RANK and WORLD_SIZE go together; or give rank and "
                          "world_size")
     return found

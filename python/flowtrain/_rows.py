@@ -13,6 +13,7 @@ import numpy
 from flowtrain import _core
 from flowtrain._sampler import SampleSeed, generator_of
 
+# Maps a sample's id to its name in messages.
 #: From a sample's id to its name in messages.
 Describe = Callable[[int], str]
 
@@ -35,7 +36,7 @@ class SamplerRows:
         return _name_of(self._function)
 
     def basis(self, basis: Mapping[str, str]) -> dict[str, str]:
-        """What identifies the stream, of what the native part says."""
+        """Returns the values that identify the stream, out of those of the native part."""
         return {**{key: value for key, value in basis.items() if not key.startswith("sampler.")}, "sampler": self.name}
 
     def describe(self, stream: _core.SampleStream, id: int) -> str:
@@ -53,7 +54,7 @@ class SamplerRows:
         return (batch["image"], batch["label"]) if is_pair else batch
 
     def each(self, batch: Any, change: Callable[[numpy.ndarray], Any]) -> Any:
-        """The batch with each of its arrays changed."""
+        """Returns the batch with each of its arrays changed."""
         return _each_array(batch, change)
 
 
@@ -75,7 +76,7 @@ class DatasetRows:
         return _name_of(type(self._dataset))
 
     def basis(self, basis: Mapping[str, str]) -> dict[str, str]:
-        """Of a data set only its kind and length are known."""
+        """Returns the order's values, the data set's kind and its length; no more is known."""
         kept = {key: value for key, value in basis.items() if key.startswith(("order.", "run.seed", "samples"))}
         return {**kept, "dataset": self.name}
 
@@ -108,7 +109,7 @@ Rows = SamplerRows | DatasetRows
 
 
 def with_ids(batch: Any, ids: Any) -> Any:
-    """The batch with the ids of its samples: a last item, or a field of a dict."""
+    """Adds the ids of its samples to the batch, as a last item, or a field of a dict."""
     if isinstance(batch, Mapping):
         return {**batch, "ids": ids}
     return (*batch, ids) if isinstance(batch, (tuple, list)) else (batch, ids)
@@ -167,7 +168,7 @@ def _stacked(field: str, values: Sequence[Any], ids: Sequence[int], describe: De
 def _as_array(field: str, value: Any, id: int, describe: Describe) -> numpy.ndarray:
     try:
         return numpy.asarray(value)
-    except (TypeError, RuntimeError) as error:  # of a tensor of bfloat16, say, or one that requires grad
+    except (TypeError, RuntimeError) as error:  # raised by a tensor of bfloat16, or one that requires grad
         raise _core.DataError(
             f"field {field} of sample {id} ({describe(id)}) is no array for NumPy: {error}\n"
             '  hint: flowtrain.DataLoader(dataset, python="threads") collates the tensors of a data set as torch does'
@@ -175,7 +176,7 @@ def _as_array(field: str, value: Any, id: int, describe: Describe) -> numpy.ndar
 
 
 def _each_array(batch: Any, change: Callable[[numpy.ndarray], Any]) -> Any:
-    """What stack() gave with each array changed."""
+    """Returns the result of stack() with each array changed."""
     if isinstance(batch, dict):
         return {name: change(array) for name, array in batch.items()}
     return tuple(map(change, batch)) if isinstance(batch, tuple) else change(batch)

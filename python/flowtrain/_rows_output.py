@@ -1,4 +1,4 @@
-"""From the batches that Python has made of rows to what is handed out: arrays, or tensors."""
+"""Turns the batches that Python has made of rows into arrays or tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RowsOutput(Output):
 def make_rows_output(
     rows: Rows, output: str | None, device: Any, pin_memory: bool | None, normalize: str, memory_format: Any = None
 ) -> RowsOutput:
-    """What the arguments of Loader() ask for. Raises what make_output() raises, and TypeError for a device."""
+    """Makes the output for Loader()'s arguments. Raises what make_output() raises, and TypeError for a device."""
     if device is not None and str(device) != "cpu" or normalize != "host":
         raise TypeError("rows that Python makes are in host memory: leave out device and normalize, and move batches "
                         "by tensor.to(device, non_blocking=True), with pin_memory=True")

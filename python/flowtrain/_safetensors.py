@@ -16,7 +16,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8"
            "I8": "i1", "U8": "u1", "BOOL": "?"}
 
 _METADATA = "__metadata__"
-_MOST_HEADER_BYTES = 100_000_000  #: as the library safetensors has it
+_MOST_HEADER_BYTES = 100_000_000  #: the limit of the library safetensors
 
 _TORCH_DTYPES = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16",
                  "torch.int64": "I64", "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8",
@@ -40,7 +40,7 @@ def read_metadata(file: IO[bytes]) -> dict[str, str]:
 
 
 def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any]:
-    """read_tensors() of a file's content; `file` is its name in errors."""
+    """Does read_tensors() for a file's content; `file` is its name in errors."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
     torch = None if output == "numpy" else torch_if_it_works(must=output == "torch")
@@ -49,7 +49,7 @@ def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any
         arrays = {name: _array(content, start, **entry) for name, entry in _header(io.BytesIO(content)).items()
                   if name != _METADATA}
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file} is no whole safetensors file: {error}") from None
+        raise ValueError(f"{file} is not a complete safetensors file: {error}") from None
     if torch is not None:
         return {
             name: torch.from_numpy(array.view("<i2")).view(torch.bfloat16) if dtype == "BF16" else
@@ -57,7 +57,7 @@ def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any
         }
     for name, (dtype, _) in arrays.items():
         if dtype == "BF16":
-            raise ValueError(f"{file}: {name} is bfloat16, which NumPy has not: install torch")
+            raise ValueError(f"{file}: {name} is bfloat16, which NumPy lacks: install torch")
     return {name: array for name, (_, array) in arrays.items()}
 
 
@@ -85,7 +85,7 @@ def tensors_to_bytes(tensors: dict[str, Any], tied: dict[str, str]) -> bytes:
 def _header(file: IO[bytes]) -> dict[str, Any]:
     header = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _MOST_HEADER_BYTES)))
     if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     return header
 
 

@@ -30,7 +30,7 @@ def sampler(function: Function) -> Function:
     batch; the batch adds a first axis. A dict of `image` and `label` gives batches `(images, labels)`, other dicts give
     dicts, tuples tuples. Several threads call it at once, and share the GIL: python/README.md has the cost.
     """
-    marked: Any = getattr(function, "__func__", function)  # of a method its function
+    marked: Any = getattr(function, "__func__", function)  # a method is marked through its function
     try:
         marked.__flowtrain_sampler__ = True
     except AttributeError:
@@ -39,7 +39,7 @@ def sampler(function: Function) -> Function:
 
 
 class _OfThread(threading.local):
-    seed: int | None = None  # of the sample that the thread makes
+    seed: int | None = None  # the seed of the sample that the thread makes
     rng: numpy.random.Generator | None = None
 
 
@@ -61,12 +61,12 @@ def sample_rng() -> numpy.random.Generator:
 
 
 def generator_of(seed: int) -> numpy.random.Generator:
-    """For a sample's 64-bit seed."""
+    """Returns the generator for a sample's 64-bit seed."""
     return numpy.random.Generator(numpy.random.Philox(key=seed))
 
 
 class SampleSeed:
-    """Within it sample_rng() of this thread is that of a sample, after it what it was before."""
+    """Sets sample_rng() of this thread to that of a sample; restores the previous one at the end."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

@@ -39,7 +39,7 @@ class Threads:
         return future
 
     def end(self) -> None:
-        """Hurries, and lets the threads end after the calls that are left. Does not wait."""
+        """Hurries the remaining calls, after which the threads end. Does not wait."""
         self._hurry()
         for _ in self._threads:
             self._calls.put(None)
@@ -53,7 +53,7 @@ _all: weakref.WeakSet[Threads] = weakref.WeakSet()
 
 
 def stop_all() -> None:
-    """For atexit: no thread is to be in a data set when the interpreter goes; one that hangs there is left behind."""
+    """Ends all threads, as none may be in a data set when the interpreter exits; one that hangs is abandoned."""
     deadline = time.monotonic() + 10
     threads = list(_all)
     for each in threads:
@@ -69,4 +69,4 @@ def _work(calls: SimpleQueue[_Call]) -> None:
             future.set_result(call())
         except BaseException as error:  # raised where the result is asked for
             future.set_exception(error)
-        del given, future, call  # not until the next one comes
+        del given, future, call  # released now, not only when the next call comes

@@ -11,7 +11,7 @@ import numpy
 
 
 def key_to_toml(key: str, value: Any) -> str:
-    """The value of a key; errors name the key."""
+    """Formats the value of a key; errors name the key."""
     try:
         return to_toml(value)
     except TypeError as error:
@@ -30,4 +30,4 @@ def to_toml(value: Any) -> str:
         return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(to_toml(item) for item in value) + "]"
-    raise TypeError(f"a {type(value).__name__} is no value of a configuration: {value!r}")
+    raise TypeError(f"a {type(value).__name__} cannot be a value of a configuration: {value!r}")

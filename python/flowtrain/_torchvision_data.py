@@ -26,9 +26,9 @@ WAY_OUT = (
 class NativeData:
     """A data set as flowtrain opens it."""
 
-    keys: dict[str, Any]  #: of the configuration
-    told: str  #: for explain()
-    arrays: Arrays | None = None  #: where it is in memory
+    keys: dict[str, Any]  #: keys of the configuration
+    description: str  #: shown by explain()
+    arrays: Arrays | None = None  #: the arrays, if the data set is in memory
     has_transform: bool = True  #: false: the sampler does all, and batches are dicts
     check: Callable[[Loader[Any]], None] = field(default=lambda loader: None)  #: raises TypeError for other samples
 
@@ -46,7 +46,7 @@ def native_data(dataset: Any, shuffle: bool) -> NativeData:
     if dataset.target_transform is not None:
         raise _is_python(dataset, "target_transform")
     data = _KINDS[kind](dataset, shuffle)
-    data.told = f"{kind}: {data.told}"
+    data.description = f"{kind}: {data.description}"
     return data
 
 
@@ -82,8 +82,8 @@ def _check_image_folder(loader: Loader[Any], dataset: Any) -> None:
                         f"{loader.describe(other)} there, or another label: {WAY_OUT}")
 
 
-def _in_memory(arrays: Arrays, told: str) -> NativeData:
-    return NativeData({"data.dataset": "arrays"}, f"{told}, {arrays[0].nbytes / 1e6:,.1f} MB", arrays)
+def _in_memory(arrays: Arrays, description: str) -> NativeData:
+    return NativeData({"data.dataset": "arrays"}, f"{description}, {arrays[0].nbytes / 1e6:,.1f} MB", arrays)
 
 
 def _pixels(dataset: Any, shuffle: bool) -> NativeData:

@@ -14,8 +14,8 @@ from flowtrain._torchvision_data import WAY_OUT, NativeData
 Keys = dict[str, Any]
 
 
-def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
-    """Keys of the configuration for all parts of a transform; adds a line for each to `told`.
+def sampler_keys(transform: Any, data: NativeData, lines: list[str]) -> Keys:
+    """Keys of the configuration for all parts of a transform; adds a line for each to `lines`.
 
     Raises TypeError for a part that the sampler does not do, or not in that place.
     """
@@ -28,20 +28,20 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
         module = type(part).__module__
         found = _PARTS[name](part, data) if module.startswith("torchvision.") and name in _PARTS else None
         if found is None:
-            raise TypeError(f"flowtrain does not do {part!r} of {module}: {WAY_OUT}")
+            raise TypeError(f"flowtrain does not support {part!r} of {module}: {WAY_OUT}")
         if not _may_follow(name, seen) or name == "RandomCrop" and "Pad" in seen and found["padding"]:
-            raise TypeError(f"flowtrain does not do {part!r} after {', '.join(seen) or 'nothing'}: {WAY_OUT}")
+            raise TypeError(f"flowtrain does not support {part!r} after {', '.join(seen) or 'nothing'}: {WAY_OUT}")
         if name == "CenterCrop" and any(map(operator.gt, _both(found["size"]), _both(keys["resize"]))):
-            raise TypeError(f"flowtrain does not do {part!r} of pictures whose shorter side is {keys['resize']}, which "
-                            f"it would have to pad: {WAY_OUT}")
+            raise TypeError(f"flowtrain does not support {part!r} of pictures whose shorter side is {keys['resize']}, "
+                            f"which it would have to pad: {WAY_OUT}")
         if "filter" in found and not any(each in _TO_TENSORS for each in seen):
-            found["filter"] = "antialias"  # as Pillow resizes in any case
+            found["filter"] = "antialias"  # Pillow always antialiases
         if name == "RandomCrop" and "Pad" in seen:
             found["padding"] = keys["padding"]
         seen.append(name)
         keys.update(found)
         what = ", ".join(f"sampler.{key} = {value}" for key, value in found.items()) or "already done by the loader"
-        told.append(f"{part!r}: {what}")
+        lines.append(f"{part!r}: {what}")
     _check_whole(seen, keys, data)
     channels = data.picture[2] if data.picture else 3
     for key in ("mean", "stddev"):
@@ -51,14 +51,14 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
 
 
 def _check_whole(seen: list[str], keys: Keys, data: NativeData) -> None:
-    """That pictures are of one size, and become tensors of floats."""
+    """Checks that pictures have one size and become tensors of floats."""
     if "Pad" in seen and "RandomCrop" not in seen:
-        raise TypeError(f"flowtrain does not do Pad without RandomCrop after it: {WAY_OUT}")
+        raise TypeError(f"flowtrain does not support Pad without RandomCrop after it: {WAY_OUT}")
     if "size" not in keys and data.picture is None:
         raise TypeError("the transform gives pictures of no common size: RandomResizedCrop, RandomCrop or CenterCrop "
                         "does")
     if not any(name in _TO_FLOATS for name in seen):
-        raise TypeError("the transform gives no tensors of floats: ToTensor does, or ToImage and ToDtype")
+        raise TypeError("the transform does not make tensors of floats: ToTensor does, or ToImage and ToDtype")
 
 
 _TO_FLOATS = ("ToTensor", "ToDtype", "ConvertImageDtype")
@@ -91,13 +91,13 @@ def _flattened(transform: Any) -> list[Any]:
 
 
 def _same(sides: Any) -> int | None:
-    """The number that all sides have."""
+    """Returns the number that all sides have."""
     numbers = list(sides) if isinstance(sides, (list, tuple)) else [sides]
     return numbers[0] if len(set(numbers)) == 1 else None
 
 
 def _size(sides: Any) -> int | list[int]:
-    """One number where both sides are equal, else [height, width]."""
+    """Returns one number if both sides are equal, else [height, width]."""
     same = _same(sides)
     return list(sides) if same is None else same
 
@@ -140,7 +140,7 @@ def _center_crop(transform: Any, data: NativeData) -> Keys | None:
 
 
 def _padding(transform: Any) -> int | None:
-    """Of all sides alike, in black."""
+    """Returns the padding if it is black and equal on all sides, else None."""
     padding = 0 if transform.padding is None else _same(transform.padding)
     black = transform.padding_mode == "constant" and _same(transform.fill) == 0
     return padding if black or padding == 0 else None

@@ -134,7 +134,7 @@ class DataLoader(Loader[BatchT]):
             keys: dict[str, Any] = {}
         else:
             data = native_data(dataset, shuffle)
-            self._explained = [data.told]
+            self._explained = [data.description]
             keys = {**data.keys,
                     **(sampler_keys(dataset.transform, data, self._explained) if data.has_transform else {})}
         values = {
@@ -154,7 +154,7 @@ class DataLoader(Loader[BatchT]):
         self.batch_size = batch_size
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As Loader has it; a seed that was torch's becomes that of the state, whose order goes on."""
+        """Restores a state as Loader does; a seed that came from torch becomes the state's, so its order continues."""
         seed = self._basis.get("run.seed")
         before = state.get("basis") if isinstance(state, Mapping) else None
         stored = before.get("run.seed", seed) if isinstance(before, Mapping) else seed
@@ -170,7 +170,7 @@ class DataLoader(Loader[BatchT]):
         return (*super().__reduce__(), more)
 
     def explain(self) -> str:
-        """What each part of the data set and its transform became, then what Loader.explain() says."""
+        """Describes what each part of the data set and its transform became, then what Loader.explain() returns."""
         return "\n".join([*self._explained, super().explain()])
 
 

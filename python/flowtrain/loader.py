@@ -223,7 +223,7 @@ class Loader(Generic[BatchT]):
     # --- Epochs ---
 
     def __len__(self) -> int:
-        """Batches of an epoch, on every rank."""
+        """The number of batches of an epoch, on every rank."""
         return self._core.sizes()["batches"]
 
     def __iter__(self) -> Epoch[BatchT]:
@@ -239,7 +239,7 @@ class Loader(Generic[BatchT]):
         handed_out = False
         try:
             stream = self._streams.take(position)
-            while position.stream is not None:  # else close() or load_state_dict() has ended it
+            while position.stream is not None:  # close() or load_state_dict() may have ended it
                 begin = time.perf_counter()
                 self._start_batches(stream, started)
                 if not started:
@@ -249,7 +249,7 @@ class Loader(Generic[BatchT]):
                     raise waiting
                 handed = [self._batch(self._output.finish(waiting))]
                 handed_out = True
-                del waiting  # else it would be held, here, for as long as the next one is not asked for
+                del waiting  # the variable would keep the batch alive until the next one is requested
                 waited = time.perf_counter() - begin
                 self._batches += 1
                 self._wait_s += waited
@@ -264,7 +264,7 @@ class Loader(Generic[BatchT]):
             self._streams.release(position)
 
     def _start_batches(self, stream: Any, started: deque[tuple[Any, dict[str, int]]]) -> None:
-        """Fills it up to one batch, for which it waits, and those that go ahead to a device, if they are there."""
+        """Fetches one batch, for which it waits, and those that go ahead to a device, if they are ready."""
         while len(started) <= self._output.ahead:
             try:
                 batch = stream.next(wait=not started)
@@ -298,7 +298,7 @@ class Loader(Generic[BatchT]):
     # --- State ---
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the stream stands, as JSON takes it: what was handed out on all ranks, never what was prepared.
+        """Returns the position of the stream as JSON data: what was handed out on all ranks, never what was prepared.
 
         Equal on all ranks that have taken as many batches. With another batch size, other workers or another number of
         ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
@@ -320,7 +320,7 @@ class Loader(Generic[BatchT]):
         """The next iter() goes on from there; those that run end. Raises ConfigError where data or keys differ."""
         if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
             what = state.get("version") if isinstance(state, Mapping) else f"none, a {type(state).__name__}"
-            raise _core.ConfigError(f"a loader's state of version {what}, expected {_STATE_VERSION}")
+            raise _core.ConfigError(f"the loader's state has version {what}, expected {_STATE_VERSION}")
         for name, kind, what in (("epoch", int, "a whole number"), ("samples", int, "a whole number"),
                                  ("basis", Mapping, "a dict")):
             value = state.get(name)
@@ -350,19 +350,19 @@ class Loader(Generic[BatchT]):
         return self._core.classes()
 
     def describe(self, id: int) -> str:
-        """What a sample is, of those `ids` that batches have: a file's path, say."""
+        """Returns the description of a sample by its id in a batch's `ids`, such as a file's path."""
         if int(id) < 0:
             raise IndexError(f"no sample {id}: there are {self._core.sizes()['samples']}")
         return self._core.describe(int(id))
 
     def explain(self) -> str:
-        """What it does, and where: data set, order, each step of the sampler, threads, copies. A line for each."""
+        """Describes the loader: data set, order, each step of the sampler, threads, copies. A line for each."""
         if self._rows is not None:
             return explain_rows(self._core, self._arguments, self._rows.name, self._output.where)
         return explain_loader(self._core, self._arguments, self._output.where)
 
     def stats(self) -> dict[str, Any]:
-        """How it fares since it was made, or since the last call.
+        """Returns measurements since the loader was made, or since the last call.
 
         batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
         of the time; busy: seconds that each stage has worked, over all its threads, since they were started;
@@ -406,7 +406,7 @@ class Loader(Generic[BatchT]):
         return _again, (type(self), self._arguments, self.state_dict())
 
     def close(self) -> None:
-        """Ends its threads, and the iterators that run. Batches that were handed out stay good; iter() starts anew."""
+        """Ends its threads and running iterators. Batches that were handed out stay valid; iter() starts again."""
         self._streams.close()
 
     def __enter__(self) -> Loader[BatchT]:
@@ -424,7 +424,7 @@ def _again(kind: type[Loader[Any]], arguments: dict[str, Any], state: dict[str, 
 
 
 def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> None:
-    """Raises TypeError for what neither the function nor Loader() takes."""
+    """Raises TypeError for arguments that neither the function nor Loader() takes."""
     known = {*inspect.signature(Loader.__init__).parameters} - {"self", "rows", "arrays"} | own
     for name in given:
         if name not in known:
@@ -444,7 +444,7 @@ def _constructor(dataset: str) -> Any:
 
     def make(cls: type[Loader[Any]], *path: Any, **arguments: Any) -> Loader[Any]:
         if len(path) > 1:
-            raise TypeError(f"Loader.{dataset}() takes one path, and all else by name")
+            raise TypeError(f"Loader.{dataset}() takes one path, and all other arguments by name")
         values: dict[str, Any] = {"data.dataset": dataset}
         if path:
             arguments["path"] = path[0]
@@ -481,7 +481,8 @@ def _constructor(dataset: str) -> Any:
                 values[f"sampler.{key}"] = value
             else:
                 if key in _TRAIN_KEYS:
-                    raise TypeError(f"Loader.{dataset}() with train=False has no argument {key!r}: it is of training")
+                    raise TypeError(
+                        f"Loader.{dataset}() with train=False has no argument {key!r}: it applies only to training")
                 raise no_argument(f"Loader.{dataset}", key, {"train", "shuffle", "overrides", *places, *own, *named,
                                                              *data_keys, *sampler_keys} - {"arrays"})
         if shuffle is False and "order.name" not in values:

@@ -1,4 +1,4 @@
-"""What a run of the native program has left: its metrics, its configuration, its weights."""
+"""Reads what a run of the native program has written: its metrics, its configuration, its weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Snapshot:
     """The state of a run after an iteration."""
 
     iteration: int
-    path: Path  #: its folder
+    path: Path  #: the snapshot's folder
     best: bool  #: whether validation has found it to be the best so far
 
 
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """Those that are complete and still there, the oldest first."""
+        """The run's complete snapshots that still exist, oldest first."""
         folder = self.path / "snapshots"
         best = (folder / "best").resolve()
         places = sorted((int(place.name[5:]), place) for place in folder.glob("iter-*") if place.name[5:].isdigit())
@@ -124,23 +124,23 @@ class Run:
         except (OSError, KeyError, ValueError, StopIteration, zipfile.BadZipFile):
             return {}  # it has no package, or that is gone
 
-    def _choose(self, wish: Snapshot | int | None) -> Snapshot:
-        if isinstance(wish, Snapshot):
-            return wish
+    def _choose(self, requested: Snapshot | int | None) -> Snapshot:
+        if isinstance(requested, Snapshot):
+            return requested
         snapshots = self.snapshots
         if not snapshots:
             raise ValueError(f"{self.path} has no snapshot yet")
-        if wish is None:
+        if requested is None:
             return next((each for each in snapshots if each.best), snapshots[-1])
         for each in snapshots:
-            if each.iteration == wish:
+            if each.iteration == requested:
                 return each
         there = ", ".join(str(each.iteration) for each in snapshots)
-        raise ValueError(f"{self.path} has no snapshot of iteration {wish}; there are: {there}")
+        raise ValueError(f"{self.path} has no snapshot of iteration {requested}; there are: {there}")
 
 
 def read_metrics(file: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl. One that is being written, or was torn by a power cut, is left out."""
+    """The lines of metrics.jsonl. An unfinished line, or one torn by a power cut, is left out."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def read_metrics(file: Path) -> list[dict[str, Any]]:
 
 
 def metrics_line(text: str | bytes) -> dict[str, Any] | None:
-    """A line of metrics.jsonl; None where it is torn."""
+    """Parses a line of metrics.jsonl; None if it is torn."""
     try:
         line = json.loads(text)
     except ValueError:

@@ -17,7 +17,7 @@ from flowtrain._toml import key_to_toml
 from flowtrain.run import Run, metrics_line
 
 _POLL_S = 0.02
-_LINES_KEPT = 200  # of what the program says, for its errors
+_LINES_KEPT = 200  # the program's last lines, which errors show
 
 
 def train(
@@ -62,18 +62,18 @@ def train(
 
 
 class _Output:
-    """What the program says, and what that tells. Read by a thread, which must not hold the Training."""
+    """The program's output, and what it reports. Read by a thread, which must not hold the Training."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.lines: deque[str] = deque(maxlen=_LINES_KEPT)
-        self.folder: Path | None = None  # of the run
+        self.folder: Path | None = None  # the folder of the run
         self.begun = False  # metrics.jsonl holds this training's lines: a resumed one has taken others back
         self._here = Path.cwd()
         self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Until all is read."""
+        """Waits until all output is read."""
         self._thread.join()
 
     def _read(self, stream: IO[str]) -> None:
@@ -102,14 +102,14 @@ class Training(Iterator[dict[str, Any]]):
 
     @property
     def run(self) -> Run:
-        """The folder of this training, waited for until it is made."""
+        """The folder of this training; waits until it is made."""
         while self._output.folder is None and self._process.poll() is None:
             time.sleep(_POLL_S)
         if self._output.folder is None:
             self._output.wait()
         if self._output.folder is None:
             self._check()
-            raise RuntimeError("the training has ended before it made a run's folder")
+            raise RuntimeError("the training ended before it made a run's folder")
         return Run(self._output.folder)
 
     def __next__(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Training(Iterator[dict[str, Any]]):
                 self._file.close()
 
     def _read(self) -> None:
-        """Takes the lines that are complete."""
+        """Reads the complete lines."""
         if self._file is None:
             if self._output.folder is None or not self._output.begun:
                 return
@@ -169,7 +169,7 @@ class Training(Iterator[dict[str, Any]]):
                 self._waiting.append(line)
 
     def _check(self) -> None:
-        """Raises what has ended the program before its time."""
+        """Raises the error that ended the program early."""
         code = self._process.returncode
         if code == 0 or self._closed:
             return
@@ -178,7 +178,7 @@ class Training(Iterator[dict[str, Any]]):
         text = "".join(said[errors[-1]:] if errors else said[-10:]).strip().removeprefix("error: ")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         kind = {2: _core.ConfigError, 3: _core.DataError}.get(code, RuntimeError)
-        raise kind(text if errors else f"flowtrain has ended by {how}: {text}")
+        raise kind(text if errors else f"flowtrain ended by {how}: {text}")
 
 
 def _find_program(given: str | os.PathLike[str] | None) -> str:

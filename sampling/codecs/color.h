@@ -1,5 +1,5 @@
 #pragma once
-// Colours of u8 pictures with 1 (grey) or 3 (RGB) channels.
+// Colours of u8 images with 1 (grey) or 3 (RGB) channels.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// ITU-R 601 luma in 16-bit fixed point, the weights that Pillow uses.
+/// Returns ITU-R 601 luma in 16-bit fixed point, with Pillow's weights.
 inline std::uint8_t luma(const std::uint8_t* rgb) {
   return static_cast<std::uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 32768u) >> 16);
 }

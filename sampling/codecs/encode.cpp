@@ -19,10 +19,10 @@ namespace flowtrain {
 namespace {
 
 void check_picture(const Picture& picture, int most, const char* format) {
-  if (picture.channels != 1 && picture.channels != 3) throw InternalError("a file of neither 1 nor 3 channels");
+  if (picture.channels != 1 && picture.channels != 3) throw InternalError("encoding needs 1 or 3 channels");
   if (std::max(picture.height, picture.width) > most)
-    throw SampleError(concat(format, " takes no picture of ", picture.width, "x", picture.height, " pixels: at most ",
-                             most, " a side"));
+    throw SampleError(concat(format, " cannot hold an image of ", picture.width, "x", picture.height,
+                             " pixels: a side has at most ", most));
 }
 
 std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t size_bytes) {
@@ -30,7 +30,7 @@ std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t size_bytes
   return {bytes, bytes + size_bytes};
 }
 
-/// libjpeg's encoder. libjpeg is C, so errors leave it by longjmp; nothing between the setjmp and the handler has a
+/// Encodes with libjpeg. That is C, so errors leave it by longjmp; nothing between the setjmp and the handler has a
 /// destructor to run.
 class JpegWriter {
  public:
@@ -49,7 +49,7 @@ class JpegWriter {
 
   std::vector<std::byte> write(const Picture& picture, int quality) {
     if (!run(picture, quality)) {
-      data_ = nullptr;  // libjpeg may have moved it without telling; what is left to fail here is memory
+      data_ = nullptr;  // libjpeg may have moved it silently; only memory can still run short here
       throw SampleError(std::string("JPEG: ") + message_);
     }
     return bytes_of(data_, size_bytes_);
@@ -97,7 +97,7 @@ std::vector<std::byte> encode_webp(const Picture& picture, int quality) {
   const auto size_bytes = WebPEncodeRGB(from.pixels, from.width, from.height, static_cast<int>(from.stride_bytes),
                                         static_cast<float>(quality), &data);
   const std::unique_ptr<std::uint8_t, void (*)(void*)> owner(data, WebPFree);
-  if (size_bytes == 0) throw SampleError("WebP: the picture cannot be encoded");
+  if (size_bytes == 0) throw SampleError("WebP: the image cannot be encoded");
   return bytes_of(data, size_bytes);
 }
 

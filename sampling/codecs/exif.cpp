@@ -8,13 +8,13 @@
 namespace flowtrain {
 namespace {
 
-/// Numbers of a TIFF block, in its own byte order; 0 beyond its end.
+/// Reads numbers of a TIFF block in its own byte order; they are 0 beyond its end.
 class Tiff {
  public:
   explicit Tiff(std::span<const std::byte> bytes)
       : bytes_(bytes), little_(!bytes.empty() && bytes[0] == std::byte{'I'}) {}
 
-  /// "II" or "MM", then 42.
+  /// Returns whether the block begins with "II" or "MM" and 42.
   bool has_header() const {
     return bytes_.size() > 1 && bytes_[0] == bytes_[1] && (little_ || bytes_[0] == std::byte{'M'}) &&
            number(2, 2) == 42;
@@ -30,13 +30,13 @@ class Tiff {
   bool little_;
 };
 
-/// Where the seen pixel (x, y) is stored: at (x, y), or at (y, x) if `exchanged`; counted from the right or from the
-/// bottom of the stored picture if the other two say so.
+/// The place at which the seen pixel (x, y) is stored: (x, y), or (y, x) if `exchanged`, counted from the right or from
+/// the bottom of the stored image if the other two members are set.
 struct Turn {
   bool exchanged, from_right, from_bottom;
 };
 
-constexpr Turn turns[] = {{},  // by orientation, 1 … 8
+constexpr Turn turns[] = {{},  // indexed by orientation, 1 … 8
                           {false, false, false},
                           {false, true, false},
                           {false, true, true},
@@ -46,7 +46,7 @@ constexpr Turn turns[] = {{},  // by orientation, 1 … 8
                           {true, true, true},
                           {true, true, false}};
 
-/// The value of the directory's tag "Orientation", if there is one. It is 0 for other types than whole numbers, and XMP
+/// Returns the value of the directory's tag "Orientation", if it exists. It is 0 if the type is not integer, and XMP
 /// does not count then.
 std::optional<std::uint32_t> exif_orientation(std::span<const std::byte> block) {
   constexpr std::string_view name("Exif\0\0", 6);
@@ -55,20 +55,20 @@ std::optional<std::uint32_t> exif_orientation(std::span<const std::byte> block) 
   if (starts_with(block, name)) block = block.subspan(name.size());
   const Tiff tiff(block);
   if (!tiff.has_header()) return {};
-  std::optional<std::uint32_t> found;  // the last one counts
+  std::optional<std::uint32_t> found;  // the last tag counts
   const std::size_t directory = tiff.number(4, 4), entries = tiff.number(directory, 2);
   for (std::size_t i = 0; i < entries && directory + 2 + i * entry_bytes < block.size(); ++i) {
     const std::size_t entry = directory + 2 + i * entry_bytes;
     if (tiff.number(entry, 2) != orientation_tag) continue;
     const auto type = tiff.number(entry + 2, 2), count = tiff.number(entry + 4, 4);
     const int size = type == short_type ? 2 : type == long_type ? 4 : 0;
-    const bool is_inside = std::uint64_t{count} * static_cast<unsigned>(size) <= 4;  // else the entry says where
+    const bool is_inside = std::uint64_t{count} * static_cast<unsigned>(size) <= 4;  // others are offsets
     found = tiff.number(is_inside ? entry + 8 : tiff.number(entry + 8, 4), size);
   }
   return found;
 }
 
-/// The digit of `tiff:Orientation`, written as an attribute or as an element.
+/// Returns the digit of `tiff:Orientation`, written as an attribute or as an element.
 std::optional<std::uint32_t> xmp_orientation(std::span<const std::byte> packet) {
   const std::string_view text(reinterpret_cast<const char*>(packet.data()), packet.size());
   for (std::size_t at = 0; (at = text.find("tiff:Orientation", at)) != text.npos;) {

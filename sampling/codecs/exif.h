@@ -1,5 +1,5 @@
 #pragma once
-// How a camera was held, as Exif notes it.
+// The orientation of the camera in Exif data.
 
 #include <cstddef>
 #include <span>
@@ -9,23 +9,23 @@
 
 namespace flowtrain {
 
-/// The bytes as one number: the first is the lowest of a little-endian number, otherwise the highest. At most four.
+/// Returns up to four bytes as one number: the first is the lowest of a little-endian number, otherwise the highest.
 std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian);
 
-/// The orientation of a picture, 1 (not turned) … 8, by its Exif block or, where that has none, by its XMP packet.
-/// The result is that of Pillow's exif_transpose(). The block begins with "Exif", as in a JPEG's APP1, or with the TIFF
-/// header that follows it there, as in a PNG or a WebP file; a damaged one is silent. Either may be empty.
+/// Returns the orientation of an image, 1 (not turned) … 8, from its Exif block or, if that has none, from its XMP
+/// packet, like Pillow's exif_transpose(). The block begins with "Exif", as in a JPEG's APP1, or with the TIFF header
+/// that follows it there, as in a PNG or a WebP file; a damaged one has no effect. Either may be empty.
 int orientation_of(std::span<const std::byte> exif, std::span<const std::byte> xmp);
 /// Returns whether the bytes begin with this text.
 bool starts_with(std::span<const std::byte> bytes, std::string_view text);
 
-/// Whether rows become columns.
+/// Returns whether rows become columns.
 inline bool is_turned(int orientation) { return orientation > 4; }
-/// The part of a stored (height, width) picture that is `part` of the picture as it is to be seen.
+/// Converts a rectangle of the seen image to one of the stored (height, width) image.
 Rect as_stored(const Rect& part, int orientation, int height, int width);
-/// The other way round.
+/// Converts a rectangle of the stored image to one of the seen image.
 Rect as_seen(const Rect& part, int orientation, int height, int width);
-/// A stored picture as it is to be seen.
+/// Turns a stored image as it is to be seen.
 void orient(const Picture& stored, int orientation, Image& seen);
 
 }  // namespace flowtrain

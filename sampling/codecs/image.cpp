@@ -14,9 +14,9 @@ namespace flowtrain {
 namespace {
 
 constexpr std::uint64_t max_pixels = std::uint64_t{1} << 28;
-constexpr std::uint64_t max_side = 65535;  // JPEG's own
+constexpr std::uint64_t max_side = 65535;  // the limit of JPEG
 
-/// The name of a kind of picture file that cannot be read, by its first bytes; empty for other files.
+/// Returns the name of an unsupported image format by the file's first bytes; empty for other files.
 std::string_view unread_format(std::span<const std::byte> file) {
   using namespace std::string_view_literals;
   for (const auto& [start, name] : {std::pair{"II*\0"sv, "TIFF"sv},
@@ -34,7 +34,7 @@ std::string_view unread_format(std::span<const std::byte> file) {
 
 void check_size(std::uint64_t height, std::uint64_t width) {
   if (height == 0 || width == 0 || std::max(height, width) > max_side || height * width > max_pixels)
-    throw SampleError(concat("a picture of ", width, "x", height, " pixels (taken: 1 to 65535 a side, 2^28 in all)"));
+    throw SampleError(concat("an image of ", width, "x", height, " pixels (limit: 1 to 65535 a side, 2^28 in all)"));
 }
 
 void Image::reshape(int new_height, int new_width, int new_channels) {
@@ -51,7 +51,7 @@ Picture Image::view() const {
 
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
                  std::uint64_t bytes_per_pixel) {
-  // Flat pictures are packed a thousandfold; up to so much that harms nobody.
+  // Flat images are compressed a thousandfold, which is harmless up to this size.
   constexpr std::uint64_t harmless_bytes = std::uint64_t{48} << 20, max_pixels_per_byte = 128;
   const auto pixels = width * height;  // each fits 32 bits
   if (pixels > harmless_bytes / bytes_per_pixel && pixels / max_pixels_per_byte > file_bytes)
@@ -72,7 +72,7 @@ PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, 
   if (format == FileFormat::png) return open_png(file, exif);
   if (format == FileFormat::webp) return open_webp(file, exif);
   const auto name = unread_format(file);
-  throw SampleError(concat("neither a JPEG nor a PNG nor a WebP file",
+  throw SampleError(concat("this is not a JPEG, PNG or WebP file",
                            name.empty() ? "" : concat(", but a ", name, " file: convert it to PNG")));
 }
 
@@ -83,7 +83,7 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
 
 void check_channels(int channels) {
   if (channels != 1 && channels != 3)
-    throw SampleError(concat("a picture of ", channels, " channels; 1 or 3 are taken"));
+    throw SampleError(concat("an image has ", channels, " channels, expected 1 or 3"));
 }
 
 Picture in_colour(const Picture& picture, Image& coloured) {

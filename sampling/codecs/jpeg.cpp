@@ -15,15 +15,15 @@
 namespace flowtrain {
 namespace {
 
-// A progressive file goes over all its blocks in each scan, and an empty scan takes a few bytes. Encoders write ten.
+// A progressive file visits all its blocks in each scan, and an empty scan takes a few bytes. Encoders write ten scans.
 constexpr int max_scans = 100;
 
-// Upsampled colour depends on the neighbour column. Where rows are cut, libjpeg takes the cut for the picture's edge.
+// Upsampled colour depends on the neighbour column, and libjpeg treats a cut of rows as the edge of the image.
 constexpr int spare_columns = 2;
 
-/// libjpeg's decoder and its error handling. libjpeg is C, so errors leave it by longjmp; nothing between the setjmps
-/// and the handlers has a destructor to run. One per picture: a decoder keeps its tables, and a damaged picture that
-/// lost its own would be read with those of whichever picture came before.
+/// Decodes with libjpeg. That is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
+/// destructor to run. Each image has its own decoder: a decoder keeps its tables, and would read a damaged image that
+/// lost its own with those of the image before.
 class JpegReader : public PictureReader {
  public:
   JpegReader(Warnings warnings, Exif exif) : warnings_(warnings) {
@@ -72,10 +72,10 @@ class JpegReader : public PictureReader {
   }
 
  private:
-  /// Of several scans all coefficients are kept, in 16 bits each. For a pixel, rounded up.
+  /// Returns the bytes kept per pixel, rounded up: with several scans libjpeg keeps all coefficients, 16 bits each.
   std::uint64_t kept_bytes() {
     if (!jpeg_has_multiple_scans(&info_)) return 0;
-    int most = 1, all = 0;  // of a block of pixels
+    int most = 1, all = 0;  // coefficients of a block of pixels
     for (int i = 0; i < info_.num_components; ++i) {
       const int coefficients = info_.comp_info[i].h_samp_factor * info_.comp_info[i].v_samp_factor;
       most = std::max(most, coefficients);
@@ -93,7 +93,7 @@ class JpegReader : public PictureReader {
     return true;
   }
 
-  /// `x`: the first column that will be read.
+  /// `x` becomes the first column that will be read.
   bool start(const Window& part, int divisor, JDIMENSION& x) {
     if (setjmp(escape_)) return false;
     info_.scale_num = 1;
@@ -121,8 +121,8 @@ class JpegReader : public PictureReader {
     return true;
   }
 
-  /// Inks are stored inverted: 255 is no ink. Adobe's programs began it, and all readers take files for theirs, with
-  /// Adobe's marker or without.
+  /// Converts CMYK. Inks are stored inverted: 255 is no ink. Adobe's programs began it, and all readers assume it, with
+  /// or without Adobe's marker.
   static void inks_to_rgb(const std::uint8_t* cmyk, unsigned width, std::uint8_t* rgb) {
     for (unsigned x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
       const unsigned light = cmyk[3];
@@ -139,7 +139,7 @@ class JpegReader : public PictureReader {
     info->err->format_message(info, self->message_);
     std::longjmp(self->escape_, 1);
   }
-  /// A level below 0 is a warning, others are traces.
+  /// Handles a message: a level below 0 is a warning, others are traces.
   static void weigh(j_common_ptr info, int level) {
     if (level < 0 && static_cast<JpegReader*>(info->client_data)->warnings_ == Warnings::bad) leave(info);
   }

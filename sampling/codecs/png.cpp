@@ -15,9 +15,9 @@
 namespace flowtrain {
 namespace {
 
-/// Returns what follows `start` in the first chunk of a PNG file that is of this type and begins so, before or after
-/// the pixels; nothing where there is none or its checksum is wrong. libpng is told to pass over all such chunks, and
-/// would look no further than the pixels.
+/// Returns the data after `start` in the first chunk of a PNG file that has this type and begins so, before or after
+/// the pixels; nothing if there is none or its checksum is wrong. libpng is told to skip all such chunks, and would
+/// look no further than the pixels.
 std::span<const std::byte> chunk_in_png(std::span<const std::byte> file, std::string_view type,
                                         std::string_view start = {}) {
   constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after
@@ -42,7 +42,7 @@ int orientation_in_png(std::span<const std::byte> file) {
   return orientation_of(chunk_in_png(file, "eXIf"), chunk_in_png(file, "iTXt", xmp_name));
 }
 
-/// One file being read. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
+/// Reads one file. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
 /// destructor to run.
 class PngReader : public PictureReader {
  public:
@@ -71,7 +71,7 @@ class PngReader : public PictureReader {
   int orientation() const override { return orientation_; }
 
   Picture read(const Window& part, int, Image& out) override {
-    // Rows are whole; those of an interlaced file are complete only together.
+    // libpng reads whole rows; those of an interlaced file are complete only together.
     const int above = passes_ > 1 ? part.y : 0, below = passes_ > 1 ? height() - part.y - part.height : 0;
     out.reshape(above + part.height + below, width(), 3);
     if (!read_rows(out, part.y - above)) fail();
@@ -84,15 +84,15 @@ class PngReader : public PictureReader {
     png_set_read_fn(png_, this, [](png_structp png, png_bytep to, std::size_t size) {
       static_cast<PngReader*>(png_get_io_ptr(png))->read(to, size);
     });
-    // All but the chunks that pixels need are passed over: a thousand packed texts would unfold to gigabytes.
+    // All chunks that pixels do not need are skipped: a thousand packed texts could unpack to gigabytes.
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-    // Some writers state a window for the packed pixels that is smaller than theirs.
+    // Some writers state a window that is smaller than the one of their packed pixels.
     png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
     png_read_info(png_, info_);
-    // Pixels that unfold without an error are taken, whatever their chunks' checksums say, as Pillow takes them.
+    // Pixels that unpack without an error are accepted, whatever their chunks' checksums say, as in Pillow.
     png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
-    png_set_expand(png_);    // palettes, few bits, a transparent colour
-    png_set_strip_16(png_);  // the upper 8 bits, as Pillow and OpenCV take them
+    png_set_expand(png_);    // palettes, few bits, and a transparent colour
+    png_set_strip_16(png_);  // the upper 8 bits, as in Pillow and OpenCV
     png_set_gray_to_rgb(png_);
     if ((png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) || png_get_valid(png_, info_, PNG_INFO_tRNS)) {
       const png_color_16 black{};
@@ -105,8 +105,8 @@ class PngReader : public PictureReader {
     return true;
   }
 
-  /// Passes over the first `skipped` rows, and fills `out` with those that follow. What comes after the last row is not
-  /// looked at: files without an end mark are whole otherwise.
+  /// Skips the first `skipped` rows, and fills `out` with those that follow. The file after the last row is not read:
+  /// files without an end mark are otherwise complete.
   bool read_rows(Image& out, int skipped) {
     if (setjmp(escape_)) return false;
     for (int y = 0; y < skipped; ++y) png_read_row(png_, out.pixels.data(), nullptr);
@@ -128,7 +128,7 @@ class PngReader : public PictureReader {
     std::snprintf(self->message_, sizeof self->message_, "%s", message);
     std::longjmp(self->escape_, 1);
   }
-  // libpng warns of odd colour profiles and the like, which do not change the pixels, and of zlib's checksum of them.
+  // A wrong checksum of zlib is an error; other warnings, as of odd colour profiles, do not concern pixels.
   static void weigh(png_structp png, png_const_charp message) {
     if (std::strstr(message, "incorrect data check")) leave(png, message);
   }

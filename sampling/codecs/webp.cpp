@@ -12,11 +12,11 @@
 namespace flowtrain {
 namespace {
 
-// Upsampled colour depends on the neighbours, and libwebp takes a cut for the picture's edge.
+// Upsampled colour depends on the neighbours, and libwebp treats a cut as the edge of the image.
 constexpr int spare = 2;
 
-/// Returns what the first chunk of this name in a WebP file (a RIFF list: name, length, data padded to an even length)
-/// holds; nothing where there is none.
+/// Returns the contents of the first chunk of this name in a WebP file (a RIFF list: name, length, data padded to an
+/// even length); nothing if there is none.
 std::span<const std::byte> chunk_in_webp(std::span<const std::byte> file, std::string_view name) {
   constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
   auto left = file.subspan(std::min(list_header_bytes, file.size()));
@@ -40,7 +40,7 @@ class WebpReader : public PictureReader {
     const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
     if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");
     if (config_.input.has_animation) throw SampleError("WebP: an animation, not a picture");
-    // Losslessly packed pixels are kept whole beside the picture, as transparent ones are.
+    // Losslessly packed pixels are kept whole beside the image, as are transparent ones.
     constexpr int lossy = 1;
     const bool kept = config_.input.has_alpha || config_.input.format != lossy;
     refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size(),

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Machines with more cores than a cpu_set_t holds need a larger set.
+// A machine with more cores than a cpu_set_t holds needs a larger set.
 unsigned cores_of_affinity() {
   for (std::size_t cores = CPU_SETSIZE; cores <= (std::size_t{1} << 16); cores *= 4) {
     std::vector<cpu_set_t> set(cores / CPU_SETSIZE);
@@ -36,7 +36,7 @@ std::optional<double> quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? std::optional(quota / period) : std::nullopt;
 }
 
-// A container may see its own group alone, at the mount itself.
+// A container may see only its own group, at the mount itself.
 void add_groups(std::vector<fs::path>& groups, const fs::path& mount, fs::path group) {
   for (group = group.relative_path(); !group.empty(); group = group.parent_path()) groups.push_back(mount / group);
   groups.push_back(mount);
@@ -53,7 +53,7 @@ std::vector<fs::path> cpu_groups(const fs::path& root) {
   std::vector<fs::path> groups;
   const fs::path mount = root / "sys/fs/cgroup";
   std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {  // 4:cpu,cpuacct:/path or, of version 2, 0::/path
+  for (std::string line; std::getline(file, line);) {  // 4:cpu,cpuacct:/path or, in version 2, 0::/path
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);

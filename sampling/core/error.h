@@ -1,5 +1,5 @@
 #pragma once
-// The two kinds of failure that flowtrain tells apart: the user's, and our own.
+// The two kinds of failure: the user's, and our own.
 
 #include <stdexcept>
 #include <string>
@@ -17,14 +17,14 @@ enum class ExitCode : int {
   bug = 70,         ///< flowtrain's own fault
 };
 
-/// Something the user can mend: shown as one message and a hint, without a stack.
+/// An error that the user can fix: shown as one message and a hint, without a stack.
 class UserError : public std::runtime_error {
  public:
   UserError(ExitCode code, const std::string& message, std::string hint = {})
       : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
 
   ExitCode code() const { return code_; }
-  /// The way out, as an imperative sentence; may be empty.
+  /// Returns the way out, as an imperative sentence; may be empty.
   const std::string& hint() const { return hint_; }
 
  private:
@@ -39,14 +39,14 @@ class EmptyDataset : public UserError {
       : UserError(ExitCode::data, message, std::move(hint)) {}
 };
 
-/// One sample that cannot be read or decoded. The loader skips and replaces it, or stops; `data.bad` chooses.
-/// The message says what is wrong ("truncated JPEG"); the loader adds which sample it was.
+/// A sample that cannot be read or decoded. The loader skips and replaces it, or stops; `data.bad` chooses. The message
+/// says what is wrong ("truncated JPEG"); the loader adds which sample it was.
 class SampleError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// An invariant of ours that does not hold: exit 70 and "please report".
+/// A broken invariant of ours: exit 70 and "please report".
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;

@@ -1,5 +1,5 @@
 #pragma once
-// Paths that begin with "~" and that no shell has expanded.
+// Expands paths that begin with "~" and that no shell has expanded.
 
 #include <cstdlib>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace flowtrain {
 
-/// `path` with "~" or "~/" at its beginning replaced by $HOME. Throws UserError(usage) for "~user", and where HOME is
-/// not set.
+/// Returns `path` with "~" or "~/" at its beginning replaced by $HOME. Throws UserError(usage) for "~user", and if HOME
+/// is not set.
 inline std::string expand_home(const std::string& path) {
   if (!path.starts_with('~')) return path;
   if (path.size() > 1 && path[1] != '/')

@@ -1,5 +1,5 @@
 #pragma once
-// A user's mistake, and a hint how to mend it.
+// A user's mistake, with a hint.
 
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// Net, loss and batch do not fit each other; the hint says what would.
+/// Net, loss and batch that do not fit each other; the hint says what would fit.
 class Mistake : public std::invalid_argument {
  public:
   Mistake(const std::string& message, std::string hint) : std::invalid_argument(message), hint_(std::move(hint)) {}
@@ -19,8 +19,8 @@ class Mistake : public std::invalid_argument {
   std::string hint_;
 };
 
-/// Calls `make`; an std::invalid_argument, which knows nothing of where the user wrote it, becomes the UserError(usage)
-/// of that key, with a Mistake's hint.
+/// Calls `make`, and turns an std::invalid_argument, which does not know where the user wrote the value, into the
+/// UserError(usage) of that key, with a Mistake's hint.
 template <class Make>
 auto rethrow_at_key(const Settings& settings, const std::string& key, Make make) {
   try {

@@ -1,8 +1,8 @@
 #pragma once
-// A mutex whose use clang checks. FT_GUARDED_BY(mutex) on a member says that it is touched only while `mutex` is held;
-// .ci/thread_safety fails where code breaks this. Other compilers ignore the annotations.
-// Clang does not check constructors, destructors and catch blocks: code that locks there belongs in a function. It
-// assumes that a lambda holds no mutex: write a wait as a loop, `while (!ready_) changed_.wait(lock);`.
+// A mutex whose use clang checks. FT_GUARDED_BY(mutex) on a member says that it is used only while `mutex` is held;
+// .ci/thread_safety fails if code breaks this. Other compilers ignore the annotations. Clang does not check
+// constructors, destructors and catch blocks: code that locks there belongs in a function. It assumes that a lambda
+// holds no mutex: write a wait as a loop, `while (!ready_) changed_.wait(lock);`.
 
 #include <chrono>
 #include <condition_variable>
@@ -14,30 +14,30 @@
 #define FT_ANNOTATION(x)
 #endif
 
-// On types.
+// Annotations of types.
 #define FT_CAPABILITY FT_ANNOTATION(capability("mutex"))
 #define FT_SCOPED_CAPABILITY FT_ANNOTATION(scoped_lockable)
-// On members and global variables: touched only while the mutex is held.
+// Annotation of members and global variables: used only while the mutex is held.
 #define FT_GUARDED_BY(mutex) FT_ANNOTATION(guarded_by(mutex))
-// On functions: the caller holds the mutex; the caller does not hold it.
+// Annotations of functions: the caller holds the mutex; the caller does not hold it.
 #define FT_REQUIRES(mutex) FT_ANNOTATION(requires_capability(mutex))
 #define FT_EXCLUDES(mutex) FT_ANNOTATION(locks_excluded(mutex))
-// On functions that lock or unlock a mutex. Without an argument: the mutex of the lock object.
+// Annotations of functions that lock or unlock a mutex; without an argument, the mutex of the lock object.
 #define FT_ACQUIRE(...) FT_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define FT_RELEASE() FT_ANNOTATION(release_capability())
-// On functions: not checked. A comment says why.
+// Annotation of functions that are not checked. A comment says why.
 #define FT_UNCHECKED FT_ANNOTATION(no_thread_safety_analysis)
 
 namespace flowtrain {
 
-/// Locked by a MutexLock.
+/// A mutex that a MutexLock locks.
 class FT_CAPABILITY Mutex {
   friend class MutexLock;
   std::mutex mutex_;
 };
 
-/// Holds a mutex while it lives, except between unlock() and lock(). A std::condition_variable_any also takes it, for
-/// waits that a std::stop_token ends.
+/// Holds a mutex during its lifetime, except between unlock() and lock(). A std::condition_variable_any also takes it,
+/// for waits that a std::stop_token ends.
 class FT_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) FT_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
@@ -51,11 +51,11 @@ class FT_SCOPED_CAPABILITY MutexLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// A wait may end without a notification: the caller checks its condition again.
+/// A condition variable. A wait may end without a notification: the caller checks its condition again.
 class CondVar {
  public:
   void wait(MutexLock& lock) { changed_.wait(lock.lock_); }
-  /// False: the time `end` has come.
+  /// Returns false once the time `end` has come.
   bool wait_until(MutexLock& lock, std::chrono::steady_clock::time_point end) {
     return changed_.wait_until(lock.lock_, end) == std::cv_status::no_timeout;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Many strings in one block of memory, for the names of millions of files.
+// Stores many strings in one block of memory, for the names of millions of files.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ class Names {
     text_.append(name).push_back('\0');
   }
   std::size_t size() const { return starts_.size(); }
-  /// The view is followed by a zero byte (its data() is a C string), and lasts until the next add().
+  /// Returns a view that is followed by a zero byte (its data() is a C string), and lasts until the next add().
   std::string_view operator[](std::size_t index) const {
     const auto end = index + 1 < starts_.size() ? starts_[index + 1] : text_.size();
     return std::string_view(text_).substr(starts_[index], end - starts_[index] - 1);

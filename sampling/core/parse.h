@@ -1,5 +1,5 @@
 #pragma once
-// Numbers and words read from texts.
+// Reads numbers and words from texts.
 
 #include <algorithm>
 #include <cctype>
@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-/// The number that all of `text` makes up; nothing if it is no number or does not fit. `base`: as of std::from_chars.
+/// Returns the number that `text` is; nothing if it is none or does not fit. `base`: see std::from_chars.
 template <class Number, class... Base>
 std::optional<Number> parse_number(std::string_view text, Base... base) {
   Number number{};
@@ -20,13 +20,13 @@ std::optional<Number> parse_number(std::string_view text, Base... base) {
   return number;
 }
 
-/// The text without the `blanks` at its beginning and end.
+/// Returns the text without the `blanks` at its beginning and end.
 inline std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n\v\f") {
   const auto begin = std::min(text.find_first_not_of(blanks), text.size());
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// The text with small letters for ASCII capitals.
+/// Returns the text with ASCII capitals in lower case.
 inline std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

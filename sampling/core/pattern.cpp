@@ -25,11 +25,11 @@ std::string meaning(int code) {
 
 PatternError cannot_match(int code, const std::string& name) {
   if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT || code == PCRE2_ERROR_HEAPLIMIT)
-    return PatternError(concat("takes more than ", most_steps, " steps to look for in '", name, "'"));
+    return PatternError(concat("takes more than ", most_steps, " steps to search '", name, "'"));
   return PatternError(concat("cannot be used on '", name, "': ", meaning(code)));
 }
 
-/// The bounds of a search, the same for all.
+/// Returns the bounds of a search, which all patterns share.
 pcre2_match_context* limits() {
   static const auto context = [] {
     std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> made(pcre2_match_context_create(nullptr),
@@ -46,7 +46,7 @@ pcre2_match_context* limits() {
 
 Pattern::Pattern(const std::string& text) {
   if (text.size() > most_characters)
-    throw PatternError(concat("a regular expression of more than ", most_characters, " characters"));
+    throw PatternError(concat("a regular expression has more than ", most_characters, " characters"));
   int code = 0;
   std::size_t at = 0;
   code_.reset(pcre2_compile(bytes(text), text.size(), PCRE2_NEVER_UTF | PCRE2_DOLLAR_ENDONLY, &code, &at, nullptr),
@@ -74,7 +74,7 @@ std::string Pattern::replaced(const std::string& name, const std::string& by) co
   };
   int code = substitute();
   if (code == PCRE2_ERROR_NOMEMORY) {
-    text.resize(length);  // what it takes, with a zero at the end
+    text.resize(length);  // the required length, with a zero at the end
     code = substitute();
   }
   if (code < 0) throw cannot_match(code, name);

@@ -1,5 +1,5 @@
 #pragma once
-// Regular expressions of names, from configurations and command lines.
+// Regular expressions for names in configurations and command lines.
 
 #include <memory>
 #include <stdexcept>
@@ -14,18 +14,18 @@ struct PatternError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A regular expression over bytes, in Perl's syntax as PCRE2 has it (Python's and JavaScript's are much the same). The
-/// steps and bytes that compiling and matching take are bounded for any pattern: patterns come from strangers' files,
-/// too, for which std::regex overflows its stack and its numbers.
+/// A regular expression over bytes, in Perl's syntax as PCRE2 has it (Python's and JavaScript's are similar). The steps
+/// and bytes that compiling and matching take are bounded: patterns also come from untrusted files, for which
+/// std::regex overflows its stack and its numbers.
 class Pattern {
  public:
   /// Throws PatternError for a text that is no regular expression or is longer than 1,000 characters.
   explicit Pattern(const std::string& text);
 
-  /// Whether it matches anywhere in `name`. Throws PatternError where finding that out takes too many steps.
+  /// Returns whether it matches anywhere in `name`. Throws PatternError if the search takes too many steps.
   bool found_in(const std::string& name) const;
-  /// `name` with `by` in place of each match; in `by`, $1 … are the match's groups and $0 is the whole match. Throws
-  /// PatternError as found_in(), and where `by` names a group that does not exist.
+  /// Returns `name` with each match replaced by `by`, in which $1 … are the match's groups and $0 is the whole match.
+  /// Throws PatternError as found_in(), and if `by` names a group that does not exist.
   std::string replaced(const std::string& name, const std::string& by) const;
 
  private:

@@ -45,7 +45,7 @@ std::uint64_t Stream::below(std::uint64_t n) {
   using Wide = unsigned __int128;
   Wide product = static_cast<Wide>(next64()) * n;
   if (static_cast<std::uint64_t>(product) < n) {
-    const std::uint64_t threshold = -n % n;  // 2^64 mod n: that many of the low halves would be counted once too often
+    const std::uint64_t threshold = -n % n;  // 2^64 mod n: so many of the low halves would be counted once too often
     while (static_cast<std::uint64_t>(product) < threshold) product = static_cast<Wide>(next64()) * n;
   }
   return static_cast<std::uint64_t>(product >> 64);

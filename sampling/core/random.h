@@ -1,17 +1,17 @@
 #pragma once
 // Counter-based random numbers: every draw is a pure function of (seed, purpose, position, draw index), so it does not
-// depend on workers, timing or what was drawn before.
+// depend on workers, timing or earlier draws.
 
 #include <array>
 #include <cstdint>
 
 namespace flowtrain {
 
-/// Philox4x32-10: J. Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11; checked against the known
-/// answers of its reference implementation (Random123).
+/// Computes Philox4x32-10: J. Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11; checked against the
+/// known answers of its reference implementation (Random123).
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-/// What numbers are drawn for; two purposes never share a number.
+/// The purpose of a draw; two purposes never share a number.
 enum class Purpose : std::uint32_t {
   order = 1,
   sample = 2,
@@ -24,20 +24,20 @@ enum class Purpose : std::uint32_t {
   color = 9
 };
 
-/// The random numbers that belong to one position. Cheap to make; one thread at a time.
+/// The random numbers of one position. Cheap to make; one thread at a time.
 class Stream {
  public:
   Stream(std::uint64_t seed, Purpose purpose, std::uint64_t position);
 
   std::uint32_t next();
   std::uint64_t next64();
-  /// Uniform in [0, 1), 53 random bits.
+  /// Returns a uniform number in [0, 1) with 53 random bits.
   double uniform();
-  /// Uniform in [low, high).
+  /// Returns a uniform number in [low, high).
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// Uniform integer in [0, n), without bias (D. Lemire, "Fast Random Integer Generation in an Interval", 2019). n > 0.
+  /// Returns an unbiased integer in [0, n), n > 0 (D. Lemire, "Fast Random Integer Generation in an Interval", 2019).
   std::uint64_t below(std::uint64_t n);
-  /// Standard normal (Box-Muller; both halves are used).
+  /// Returns a standard normal number (Box-Muller; both halves are used).
   double normal();
 
  private:
@@ -49,7 +49,7 @@ class Stream {
   bool has_spare_ = false;
 };
 
-/// SplitMix64's finaliser: a bijective mix of 64 bits (G. Steele et al., OOPSLA'14).
+/// Mixes 64 bits bijectively: SplitMix64's finaliser (G. Steele et al., OOPSLA'14).
 constexpr std::uint64_t mix64(std::uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9ULL;

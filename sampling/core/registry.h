@@ -13,25 +13,25 @@
 
 namespace flowtrain {
 
-/// What other code must know of each part of a kind, so that nobody guesses it from a name: empty unless a kind
-/// specialises it.
+/// The facts about each part of a kind that other code must know, so that nobody guesses them from a name: empty unless
+/// a kind specialises it.
 template <class Part>
 struct TraitsOf {};
 
-/// What a name in the configuration stands for: its keys, one line of help, and how to make one.
+/// The meaning of a name in the configuration: its keys, one line of help, and how to make its part.
 template <class Part, class Input>
 struct Entry {
   std::string name;
   std::string help;
-  std::vector<Key> keys;  ///< of its own table, beside `name`
-  /// Null for a part that computes until LibTorch is there: see set_make().
+  std::vector<Key> keys;  ///< keys of its own table, beside `name`
+  /// Null for a part that computes, until set_make() is called with LibTorch.
   std::function<std::unique_ptr<Part>(const Settings&, const Input&)> make;
   TraitsOf<Part> traits = {};
   /// Throws UserError(usage) for keys that do not fit each other; called when a configuration is read. May be null.
   std::function<void(const Settings&)> check = {};
 };
 
-/// Entries by name. Filled with the built-in ones before first use; not to be changed while a loader runs.
+/// Entries by name. The built-in ones are added before first use; it must not change while a loader runs.
 template <class Part, class Input>
 class Registry {
  public:
@@ -39,16 +39,16 @@ class Registry {
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Adds an entry; a name that is taken is a bug.
+  /// Adds an entry; a name that exists is a bug.
   void add(Item item) {
     auto name = item.name;
     if (!entries_.emplace(name, std::move(item)).second)
-      throw InternalError("there is a " + kind_ + " called '" + name + "' already");
+      throw InternalError("there is already a " + kind_ + " called '" + name + "'");
   }
-  /// Gives an entry that is there what makes its parts.
+  /// Sets the function that makes the parts of an existing entry.
   void set_make(const std::string& name, decltype(Item::make) make) { entries_.at(name).make = std::move(make); }
   bool has(const std::string& name) const { return entries_.contains(name); }
-  /// The entry called `name`; throws UserError(usage) with the known names otherwise.
+  /// Returns the entry called `name`; throws UserError(usage) with the known names if there is none.
   const Item& at(const std::string& name) const {
     if (auto found = entries_.find(name); found != entries_.end()) return found->second;
     auto known = names();
@@ -56,13 +56,13 @@ class Registry {
     throw UserError(ExitCode::usage, "no " + kind_ + " is called '" + name + "'",
                     (near.empty() ? std::string() : "did you mean '" + near + "'? ") + "known: " + join(known));
   }
-  /// Sorted.
+  /// Returns all names, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (auto& [name, item] : entries_) all.push_back(name);
     return all;
   }
-  /// "net", "data set".
+  /// Returns the kind: "net", "data set".
   const std::string& kind() const { return kind_; }
 
  private:
@@ -70,9 +70,9 @@ class Registry {
   std::map<std::string, Item> entries_;
 };
 
-/// Where a file of parts puts its entries. A part that computes is compiled twice: without LibTorch, where its file
-/// adds the entry, and with it, where the same line gives the entry that is there its `make`. So configurations are
-/// checked, and parts are listed and explained, without LibTorch.
+/// Takes the entries of a file of parts. A part that computes is compiled twice: without LibTorch its file adds the
+/// entry, and with LibTorch the same line sets the `make` of the existing entry. So configurations are checked, and
+/// parts are listed and explained, without LibTorch.
 template <class Part, class Input>
 class EntrySink {
  public:
@@ -89,7 +89,7 @@ class EntrySink {
 }  // namespace flowtrain
 
 #ifndef FLOWTRAIN_COMPUTES
-#define FLOWTRAIN_COMPUTES 1  ///< 0 where a file of parts is compiled without LibTorch
+#define FLOWTRAIN_COMPUTES 1  ///< 0 if a file of parts is compiled without LibTorch
 #endif
 #if FLOWTRAIN_COMPUTES
 #define FLOWTRAIN_ENTRIES(file) set_makes_of_##file

@@ -13,23 +13,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_dimensions = 64;  // torch's own bound
+constexpr std::size_t max_dimensions = 64;  // torch's own limit
 constexpr std::size_t max_name_bytes = 4096, max_metadata = 4096;
 constexpr const char* metadata_key = "__metadata__";
 
 /// One tensor as the header states it: name, dtype and shape (each size ≥ 0), and its data_offsets, counted from the
-/// end of the header. Each was there, once.
+/// end of the header. Each field was present exactly once.
 struct HeaderEntry : TensorView {
   std::uint64_t begin = 0, end = 0;
 };
 
 struct TensorHeader {
-  std::vector<HeaderEntry> entries;  ///< in the order of the text; names differ
+  std::vector<HeaderEntry> entries;  ///< entries in the order of the text; names differ
   SafetensorsMetadata metadata;
 };
 
-/// Reads the header in one pass without a tree, so that a hostile one costs no memory. What may come next depends on
-/// the place alone, and places do not nest deeper than this list, so a deep document ends at its first surplus bracket.
+/// Reads the header in one pass without a tree, so that a hostile one costs no memory. The next token depends on the
+/// place only, and places do not nest deeper than this list, so a deep document ends at its first surplus bracket.
 class HeaderReader : public nlohmann::json_sax<json> {
  public:
   TensorHeader header;
@@ -64,11 +64,11 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (place_ == Place::top) return top_key(name);
     if (place_ == Place::metadata_keys) {
       if (header.metadata.size() == max_metadata) return fail("more than 4096 entries of metadata");
-      if (header.metadata.contains(name)) return fail("metadata " + shown(name) + " comes twice");
+      if (header.metadata.contains(name)) return fail("metadata " + shown(name) + " occurs twice");
       name_ = name;
       return go_on(Place::metadata_value);
     }
-    if (!fields_.insert(name).second) return fail_tensor(": " + shown(name) + " comes twice");
+    if (!fields_.insert(name).second) return fail_tensor(": " + shown(name) + " occurs twice");
     offsets_.clear();
     for (const auto& [field, place] : tensor_fields)
       if (name == field) return go_on(place);
@@ -98,7 +98,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool null() override { return unexpected("a null"); }
   bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(std::int64_t) override { return unexpected("a negative number"); }
-  // An integer too large for 64 bits comes as a float, too.
+  // An integer too large for 64 bits is parsed as a float, too.
   bool number_float(double, const std::string&) override { return unexpected("a fraction or a huge number"); }
   bool binary(json::binary_t&) override { return unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
@@ -106,7 +106,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
 
  private:
-  /// Where the reader is: what was just opened, or the value of which key comes next.
+  /// The place of the reader: the bracket that was just opened, or the key whose value comes next.
   enum class Place {
     start,
     top,
@@ -136,27 +136,27 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
   bool fail_tensor(const std::string& what) { return fail("tensor " + shown(entry().name) + what); }
   bool unexpected(const std::string& what) {
-    const std::string rest = ": " + what + " in the place of something else";
+    const std::string rest = ": " + what + " is not allowed here";
     const bool in_tensor = place_ >= Place::tensor && place_ <= Place::two_offsets;
     return in_tensor ? fail_tensor(rest) : fail("the header" + rest);
   }
   bool top_key(const std::string& name) {
     if (name.size() > max_name_bytes) return fail("tensor " + shown(name) + " has a name of more than 4096 bytes");
     if (header.entries.size() == max_tensors) return fail("more than 65536 tensors");
-    if (!names_.insert(name).second) return fail("tensor " + shown(name) + " comes twice");
+    if (!names_.insert(name).second) return fail("tensor " + shown(name) + " occurs twice");
     if (name == metadata_key) return go_on(Place::metadata);
     header.entries.emplace_back().name = name;
     return go_on(Place::tensor);
   }
 
   Place place_ = Place::start;
-  std::string name_;  // of the metadata whose value comes next
+  std::string name_;  // name of the metadata whose value comes next
   std::vector<std::uint64_t> offsets_;
-  std::unordered_set<std::string> names_;   // of tensors so far
-  std::unordered_set<std::string> fields_;  // of the current tensor so far
+  std::unordered_set<std::string> names_;   // names of tensors so far
+  std::unordered_set<std::string> fields_;  // fields of the current tensor so far
 };
 
-/// Throws UserError(snapshot) "PATH: <what is wrong>". Offsets and sizes are not compared.
+/// Parses the header. Throws UserError(snapshot) "PATH: <problem>". Offsets and sizes are not compared.
 TensorHeader parse_header(std::string_view text, const std::string& path) {
   if (!text.starts_with('{')) throw UserError(ExitCode::snapshot, path + ": the header does not begin with '{'");
   HeaderReader reader;
@@ -165,7 +165,7 @@ TensorHeader parse_header(std::string_view text, const std::string& path) {
   return std::move(reader.header);
 }
 
-/// Checks one entry against itself and the size of the data.
+/// Checks one entry by itself and against the size of the data.
 void check_entry(const HeaderEntry& entry, std::uint64_t data_bytes, const std::string& path) {
   const auto fail = [&](const std::string& what) -> void {
     throw UserError(ExitCode::snapshot, path + ": tensor " + shown(entry.name) + ": " + what);
@@ -219,13 +219,13 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
   std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
   bytes = bytes.subspan(sizeof(header_bytes));
   if (header_bytes > max_header_bytes || header_bytes > bytes.size())
-    throw UserError(ExitCode::snapshot, path + ": no safetensors file, or cut short: a header of " +
+    throw UserError(ExitCode::snapshot, path + ": not a safetensors file, or cut short: a header of " +
                                             std::to_string(header_bytes) + " bytes in " + std::to_string(bytes.size()));
   auto header = parse_header({reinterpret_cast<const char*>(bytes.data()), header_bytes}, path);
   const auto data = bytes.subspan(header_bytes);
 
   for (const auto& entry : header.entries) check_entry(entry, data.size(), path);
-  // Stable: tensors without elements keep their place in the header.
+  // A stable sort keeps the order of tensors without elements.
   std::ranges::stable_sort(header.entries, {}, [](const HeaderEntry& e) { return std::pair(e.begin, e.end); });
   std::uint64_t end = 0;
   SafetensorsContent content{{}, std::move(header.metadata)};

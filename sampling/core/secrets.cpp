@@ -28,7 +28,7 @@ bool starts_with_any_case(std::string_view text, std::string_view start) {
   return lower_case(text.substr(0, start.size())) == start;
 }
 
-/// "AWSAccessKeyId" and "aws_access-key.id" are aws, access, key, id.
+/// Splits a name: "AWSAccessKeyId" and "aws_access-key.id" are aws, access, key, id.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   bool inside = false;
@@ -55,7 +55,7 @@ bool is_secret_parameter(std::string_view name) {
          plain.starts_with("x-amz-") || plain.starts_with("x-goog-") || is_secret_name(name);
 }
 
-/// "%2B" is '+'.
+/// Decodes percent signs: "%2B" is '+'.
 std::string decoded(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string plain;
@@ -72,13 +72,13 @@ std::string decoded(std::string_view text) {
   return plain;
 }
 
-/// Copies a text piece by piece, with masks between.
+/// Copies a text piece by piece, with masks in between.
 class Masking {
  public:
   explicit Masking(std::string_view text) : text_(text) {}
 
   std::string_view text() const { return text_; }
-  /// The end of what was copied or masked.
+  /// Returns the end of what was copied or masked.
   std::size_t done() const { return done_; }
   void mask(std::size_t from, std::size_t to) {
     if (from < done_ || to <= from) return;
@@ -93,14 +93,14 @@ class Masking {
   std::size_t done_ = 0;
 };
 
-/// The first of `stops`, or a space, from `from` on; a backslash takes away what a quote after it means.
+/// Finds the first of `stops`, or a space, from `from` on; a backslash before a quote removes its meaning.
 std::size_t end_of(std::string_view text, std::size_t from, std::string_view stops) {
   for (std::size_t i = from; i < text.size(); ++i)
     if (is_space(text[i]) || (stops.find(text[i]) != npos && (i == from || text[i - 1] != '\\'))) return i;
   return text.size();
 }
 
-/// Leaves out a mark that ends a sentence.
+/// Excludes a punctuation mark that ends a sentence.
 std::size_t without_mark(std::string_view text, std::size_t from, std::size_t to) {
   while (to > from && std::string_view(".,:;").find(text[to - 1]) != npos) --to;
   return to;
@@ -110,8 +110,8 @@ bool is_port(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Finds where the host begins, behind a login. A login may hold raw slashes and question marks: the port is none,
-/// then.
+/// Finds the beginning of the host after a login. A login may hold raw slashes and question marks: no port follows its
+/// colon then.
 std::size_t host_in(std::string_view address, std::size_t authority) {
   if (const auto at = address.substr(0, authority).rfind('@'); at != npos) return at + 1;
   const auto colon = address.substr(0, authority).find(':');
@@ -130,7 +130,7 @@ std::string mask_addresses(std::string_view text) {
     const auto query = address.find('?', host);
     if (query == npos) continue;
     const auto from = begin + query + 1;
-    if (text.substr(from).starts_with(secret_mask)) continue;  // what follows a mask was put there with it in view
+    if (text.substr(from).starts_with(secret_mask)) continue;  // the rest was written with the mask in view
     masking.mask(from, without_mark(text, from, std::min(end_of(text, from, "\"'<>`)]}#"), end)));
   }
   return masking.finish();
@@ -159,7 +159,7 @@ std::string mask_parameters(std::string_view text) {
   return masking.finish();
 }
 
-/// The name that ends before `end`, in quotes or not, where spaces may stand between.
+/// Returns the name that ends before `end`, in quotes or not, with optional spaces after it.
 std::string_view name_before(std::string_view text, std::size_t end) {
   while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) --end;
   if (end > 0 && (text[end - 1] == '"' || text[end - 1] == '\'')) --end;
@@ -170,7 +170,7 @@ std::string_view name_before(std::string_view text, std::size_t end) {
   return text.substr(begin, end - begin);
 }
 
-/// Masks a text in quotes that begin at `at`; returns where it ends.
+/// Masks a quoted text that begins at `at`; returns its end.
 std::size_t mask_quoted(Masking& masking, std::size_t at) {
   const auto text = masking.text();
   const char mark = text[at];
@@ -226,7 +226,7 @@ std::string mask_settings(std::string_view text) {
 
 struct TokenForm {
   std::string_view start;
-  std::size_t least;  ///< bytes behind it
+  std::size_t least;  ///< smallest number of bytes after the prefix
 };
 constexpr TokenForm token_forms[] = {{"hf_", 20},    {"ghp_", 20},  {"gho_", 20},  {"ghs_", 20}, {"github_pat_", 20},
                                      {"glpat-", 16}, {"xoxb-", 16}, {"xoxp-", 16}, {"AKIA", 16}, {"ASIA", 16},
@@ -252,7 +252,7 @@ std::string mask_tokens(std::string_view text) {
   return masking.finish();
 }
 
-/// Values of variables whose name says that they are secret. A path or a short word may stand anywhere.
+/// Returns the values of variables with secret names, except paths and short words, which may occur anywhere.
 const std::vector<std::string>& environment_secrets() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> values;

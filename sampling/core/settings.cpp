@@ -19,7 +19,7 @@ std::string dotted(const std::string& table, const std::string& name) {
   return table.empty() ? name : table + "." + name;
 }
 
-/// "configs/a.toml:12:3: loader.batch: ": what every message about a value starts with.
+/// Returns the start of every message about a value: "configs/a.toml:12:3: loader.batch: ".
 std::string place(const Origin& origin, const std::string& table, const std::string& name) {
   return (origin.source.empty() ? "" : origin.text() + ": ") + dotted(table, name) + ": ";
 }
@@ -31,21 +31,21 @@ const char* expectation(Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// What a value is, with the value itself: `text "big"`.
+/// Returns a value with its type: `text "big"`.
 std::string described(const Value& value) {
   static constexpr const char* names[] = {"boolean", "integer", "number", "text", "list", "list", "list"};
   return std::string(names[value.index()]) + " " + to_toml(value);
 }
 
-/// Whether one number may stand for the key's list.
+/// Returns whether one number may replace the key's list.
 bool takes_one(const Key& key) {
   return key.kind == Kind::integers && std::holds_alternative<std::int64_t>(key.fallback);
 }
 
-/// `value` as `key` stores it, or nothing where it is of another type. An empty list has no element type and fits all.
+/// Returns `value` as `key` stores it, or nothing if it is of another type. An empty list fits every list.
 std::optional<Value> converted(const Key& key, Value value) {
   const Kind kind = key.kind;
-  // The kinds but the last are in the order of Value's alternatives.
+  // All kinds but the last are in the order of Value's alternatives.
   if (value.index() == static_cast<std::size_t>(kind)) return value;
   const auto* whole = std::get_if<std::int64_t>(&value);
   const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value);
@@ -60,8 +60,8 @@ std::optional<Value> converted(const Key& key, Value value) {
   return {};
 }
 
-/// A number as TOML writes it, also if the text lacks the digit before or after its point (".5", "5."). Nothing if the
-/// text is no number, or if a whole number is wanted and it is none.
+/// Returns a number as TOML writes it, also if the text lacks the digit before or after its point (".5", "5."). Nothing
+/// if the text is no number, or if `whole` and it is not an integer.
 std::optional<std::string> number_spelled(std::string text, bool whole) {
   const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
   if (text.starts_with('+')) text.erase(0, 1);
@@ -73,8 +73,8 @@ std::optional<std::string> number_spelled(std::string text, bool whole) {
   return text;
 }
 
-/// What the user probably meant by a bare text that is not of `kind`, as TOML writes it: a list whose texts lost their
-/// quotes, ".5", "True". Nothing if the text cannot be meant for this kind.
+/// Returns what the user probably meant by a bare text that is not of `kind`, as TOML writes it: a list whose texts
+/// lost their quotes, ".5", "True". Nothing if the text cannot be meant for this kind.
 std::optional<std::string> spelled(Kind kind, std::string text) {
   if (kind == Kind::boolean) {
     text = lower_case(text);
@@ -97,18 +97,18 @@ std::optional<std::string> spelled(Kind kind, std::string text) {
   return "[" + join(list) + "]";
 }
 
-/// A bound without a needless ".0".
+/// Returns a bound without a needless ".0".
 std::string bound(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? std::to_string(static_cast<std::int64_t>(value))
                                                               : to_toml(value);
 }
 
-/// What is wrong with a value of the right type, or "". `subject`: what the message begins with.
+/// Returns the fault of a value of the right type, or "". `subject` is the beginning of the message.
 template <class Number>
 requires std::is_arithmetic_v<Number> std::string fault(const Key& key, Number number, const char* subject = "") {
   const auto real = static_cast<double>(number);
   if (real >= key.min && real <= key.max) return {};
-  std::string wanted = "a number";  // not a number at all
+  std::string wanted = "a number";  // the number is NaN or infinite
   if (std::isfinite(key.min) && std::isfinite(key.max))
     wanted = "from " + bound(key.min) + " to " + bound(key.max);
   else if (std::isfinite(key.min))
@@ -134,13 +134,13 @@ std::string fault(const Key& key, const std::vector<T>& list) {
   return {};
 }
 
-/// "write it as --set 'val.metrics=[\"accuracy\"]'", or nothing if the text cannot be meant for this kind.
+/// Returns "write it as --set 'val.metrics=[\"accuracy\"]'", or nothing if the text cannot be meant for this kind.
 std::optional<std::string> spelling_hint(const std::string& key, Kind kind, const Value& value, const Origin& origin) {
   const auto* text = std::get_if<std::string>(&value);
   const auto meant = text ? spelled(kind, *text) : std::nullopt;
   if (!meant) return {};
   if (const bool in_file = origin.line > 0; in_file) return concat("write it as ", key, " = ", *meant);
-  const auto* quote = meant->starts_with('[') ? "'" : "";  // a shell takes brackets and double quotes for itself
+  const auto* quote = meant->starts_with('[') ? "'" : "";  // a shell interprets brackets and double quotes
   return concat("write it as --set ", quote, key, "=", *meant, quote);
 }
 
@@ -159,7 +159,7 @@ auto& slot_of(const Slots& slots, const std::string& table, const std::string& n
 
 }  // namespace
 
-// By assignment: where no memory is left, libstdc++ 12 destroys the alternative that a copied variant never got.
+// It copies by assignment: without memory, libstdc++ 12 destroys the alternative that a copied variant never got.
 // NOLINTNEXTLINE(bugprone-copy-constructor-init)
 Value::Value(const Value& other) : variant() {
   std::visit([this](const auto& value) { *this = value; }, static_cast<const variant&>(other));

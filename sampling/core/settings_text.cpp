@@ -1,4 +1,4 @@
-// Texts of settings for messages and files: values as TOML writes them, and names that are most like another one.
+// Texts of settings for messages and files: values as TOML writes them, and similar names.
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +17,7 @@ std::string toml(bool value) { return value ? "true" : "false"; }
 
 std::string toml(std::int64_t value) { return std::to_string(value); }
 
-/// The shortest digits that read back as the same number, with a point or exponent so that it stays a real.
+/// Returns the shortest digits that read back as the same number, with a point or exponent so that it stays a real.
 std::string toml(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -54,8 +54,8 @@ std::string toml(const std::vector<T>& values) {
   return "[" + join(values, ", ", [](const T& value) { return toml(value); }) + "]";
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from a to b (F. Damerau 1964, in the
-/// "optimal string alignment" form that edits no part twice).
+/// Counts the insertions, deletions, replacements and swaps of neighbours that lead from a to b (F. Damerau 1964, in
+/// the "optimal string alignment" form that edits no part twice).
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> two_back, previous, row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -72,7 +72,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-/// "loader.batch_per_rank" → loader, batch, per, rank.
+/// Splits a name: "loader.batch_per_rank" → loader, batch, per, rank.
 std::vector<std::string> words_of(const std::string& name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -84,7 +84,7 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-/// Whether two words are the same, or one of them is the beginning of the other: "warm" and "warmup".
+/// Returns whether two words are equal, or one of them begins with the other: "warm" and "warmup".
 bool are_alike(const std::string& a, const std::string& b) {
   constexpr std::size_t least = 3;
   return a == b || (std::min(a.size(), b.size()) >= least && (a.starts_with(b) || b.starts_with(a)));

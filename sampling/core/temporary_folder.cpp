@@ -18,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t mode_bits = S_IRWXU;  // what mkdtemp() gives
+constexpr mode_t mode_bits = S_IRWXU;  // the mode of mkdtemp()
 constexpr std::string_view drawn = "XXXXXX";
 
 int open_folder(const fs::path& path) { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
 
-// Whether the descriptor's folder is still there under its name.
+// Returns whether the descriptor's folder still has this name.
 bool is_there(int folder, const fs::path& path) {
   struct stat opened {
   }, named{};
@@ -38,7 +38,7 @@ bool lock(int folder, int how) {
   return status == 0;
 }
 
-// Folders of this user that nobody has locked: the kernel has unlocked those of processes that ended.
+// Removes this user's folders that nobody has locked: the kernel unlocks those of processes that ended.
 void remove_abandoned(const fs::path& parent, const std::string& prefix) noexcept try {
   std::error_code ignored;
   for (fs::directory_iterator each(parent, ignored), end; each != end; each.increment(ignored)) {
@@ -67,11 +67,11 @@ TemporaryFolder::TemporaryFolder(const std::string& use, ExitCode code) {
     std::string name = (parent / concat(prefix, drawn)).string();
     if (!error && ::mkdtemp(name.data()) == nullptr) error.assign(errno, std::generic_category());
     if (error)
-      throw UserError(code, concat("the temporary folder ", name, " cannot be made: ", error.message()),
-                      "TMPDIR names another place");
+      throw UserError(code, concat("cannot make the temporary folder ", name, ": ", error.message()),
+                      "name another place in TMPDIR");
     path_ = name;
     lock_ = open_folder(path_);
-    // Another process may have taken it for one that was left, before it was locked.
+    // Another process may have removed it as abandoned before it was locked.
     if (lock_ < 0 ? fs::exists(path_, error) : !lock(lock_, 0) || is_there(lock_, path_)) return;
     if (lock_ >= 0) ::close(lock_);
   }

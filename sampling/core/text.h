@@ -1,5 +1,5 @@
 #pragma once
-// Texts made of several parts.
+// Builds texts from several parts.
 
 #include <functional>
 #include <sstream>
@@ -28,7 +28,7 @@ std::string join(const Items& items, std::string_view separator = ", ", const Te
   return std::move(out).str();
 }
 
-/// The text before the first line break: an error of LibTorch without its stack trace.
+/// Returns the text before the first line break: an error of LibTorch without its stack trace.
 inline std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 }  // namespace flowtrain

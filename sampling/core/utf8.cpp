@@ -5,8 +5,8 @@
 namespace flowtrain {
 namespace {
 
-/// The length of the character that `text` (not empty) begins with; 0 where it begins with none (RFC 3629: neither
-/// longer forms than needed, nor surrogates, nor code points beyond U+10FFFF).
+/// Returns the length of the character at the beginning of `text` (not empty); 0 if it begins with none (RFC 3629:
+/// neither longer forms than needed, nor surrogates, nor code points beyond U+10FFFF).
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto within = [&](std::size_t i, unsigned first, unsigned last) { return byte(i) >= first && byte(i) <= last; };
@@ -26,7 +26,7 @@ std::size_t character_length(std::string_view text) {
 std::string as_utf8(std::string_view text) {
   constexpr char digits[] = "0123456789ABCDEF";
   std::string all;
-  std::size_t begin = 0;  // of what is not yet copied
+  std::size_t begin = 0;  // beginning of what is not yet copied
   for (std::size_t at = 0; at < text.size();) {
     if (const auto length = character_length(text.substr(at))) {
       at += length;

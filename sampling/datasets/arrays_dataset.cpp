@@ -50,11 +50,10 @@ std::unique_ptr<Dataset> make_arrays_dataset(Arrays arrays) {
   const std::size_t picture_bytes = std::size_t{arrays.height} * arrays.width * arrays.channels;
   const auto& labels = arrays.labels;
   if (labels.size() * picture_bytes != arrays.images.size())
-    throw fault(
-        concat("images: ", arrays.images.size(), " bytes, expected ", labels.size() * picture_bytes, ": ",
-               labels.size(), " labels for pictures of ", arrays.height, "x", arrays.width, "x", arrays.channels),
-        "give as many labels as pictures");
-  if (arrays.images.empty()) throw EmptyDataset("images: there are no pictures");
+    throw fault(concat("images: ", arrays.images.size(), " bytes, expected ", labels.size() * picture_bytes, ": ",
+                       labels.size(), " labels for images of ", arrays.height, "x", arrays.width, "x", arrays.channels),
+                "give as many labels as images");
+  if (arrays.images.empty()) throw EmptyDataset("images: there are no images");
   const auto [least, most] = std::ranges::minmax_element(labels);
   if (*least < 0)
     throw fault(concat("labels[", least - labels.begin(), "] is ", *least), "labels are class indices from 0");
@@ -66,20 +65,19 @@ std::unique_ptr<Dataset> make_arrays_dataset(Arrays arrays) {
     arrays.class_names = numbered_classes(classes);
   }
   if (arrays.class_names.size() < classes)
-    throw fault(concat("labels[", most - labels.begin(), "] is ", *most, ", class_names has ",
+    throw fault(concat("labels[", most - labels.begin(), "] is ", *most, ", but class_names has ",
                        arrays.class_names.size(), " names"),
                 "name every class");
   return std::make_unique<ArraysDataset>(std::move(arrays));
 }
 
-// So that configurations can say of what kind the data are. A file alone cannot bring them.
+// The entry lets configurations name this kind of data, which a file cannot hold.
 DatasetEntry arrays_entry() {
   return {.name = "arrays",
-          .help = "pictures and labels in memory, handed over by a program: flowtrain.Loader.arrays() in Python",
+          .help = "images and labels in memory that a program passes: flowtrain.Loader.arrays() in Python",
           .keys = {},
           .make = [](const Settings& settings, const DatasetInput&) -> std::unique_ptr<Dataset> {
-            throw settings.error("dataset", "\"arrays\" are in the memory of a program, which hands them over",
-                                 ExitCode::usage,
+            throw settings.error("dataset", "only a program can pass \"arrays\" from its memory", ExitCode::usage,
                                  "use flowtrain.Loader.arrays() in Python, or name a data set of files");
           }};
 }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::size_t side = 32, plane_bytes = side * side, picture_bytes = 3 * plane_bytes;
 
-/// Where things stand in the files of one kind of label.
+/// The layout of the files for one kind of label.
 struct Layout {
-  std::size_t label_bytes;  ///< before each picture
-  std::size_t label_at;     ///< of these, which one counts
+  std::size_t label_bytes;  ///< label bytes before each image
+  std::size_t label_at;     ///< index of the label byte that counts
   std::size_t classes;
   const char* names_file;
 
@@ -65,7 +65,7 @@ class Cifar : public Dataset {
  private:
   struct Part {
     std::string name;
-    std::uint64_t first;  ///< its first record's id
+    std::uint64_t first;  ///< id of its first record
   };
 
   void add(const std::vector<std::byte>& file, const std::string& name, const Layout& layout) {
@@ -74,7 +74,7 @@ class Cifar : public Dataset {
     };
     if (file.empty() || file.size() % layout.record_bytes() != 0)
       throw fault(concat(": ", file.size(), " bytes, expected a multiple of ", layout.record_bytes(),
-                         ", the bytes of a record"));
+                         ", the size of a record"));
     parts_.push_back({name, size()});
     pixels_.reserve(pixels_.size() + file.size());
     for (std::size_t at = 0; at < file.size(); at += layout.record_bytes()) {
@@ -95,22 +95,22 @@ class Cifar : public Dataset {
   std::vector<Part> parts_;
 };
 
-/// Which of the two sets lies there.
+/// Finds which of the two sets the files hold.
 Layout layout_of(const Files& files, const Settings& settings) {
   if (files.find("test_batch.bin") || files.find("data_batch_1.bin")) {
     if (settings.text("labels") == "coarse")
-      throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", ExitCode::usage,
-                           "leave data.labels out");
+      throw settings.error("labels", "only CIFAR-100 has two kinds of labels, but this is CIFAR-10", ExitCode::usage,
+                           "remove data.labels");
     return cifar10;
   }
   if (files.find("train.bin") || files.find("test.bin"))
     return settings.text("labels") == "coarse" ? cifar100_coarse : cifar100_fine;
   throw settings.error("path",
-                       "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " + settings.text("path"),
+                       "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) is in " + settings.text("path"),
                        ExitCode::data, "name the folder that holds the .bin files");
 }
 
-/// The split's files.
+/// Returns the split's files.
 std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, bool training, bool is_cifar10) {
   auto split = usual_split(settings.text("split"));
   if (split.empty()) split = training ? "train" : "test";
@@ -133,7 +133,7 @@ std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, 
   return parts;
 }
 
-/// The names that come with the files, one a line; without them, the labels' numbers.
+/// Returns the names that come with the files, one per line; without them, the labels' numbers.
 std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   const auto found = files.find(layout.names_file);
   if (!found) return numbered_classes(layout.classes);
@@ -145,7 +145,7 @@ std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   if (names.size() != layout.classes)
     throw UserError(ExitCode::data,
                     concat(files.describe(*found), ": ", names.size(), " names for ", layout.classes, " classes"),
-                    "fetch the file again, or remove it to go without names");
+                    "fetch the file again, or remove it to have no names");
   return names;
 }
 
@@ -159,7 +159,7 @@ std::unique_ptr<Dataset> make_cifar(const Settings& settings, const DatasetInput
 }  // namespace
 
 DatasetEntry cifar_entry() {
-  Key labels{"labels", Kind::text, "fine", "of CIFAR-100: fine (100 classes) or coarse (20)"};
+  Key labels{"labels", Kind::text, "fine", "kind of labels of CIFAR-100: fine (100 classes) or coarse (20)"};
   labels.choices = {"fine", "coarse"};
   return {.name = "cifar",
           .help = "CIFAR-10 or CIFAR-100, binary version, kept in memory. split: train or test",

@@ -17,7 +17,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// The deepest folder that holds all pictures: "", or ending in a slash.
+/// Returns the deepest folder that holds all images: "", or ending in a slash.
 std::string common_folder(const Files& files) {
   std::string common;
   bool first = true;
@@ -33,7 +33,7 @@ std::string common_folder(const Files& files) {
   return common;
 }
 
-/// Every folder on the way to `common`, from the outermost on.
+/// Returns every folder on the way to `common`, from the outermost on.
 Texts levels_to(const std::string& common) {
   Texts levels{""};
   for (auto slash = common.find('/'); slash != common.npos; slash = common.find('/', slash + 1))
@@ -65,7 +65,7 @@ class Search {
   Texts folders_in(const std::string& outer) const { return picture_folders(files_, outer); }
   bool holds_classes(const std::string& base) const { return !folders_in(base).empty(); }
 
-  /// The folder that the key `split` names; one that differs in case alone is taken where there is no other.
+  /// Returns the folder that the key `split` names; one that differs only in case is taken if there is no other.
   ClassFolders named(const std::string& split) const {
     Texts there;
     for (const auto& outer : levels_to(common_)) {
@@ -84,7 +84,7 @@ class Search {
                           ExitCode::data);
   }
 
-  /// The outermost level whose splits are complete, or else the outermost one with any.
+  /// Returns the outermost level whose splits are complete, or else the outermost one with any.
   std::optional<std::pair<std::string, Splits>> level_of_splits() const {
     std::optional<std::pair<std::string, Splits>> best;
     for (const auto& outer : levels_to(common_)) {
@@ -125,7 +125,7 @@ class Search {
     return found;
   }
 
-  /// The base of the one folder among `names`, of those of which one has the `usual` name.
+  /// Returns the base of the one folder among `names`; of several one must have the `usual` name.
   std::string one_of(const std::string& outer, const Texts& names, const char* usual) const {
     if (names.size() > 1 && std::ranges::find(names, usual) == names.end())
       throw unclear_split(settings_, concat("several folders of ", files_.describe_folder(outer), " may be the split '",
@@ -133,11 +133,11 @@ class Search {
     return descend(outer + (names.size() > 1 ? usual : names.front()) + '/');
   }
 
-  /// Some archives hold a split's folder in one of its own name: seg_train/seg_train/cat.
+  /// Descends into folders of the split's own name, which some archives have: seg_train/seg_train/cat.
   std::string descend(std::string base) const {
     for (;;) {
       const auto folders = folders_in(base);
-      const auto begin = base.rfind('/', base.size() - 2) + 1;  // 0 where there is no other slash
+      const auto begin = base.rfind('/', base.size() - 2) + 1;  // 0 if there is no other slash
       const auto own = base.substr(begin, base.size() - 1 - begin);
       if (folders.size() != 1 || lower_case(folders.front()) != lower_case(own)) return base;
       if (!holds_classes(base + folders.front() + '/')) return base;
@@ -145,7 +145,7 @@ class Search {
     }
   }
 
-  /// Whether any class folder of one split has the name of one of the other: else its pictures have no labels.
+  /// Returns whether the splits share a class folder's name; otherwise the images of `test` have no labels.
   bool shares_classes(const std::string& train, const std::string& test) const {
     const auto classes = folders_in(train);
     return std::ranges::any_of(folders_in(test), [&](auto& name) { return std::ranges::binary_search(classes, name); });
@@ -190,24 +190,24 @@ class Search {
     return listed_classes(shown_names(all));
   }
 
-  /// The folders in the common one are the classes, unless that is itself the only class.
+  /// Returns the common folder, whose folders are the classes, unless it is itself the only class.
   std::string base_without_splits() const {
     if (holds_classes(common_)) return common_;
     const auto slash = common_.size() < 2 ? common_.npos : common_.rfind('/', common_.size() - 2);
     return slash == common_.npos ? "" : common_.substr(0, slash + 1);
   }
 
-  /// Splits below the classes: training on all of it would train on the test pictures.
+  /// Refuses splits below the classes: training on all images would use the test images.
   void refuse_splits_below(const std::string& base) const {
     for (const auto& name : folders_in(base)) {
       const auto splits = find_splits(folders_in(base + name + '/'));
       if (!splits.is_complete()) continue;
       throw settings_.error("path",
                             concat(files_.describe_folder(base + name), " has folders named after splits: ",
-                                   listed(splits), "; splits are looked for above the classes"),
+                                   listed(splits), "; splits must be above the classes"),
                             ExitCode::data,
                             "put the classes below the splits, as train/" + as_utf8(name) + "; " + settings_.table() +
-                                ".split_names = \"ignore\" takes all these pictures for training");
+                                ".split_names = \"ignore\" uses all these images for training");
     }
   }
 

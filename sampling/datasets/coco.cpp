@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view list_start = "annotations/instances_", list_ending = ".json";
 
-/// The splits whose annotations have the usual names.
+/// Returns the splits whose annotations have the usual names.
 std::vector<std::string> known_splits(const Files& files) {
   std::vector<std::string> known;
   const auto [first, last] = files.range(list_start);
@@ -39,7 +39,7 @@ Box box_of(const CocoAnnotation& annotation, bool marks_crowds) {
           annotation.crowd && marks_crowds};
 }
 
-/// The annotations' numbers in the order of the boxes: by image, by label, then as in the file.
+/// Sorts the annotations by image, by label, then as in the file.
 std::vector<std::uint32_t> box_order(const CocoInstances& instances) {
   const auto& all = instances.annotations;
   std::vector<std::uint32_t> order(all.size());
@@ -57,7 +57,7 @@ Coco::Coco(const Settings& settings, const DatasetInput& input) : files_(open_fi
   const auto split = find_annotations(settings, input.training);
   const auto instances = this->instances();
   for (const auto& category : instances.categories) classes_.push_back(category.name);
-  if (instances.images.empty()) throw EmptyDataset(files_.describe(annotations_) + ": lists no images");
+  if (instances.images.empty()) throw EmptyDataset(files_.describe(annotations_) + ": the file lists no images");
   add(instances, find_pictures(settings, split, instances), settings);
   if (pictures_.empty())
     throw EmptyDataset(files_.describe(annotations_) + ": no image has a box", "set data.empty = \"keep\"");
@@ -76,7 +76,7 @@ std::string Coco::find_annotations(const Settings& settings, bool training) {
         file.empty() ? "split" : "annotations", "no " + name + " in " + settings.text("path"), ExitCode::data,
         lists.empty()
             ? "set data.annotations to the file's name below data.path"
-            : concat("splits there: ", listed_classes(lists), "; data.val_share = 0.1 makes one of the training data"));
+            : concat("splits there: ", listed_classes(lists), "; data.val_share = 0.1 splits the training data"));
   annotations_ = *found;
   if (training && file.empty()) notes_ = notes_on_lists(lists, nullptr);
   return split;
@@ -99,14 +99,14 @@ CocoInstances Coco::instances() const {
 std::vector<std::uint32_t> Coco::files_below(const std::string& folder, const Names& names) const {
   std::vector<std::uint32_t> files(names.size(), missing);
   for (std::size_t i = 0; i < names.size(); ++i)
-    for (const auto name : {trimmed(names[i]), names[i]}) {  // blanks count only where a file has them
+    for (const auto name : {trimmed(names[i]), names[i]}) {  // blanks count only if a file has them
       const auto path = std::filesystem::path(folder).append(name).lexically_normal().string();
       if (const auto file = picture_files().find(path)) files[i] = static_cast<std::uint32_t>(*file);
     }
   return files;
 }
 
-/// The file of each image. Some may be missing: that is a matter of those samples; all may not.
+/// Finds the file of each image. A missing one affects only its sample, but not all may be missing.
 std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const std::string& split,
                                                const CocoInstances& instances) {
   auto given = settings.text("pictures");
@@ -122,8 +122,8 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
   }
   const auto shown = [](const std::string& folder) { return folder.empty() ? "./" : folder; };
   throw settings.error(given.empty() ? "path" : "pictures",
-                       "none of the pictures is there, such as " + std::string(instances.file_names[0]) +
-                           "; looked into " + join(folders, ", ", shown),
+                       "none of the images exists, for example " + std::string(instances.file_names[0]) +
+                           "; searched in " + join(folders, ", ", shown),
                        ExitCode::data, "set data.pictures to their folder or .tar below data.path");
 }
 
@@ -153,14 +153,14 @@ void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>&
     if (picture.file == missing) missing_names_[pictures_.size()] = instances.file_names[i];
     pictures_.push_back(picture);
   }
-  all_odd.tell(files_.describe(annotations_), first_odd);
+  all_odd.report(files_.describe(annotations_), first_odd);
   pictures_.shrink_to_fit();
   boxes_.shrink_to_fit();
 }
 
 Record Coco::read(std::uint64_t id, ReadBuffer& buffer) const {
   const auto& picture = pictures_[id];
-  if (picture.file == missing) throw SampleError(missing_names_.at(id) + ": there is no such picture");
+  if (picture.file == missing) throw SampleError(missing_names_.at(id) + ": the image does not exist");
   picture_files().read(picture.file, buffer.bytes);
   const std::size_t end = id + 1 < pictures_.size() ? pictures_[id + 1].first_box : boxes_.size();
   return {.id = id,
@@ -190,23 +190,23 @@ std::uint64_t Coco::fingerprint() const {
 DatasetEntry coco_entry() {
   return {.name = "coco",
           .help =
-              "MS COCO pictures and boxes, in a folder or a .tar. split: train2017 and so on; default train2017, "
-              "or val2017 to validate, else the one list that is named after the split",
+              "MS COCO images and boxes, in a folder or a .tar. split: train2017 and so on; default: train2017, "
+              "or val2017 for validation, else the one list that is named after the split",
           .keys = {{"annotations", Kind::text, std::string(),
-                    "the annotation file below path. Default: annotations/instances_<split>.json"},
+                    "path of the annotation file, below path; default: annotations/instances_<split>.json"},
                    {"pictures", Kind::text, std::string(),
-                    "folder or .tar of the pictures below path. Default: the first of <split>/, images/<split>/, "
+                    "folder or .tar of the images, below path; default: the first of <split>/, images/<split>/, "
                     "images/ and path itself that has some of them"},
                    {.name = "crowd",
                     .kind = Kind::text,
                     .fallback = std::string("keep"),
-                    .help = "boxes around crowds: train on them as on others, leave them out, or mark them as to be "
-                            "ignored, for samplers that know of it",
+                    .help = "use of boxes around crowds: train on them as on others, drop them, or mark them as to be "
+                            "ignored, for samplers that support marks",
                     .choices = {"keep", "drop", "mark"}},
                    {.name = "empty",
                     .kind = Kind::text,
                     .fallback = std::string("keep"),
-                    .help = "images without boxes",
+                    .help = "use of images without boxes: keep or drop them",
                     .choices = {"keep", "drop"}}},
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             return std::make_unique<Coco>(settings, input);

@@ -1,5 +1,5 @@
 #pragma once
-// The `coco` data set: pictures with the boxes of an MS COCO annotation file, in a folder or a .tar archive.
+// The `coco` data set: images with the boxes of an MS COCO annotation file, in a folder or a .tar archive.
 
 #include <cstdint>
 #include <map>
@@ -13,11 +13,11 @@
 
 namespace flowtrain {
 
-/// Records are the file's images in the file's order. The boxes of each are sorted by label, and of one label in the
-/// file's order, as the reference implementation of CornerNet has them; they are not clipped to the picture.
+/// Records are the file's images in the file's order. The boxes of each are sorted by label, and for equal labels in
+/// the file's order, as in the reference implementation of CornerNet; they are not clipped to the image.
 class Coco : public NamedDataset {
  public:
-  /// Keys as in coco_entry(). Throws UserError, see datasets().
+  /// Reads the keys of coco_entry(). Throws UserError, see datasets().
   Coco(const Settings& settings, const DatasetInput& input);
 
   std::uint64_t size() const override { return pictures_.size(); }
@@ -25,9 +25,9 @@ class Coco : public NamedDataset {
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return !boxes_.empty(); }
-  /// The whole annotation file: evaluation needs also what training leaves out.
+  /// Returns the whole annotation file, because evaluation also needs what training leaves out.
   std::shared_ptr<const BoxAnnotations> annotations() const override;
-  /// The picture's path, with the number of its boxes that were left out: they have no area in the picture.
+  /// Returns the image's path, with the number of its boxes that were left out because they have no area in the image.
   std::string describe(std::uint64_t id) const override;
   std::string name(std::uint64_t id) const override { return std::to_string(pictures_[id].image_id); }
   std::string place() const override { return files_.describe(annotations_); }
@@ -37,10 +37,10 @@ class Coco : public NamedDataset {
  private:
   struct Picture {
     std::int64_t image_id;
-    std::uint32_t file;  ///< `missing`: there is none
+    std::uint32_t file;  ///< index of the file; `missing`: there is none
     std::uint32_t first_box;
-    std::uint32_t left_out;       ///< boxes
-    std::uint32_t height, width;  ///< as annotated; 0: not given
+    std::uint32_t left_out;       ///< number of boxes left out
+    std::uint32_t height, width;  ///< size as annotated; 0: not given
   };
   static constexpr std::uint32_t missing = 0xffffffff;
 
@@ -53,12 +53,12 @@ class Coco : public NamedDataset {
   const Files& picture_files() const { return archive_ ? *archive_ : files_; }
 
   Files files_;
-  std::unique_ptr<Files> archive_;  ///< of the pictures, where they have one of their own
+  std::unique_ptr<Files> archive_;  ///< archive of the images, if they have their own
   std::size_t annotations_ = 0;
   std::vector<std::string> notes_, classes_;
   std::vector<Picture> pictures_;
-  std::vector<Box> boxes_;                              ///< picture by picture
-  std::map<std::uint64_t, std::string> missing_names_;  ///< by record
+  std::vector<Box> boxes_;                              ///< boxes, image by image
+  std::map<std::uint64_t, std::string> missing_names_;  ///< names of missing files, by record
 };
 
 }  // namespace flowtrain

@@ -11,12 +11,12 @@
 namespace flowtrain {
 namespace {
 
-constexpr double largest_pixel = 1e7;  // far beyond any picture; floats tell pixels apart up to there
+constexpr double largest_pixel = 1e7;  // far beyond any image; floats are exact up to there
 
-/// Each id of a list with its place there, sorted.
+/// The ids of a list with their positions, sorted.
 using Places = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 
-/// The file's contents, with ids where CocoAnnotation has places, since the lists may come in any order.
+/// The file's contents, with ids where CocoAnnotation has positions, since the lists may come in any order.
 struct Reader {
   struct Link {
     std::int64_t image_id, category_id;
@@ -28,7 +28,7 @@ struct Reader {
     if (row.has(width)) image.width = row.real(width);
     if (row.has(height)) image.height = row.real(height);
     if (!(image.width >= 0 && image.width < largest_pixel && image.height >= 0 && image.height < largest_pixel))
-      row.fail("its width or height is no number of pixels");
+      row.fail("its width or height is not a valid number of pixels");
     if (trimmed(row.text(file_name)).empty()) row.fail("'file_name' is empty");
     out.file_names.add(row.text(file_name));
     out.images.push_back(image);
@@ -43,14 +43,14 @@ struct Reader {
     enum { id, image_id, category_id, bbox, area, iscrowd };
     const auto [x, y, width, height] = row.box(bbox);
     for (const double value : {x, y, width, height})
-      if (!(value > -largest_pixel && value < largest_pixel)) row.fail("'bbox' is far beyond any picture");
+      if (!(value > -largest_pixel && value < largest_pixel)) row.fail("'bbox' is far outside of any image");
     const double outline = row.has(area) ? row.real(area) : width * height;
     const bool crowd = row.has(iscrowd) && row.flag(iscrowd);
     out.annotations.push_back({number_in(row, id), 0, 0, x, y, width, height, outline, crowd});
     links.push_back({id_in(row, image_id, false), id_in(row, category_id, false)});
   }
 
-  /// An id, or the number that stands for its text.
+  /// Returns an id, or the number that represents its text.
   static std::int64_t number_in(const JsonRow& row, std::size_t key) {
     if (!row.is_text(key)) return row.integer(key);
     const auto& text = row.text(key);
@@ -67,7 +67,7 @@ struct Reader {
   }
 
   CocoInstances out;
-  std::vector<Link> links;  ///< of the annotations
+  std::vector<Link> links;  ///< links of the annotations
 };
 
 std::string shown(std::int64_t id, const CocoTextIds& texts) {
@@ -81,11 +81,11 @@ Places places_of(const List& list, const CocoTextIds& texts, const std::string& 
   for (const auto& each : list) places.emplace_back(each.id, static_cast<std::uint32_t>(places.size()));
   std::ranges::sort(places);
   const auto twice = std::ranges::adjacent_find(places, {}, &Places::value_type::first);
-  if (twice != places.end()) fail_file(path, concat(name, " ", shown(twice->first, texts), ": its id is there twice"));
+  if (twice != places.end()) fail_file(path, concat(name, " ", shown(twice->first, texts), ": its id occurs twice"));
   return places;
 }
 
-/// Puts places where ids were.
+/// Replaces ids by positions.
 void resolve_ids(Reader& reader, const std::string& path) {
   auto& out = reader.out;
   std::ranges::sort(out.categories, {}, [&](const CocoCategory& category) {
@@ -121,7 +121,7 @@ CocoInstances read_coco_instances(std::istream& stream, const std::string& path)
        }}};
   const auto there = read_json_lists(stream, path, lists);
   for (std::size_t i = 0; i < 2; ++i)
-    if (!there[i]) fail_file(path, "no list '" + lists[i].name + "': these are no COCO instances");
+    if (!there[i]) fail_file(path, "no list '" + lists[i].name + "': this is not a COCO instances file");
   resolve_ids(reader, path);
   return std::move(reader.out);
 }

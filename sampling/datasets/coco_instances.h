@@ -1,6 +1,6 @@
 #pragma once
-// Annotation files of MS COCO (T.-Y. Lin et al., ECCV 2014): pictures, categories and boxes of one split in one JSON
-// file, "instances_<split>.json".
+// Reads annotation files of MS COCO (T.-Y. Lin et al., ECCV 2014): images, categories and boxes of one split in one
+// JSON file, "instances_<split>.json".
 
 #include <cstdint>
 #include <istream>
@@ -12,47 +12,47 @@
 
 namespace flowtrain {
 
-/// Ids that a file has as texts, by the numbers that stand for them: the text's own where it is a whole number as "17",
+/// The text ids of a file, by the numbers that represent them: the text's own value if it is an integer such as "17",
 /// else one below 0, which is a hash of the text.
 using CocoTextIds = std::map<std::int64_t, std::string>;
 
 struct CocoImage {
   std::int64_t id;
-  double width, height;  ///< pixels; 0: not said
+  double width, height;  ///< size in pixels; 0: unknown
 };
 
 struct CocoCategory {
   std::int64_t id;
-  std::string name;  ///< without blanks around it
+  std::string name;  ///< name without blanks around it
 };
 
-/// One object. x, y: its box's upper left corner; lengths in pixels, from 0, as the file has them: not clipped.
+/// One object. x, y: its box's upper left corner; lengths in pixels, from 0, as in the file: not clipped.
 struct CocoAnnotation {
   std::int64_t id;
-  std::uint32_t image, category;  ///< places in the lists of CocoInstances
+  std::uint32_t image, category;  ///< positions in the lists of CocoInstances
   double x, y, width, height;
-  double area;  ///< of the object's outline; where the file does not say: width × height
-  bool crowd;   ///< the box surrounds many objects that were not told apart
+  double area;  ///< area of the object's outline; width × height if the file lacks it
+  bool crowd;   ///< the box surrounds many objects that were not separated
 };
 
 struct CocoInstances {
-  std::vector<CocoImage> images;            ///< in the file's order
-  Names file_names;                         ///< of the images, in the same order
-  std::vector<CocoCategory> categories;     ///< by id, texts last, whatever the file's order: places are labels
-  std::vector<CocoAnnotation> annotations;  ///< in the file's order
-  CocoTextIds text_ids;                     ///< of images and categories
+  std::vector<CocoImage> images;            ///< images in the file's order
+  Names file_names;                         ///< file names of the images, in the same order
+  std::vector<CocoCategory> categories;     ///< categories by id, texts last: positions are labels
+  std::vector<CocoAnnotation> annotations;  ///< annotations in the file's order
+  CocoTextIds text_ids;                     ///< text ids of images and categories
 };
 
-/// An annotation file, and which of its images the records of a data set are.
+/// An annotation file, and the images that the records of a data set are.
 struct BoxAnnotations {
   CocoInstances instances;
-  std::vector<std::int64_t> image_ids;  ///< by record
+  std::vector<std::int64_t> image_ids;  ///< ids of the images, by record
 };
 
-/// Reads an annotation file as it streams by: polygons and all else that is not above are passed over. A file without
+/// Reads an annotation file as a stream: polygons and all else that is not listed above are skipped. A file without
 /// annotations (image_info_test-dev2017.json) has images without boxes. Throws UserError(data) naming `path` and the id
-/// for malformed JSON, what is missing or of another type, ids that are there twice, annotations of an unknown image or
-/// category, and numbers too large for pixels.
+/// for malformed JSON, missing values or values of another type, ids that occur twice, annotations of an unknown image
+/// or category, and numbers too large for pixels.
 CocoInstances read_coco_instances(std::istream& stream, const std::string& path);
 
 }  // namespace flowtrain

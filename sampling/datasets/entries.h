@@ -1,5 +1,5 @@
 #pragma once
-// The built-in data sets: each file has a function that gives its entry, and a line in list.h.
+// The built-in data sets: each file has a function that returns its entry, and a line in list.h.
 
 #include "sampling/dataset.h"
 

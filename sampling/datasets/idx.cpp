@@ -1,4 +1,4 @@
-// MNIST and its family (Fashion-MNIST, KMNIST, EMNIST …): two IDX files, pictures and labels, kept in memory.
+// The `idx` data set: MNIST and its family (Fashion-MNIST, KMNIST …), two IDX files of images and labels in memory.
 
 #include <algorithm>
 
@@ -46,7 +46,7 @@ class Idx : public Dataset {
   std::string name_;
 };
 
-/// The name before "-images-idx3-ubyte" of the split's files.
+/// Returns the name before "-images-idx3-ubyte" of the split's files.
 std::string prefix_of(const Settings& settings, bool training) {
   const auto split = usual_split(settings.text("split"));
   if (split == "train" || (split.empty() && training)) return "train";
@@ -55,9 +55,9 @@ std::string prefix_of(const Settings& settings, bool training) {
                        "set train or test; name other files with images and labels");
 }
 
-/// The file that `key` names, or else `usual`, packed or not.
+/// Returns the file that `key` names, or else `usual`, packed or not.
 std::size_t find_file(const Files& files, const Settings& settings, const std::string& key, const std::string& usual) {
-  const bool chosen = !settings.text(key).empty();  // a run's config.toml says "" where nothing was
+  const bool chosen = !settings.text(key).empty();  // config.toml of a run has "" if none was chosen
   const auto& name = chosen ? settings.text(key) : usual;
   auto found = files.find(name);
   if (!found) found = files.find(name + ".gz");
@@ -70,14 +70,14 @@ std::size_t find_file(const Files& files, const Settings& settings, const std::s
 void check_images(const std::vector<std::uint64_t>& shape, const std::string& name) {
   if (shape.size() != 3 && shape.size() != 4)
     throw UserError(ExitCode::data, name + ": its shape is " + shape_text(shape) +
-                                        ", expected images x height x width, or that x channels");
+                                        ", expected images x height x width, or images x height x width x channels");
   if (std::ranges::find(shape, 0u) != shape.end())
-    throw EmptyDataset(name + ": holds no pictures: its shape is " + shape_text(shape));
+    throw EmptyDataset(name + ": the file holds no images: its shape is " + shape_text(shape));
   if (shape.size() == 4 && shape[3] > 4)
     throw UserError(ExitCode::data, name + ": " + std::to_string(shape[3]) + " channels, expected 1 to 4");
 }
 
-/// The classes' names: those given, or as many numbers as the largest label asks for.
+/// Returns the classes' names: those given, or as many numbers as the largest label requires.
 std::vector<std::string> class_names(const Settings& settings, const IdxFile& labels, const std::string& name) {
   const auto values = labels.values();
   const auto largest = std::ranges::max_element(values);
@@ -107,7 +107,7 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
   if (labels.shape[0] != images.shape[0])
     throw UserError(
         ExitCode::data,
-        concat(labels_name, ": ", labels.shape[0], " labels for the ", images.shape[0], " pictures of ", images_name),
+        concat(labels_name, ": ", labels.shape[0], " labels for the ", images.shape[0], " images of ", images_name),
         "take both files from the same set");
   auto classes = class_names(settings, labels, labels_name);
   return std::make_unique<Idx>(std::move(images), std::move(labels), std::move(classes), images_name);
@@ -118,11 +118,12 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
 DatasetEntry idx_entry() {
   return {.name = "idx",
           .help =
-              "MNIST's format: IDX files of pictures and labels, .gz or unpacked, kept in memory. split: train or "
+              "MNIST's format: IDX files of images and labels, .gz or unpacked, kept in memory. split: train or "
               "test",
-          .keys = {{"images", Kind::text, "", "the pictures' file; default train-images-idx3-ubyte[.gz] or t10k-…"},
-                   {"labels", Kind::text, "", "the labels' file; default train-labels-idx1-ubyte[.gz] or t10k-…"},
-                   {"class_names", Kind::texts, std::vector<std::string>(), "in label order; default 0, 1, 2 …"}},
+          .keys = {{"images", Kind::text, "", "file of the images; default: train-images-idx3-ubyte[.gz] or t10k-…"},
+                   {"labels", Kind::text, "", "file of the labels; default: train-labels-idx1-ubyte[.gz] or t10k-…"},
+                   {"class_names", Kind::texts, std::vector<std::string>(),
+                    "names of the classes, in label order; default: 0, 1, 2 …"}},
           .make = make_idx};
 }
 

@@ -42,7 +42,7 @@ IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
     throw fault(std::string("not an IDX file: it starts with ") + start + ", expected 00 00 08 and the dimensions");
   }
   if (byte(2) != u8_type)
-    throw fault("holds " + type_text(byte(2)) + ", expected " + type_text(u8_type),
+    throw fault("the file holds " + type_text(byte(2)) + ", expected " + type_text(u8_type),
                 "convert the values to unsigned bytes");
 
   IdxFile file;
@@ -53,7 +53,7 @@ IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
   for (std::size_t at = 4; at < file.header_bytes; at += 4)
     file.shape.push_back(std::uint64_t{byte(at)} << 24 | byte(at + 1) << 16 | byte(at + 2) << 8 | byte(at + 3));
 
-  // The sizes are not to be trusted, and their product may not fit: it is followed only as far as there are bytes.
+  // The sizes are not trusted, and their product may overflow: it is computed only as far as there are bytes.
   const std::uint64_t held = bytes.size() - file.header_bytes;
   const bool empty = std::ranges::find(file.shape, 0u) != file.shape.end();
   std::uint64_t wanted = empty ? 0 : 1;

@@ -1,5 +1,5 @@
-// Pictures in one folder per class: path/[split/]class/…/x.jpg. Labels are those of torchvision's ImageFolder: the
-// places of the folders' sorted names. A folder that has files, but none of a picture, is no class.
+// The `image_folder` data set: images in one folder per class: path/[split/]class/…/x.jpg. Labels are those of
+// torchvision's ImageFolder: the positions of the sorted folder names. A folder with files, but no image, is no class.
 
 #include <algorithm>
 #include <map>
@@ -21,10 +21,10 @@
 namespace flowtrain {
 namespace {
 
-/// Files in the classes' folders that are no pictures.
+/// Counts files in the classes' folders that are no images.
 class LeftOut {
  public:
-  /// Files come folder by folder.
+  /// Adds a file; files come folder by folder.
   void add(std::string_view folder, std::string_view name) {
     ++files_;
     ++endings_[ending_of(name)];
@@ -32,18 +32,17 @@ class LeftOut {
   }
   bool any() const { return files_ > 0; }
 
-  /// "120 files of other kinds left out: 80 .bmp, 40 .tiff", and which of their folders are none of `classes`.
+  /// Returns "120 files of other kinds left out: 80 .bmp, 40 .tiff", and which of their folders are not in `classes`.
   std::string text(const std::vector<std::string>& classes) const {
     auto folders = folders_;
     std::erase_if(folders, [&](auto& folder) { return std::ranges::binary_search(classes, folder); });
     for (auto& folder : folders) folder = as_utf8(folder);
-    return concat(
-        files_, files_ == 1 ? " file of another kind" : " files of other kinds", " left out: ", kinds(),
-        folders.empty() ? "" : "; of folders that hold nothing else no class is made: ", listed_classes(folders));
+    return concat(files_, files_ == 1 ? " file of another kind" : " files of other kinds", " left out: ", kinds(),
+                  folders.empty() ? "" : "; folders that hold nothing else are no classes: ", listed_classes(folders));
   }
 
  private:
-  /// The most frequent ones first.
+  /// Lists the most frequent kinds first.
   std::string kinds() const {
     constexpr std::size_t most = 5;
     std::vector<std::pair<std::uint64_t, std::string>> kinds;
@@ -68,26 +67,26 @@ class ImageFolder : public NamedDataset {
         has_split_(place.has_split),
         notes_(std::move(place.notes)) {
     LeftOut left_out;
-    // Labels of validation follow training's by name, so a class without samples would only be one more to know there.
+    // Labels of validation follow training's by name, so training need not know a class without validation samples.
     const bool keeps_empty = training || !has_split_;
     const auto beside = find_samples(left_out, keeps_empty);
     if (keeps_empty) add_empty_classes();
     sort_classes();
     const auto others = left_out.any() ? left_out.text(classes_) : "";
-    constexpr const char* convert = "convert pictures of other kinds to PNG or JPEG";
+    constexpr const char* convert = "convert images of other kinds to PNG or JPEG";
     const auto here = files_.describe(base_);
     if (samples_.empty())
       throw EmptyDataset(
-          concat(here, ": no pictures (", picture_endings, ") in sub-folders", others.empty() ? "" : "; ", others),
-          others.empty() ? "put the pictures of each class into a folder of its own" : convert);
+          concat(here, ": no images (", picture_endings, ") in sub-folders", others.empty() ? "" : "; ", others),
+          others.empty() ? "put the images of each class into a folder of its own" : convert);
     if (!others.empty()) warn(concat(here, ": ", others, "; ", convert));
     warn_of_names(here);
     if (beside > 0)
-      warn(concat(here, ": ", beside, beside == 1 ? " picture lies" : " pictures lie",
-                  " beside the folders of the classes, and ", beside == 1 ? "is" : "are", " left out"));
+      warn(concat(here, ": ", beside, beside == 1 ? " image is" : " images are", " outside of the class folders, and ",
+                  beside == 1 ? "is" : "are", " left out"));
     note_hidden();
     if (training && classes_.size() == 1)
-      notes_.push_back(concat("there is one class only, ", classes_.front(), ": a net learns nothing from its labels"));
+      notes_.push_back(concat("there is only one class, ", classes_.front(), ": a net learns nothing from its labels"));
   }
 
   std::uint64_t size() const override { return samples_.size(); }
@@ -104,7 +103,7 @@ class ImageFolder : public NamedDataset {
     return shown;
   }
   std::string describe(std::uint64_t id) const override { return files_.describe(samples_[id].file); }
-  /// "class/picture.jpg".
+  /// Returns "class/image.jpg".
   std::string name(std::uint64_t id) const override {
     return as_utf8(files_.name(samples_[id].file).substr(base_.size()));
   }
@@ -123,7 +122,7 @@ class ImageFolder : public NamedDataset {
     std::int32_t label;
   };
 
-  /// Fills samples_ and classes_; returns the number of pictures that lie beside the folders.
+  /// Fills samples_ and classes_; returns the number of images outside of the class folders.
   std::size_t find_samples(LeftOut& left_out, bool keeps_empty) {
     std::size_t beside = 0;
     const auto [first, last] = files_.range(base_);
@@ -145,14 +144,14 @@ class ImageFolder : public NamedDataset {
     return beside;
   }
 
-  /// A folder without files is a class, too: labels are the same in splits that lack its pictures.
+  /// Adds folders without files as classes, so that labels are equal in splits that lack their images.
   void add_empty_classes() {
     for (const std::string_view folder : files_.empty_folders())
       if (folder.starts_with(base_) && folder.size() > base_.size() && folder.find('/', base_.size()) == folder.npos)
         classes_.emplace_back(folder.substr(base_.size()));
   }
 
-  /// The paths' order is nearly that of the classes, but "cat-big/1.jpg" comes before "cat/1.jpg".
+  /// Sorts the classes: the paths' order is nearly theirs, but "cat-big/1.jpg" comes before "cat/1.jpg".
   void sort_classes() {
     std::vector<std::int32_t> order(classes_.size()), label(classes_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -163,7 +162,7 @@ class ImageFolder : public NamedDataset {
     std::ranges::sort(classes_);
   }
 
-  /// Names that are probably not meant so: of folders without a picture, and those that differ in case alone.
+  /// Warns of names that are probably mistakes: folders without an image, and names that differ only in case.
   void warn_of_names(const std::string& here) const {
     std::vector<bool> filled(classes_.size());
     for (auto& sample : samples_) filled[static_cast<std::size_t>(sample.label)] = true;
@@ -175,9 +174,9 @@ class ImageFolder : public NamedDataset {
       if (!is_new) alike.push_back(as_utf8(concat(classes_[same->second], " and ", classes_[i])));
     }
     if (!empty.empty())
-      warn(concat(here, ": no picture is in ", listed_classes(empty),
-                  ": a class without samples, so that labels follow the folders' names; remove a folder that is none"));
-    if (!alike.empty()) warn(concat(here, ": ", listed_classes(alike), " differ in case alone, and are two classes"));
+      warn(concat(here, ": no image is in ", listed_classes(empty),
+                  ": it is still a class, so that labels follow the folder names; remove a folder that is no class"));
+    if (!alike.empty()) warn(concat(here, ": ", listed_classes(alike), " differ only in case, and are two classes"));
   }
 
   void note_hidden() {
@@ -192,7 +191,7 @@ class ImageFolder : public NamedDataset {
   std::string base_;
   bool has_split_;
   std::vector<std::string> notes_;
-  std::vector<std::string> classes_;  ///< as the folders are called
+  std::vector<std::string> classes_;  ///< names of the folders
   std::vector<Sample> samples_;
 };
 
@@ -202,9 +201,9 @@ DatasetEntry image_folder_entry() {
   return {
       .name = "image_folder",
       .help =
-          "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
-          "those of validation are training's. split: a sub-folder; default train, or val (else test) to validate, by "
-          "their usual names in any case; where there is no such folder, data.val_share makes a split",
+          "images in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
+          "validation uses those of training. split: a sub-folder; default: train, or val (else test) to validate, by "
+          "their usual names in any case; if there is no such folder, data.val_share makes a split",
       .keys = {split_names_key()},
       .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
         auto files = open_files(settings);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double largest = 1e12;
 
-/// RapidJSON 1.1 takes the second half of a surrogate pair for a character, which would give texts that are not UTF-8.
+/// Refuses half of a surrogate pair, which RapidJSON 1.1 takes for a character, because the text would not be UTF-8.
 struct Utf8 : rapidjson::UTF8<> {
   using rapidjson::UTF8<>::Encode;
   static void Encode(JsonStream& stream, unsigned point) {
@@ -26,7 +26,7 @@ struct Utf8 : rapidjson::UTF8<> {
 }  // namespace
 
 void fail_file(const std::string& path, const std::string& what) {
-  throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
+  throw UserError(ExitCode::data, path + ": " + what, "repair the file, or make it again");
 }
 
 void JsonRow::fail(const std::string& what) const {
@@ -81,7 +81,7 @@ std::array<double, 4> JsonRow::box(std::size_t key) const {
   return box;
 }
 
-/// RapidJSON calls this for each value; it fills the row from one object after another.
+/// Fills the row from one object after another; RapidJSON calls this for each value.
 class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
  public:
   JsonRows(JsonStream& stream, const std::string& path, const std::vector<JsonList>& lists)
@@ -94,8 +94,8 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
   }
 
   std::vector<bool> read() {
-    // RapidJSON 1.1 overflows where it computes numbers with exponents near -2^31 (CVE-2024-38517), so it only finds
-    // where numbers end, and std::from_chars computes those that are wanted.
+    // RapidJSON 1.1 overflows when it computes numbers with exponents near -2^31 (CVE-2024-38517), so it only finds the
+    // ends of numbers, and std::from_chars computes those that are needed.
     constexpr unsigned flags =
         rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseValidateEncodingFlag;
     const auto result = rapidjson::GenericReader<Utf8, Utf8>().Parse<flags>(stream_, *this);
@@ -158,7 +158,7 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
  private:
   using Type = JsonRow::Type;
   static constexpr int max_depth = 100;
-  /// The value that is expected, by how deep it is nested.
+  /// The level of the expected value: how deep it is nested.
   enum Level { at_root, at_list, at_row, at_value, at_number };
 
   [[noreturn]] void fail(const rapidjson::ParseResult& result) const {
@@ -192,13 +192,13 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
     return true;
   }
 
-  /// To be called after each value.
+  /// Leaves a value; called after each one.
   bool leave() {
     if (level_ == skipped_level_) stream_.skips = false;
     return true;
   }
 
-  /// Passes over the next value of this level, or over the rest of the one that has begun in it.
+  /// Skips the next value of this level, or the rest of the one that has begun in it.
   void skip() {
     skipped_level_ = level_;
     stream_.skips = true;
@@ -213,12 +213,12 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
     return leave();
   }
 
-  /// A value of another type than this level has.
+  /// Refuses a value of another type than this level has.
   void unexpected() {
     switch (level_) {
-      case at_root: fail_file(path_, "is no JSON object with lists in it");
-      case at_list: fail_file(path_, list_name() + " is no list");
-      case at_row: row_.fail("is no object");
+      case at_root: fail_file(path_, "this is not a JSON object with lists");
+      case at_list: fail_file(path_, list_name() + " is not a list");
+      case at_row: row_.fail("this is not an object");
       default: slot_->type = Type::other, skip();
     }
   }
@@ -229,7 +229,7 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
     const auto found = std::find_if(lists_.begin(), lists_.end(), [&](const auto& list) { return list.name == key; });
     if (found == lists_.end()) return skip();
     list_ = static_cast<std::size_t>(found - lists_.begin());
-    if (there_[list_]) fail_file(path_, list_name() + " is there twice");
+    if (there_[list_]) fail_file(path_, list_name() + " occurs twice");
   }
 
   void find_slot(std::string_view key) {
@@ -259,7 +259,7 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
     if (std::from_chars(digits.data(), end, out.real).ec != std::errc()) stream_.fail("a number out of range");
     const auto whole = std::from_chars(digits.data(), end, out.integer);
     out.is_integer = whole.ec == std::errc() && whole.ptr == end;
-    constexpr double exact = std::uint64_t{1} << 53;  // as far as doubles are all whole numbers
+    constexpr double exact = std::uint64_t{1} << 53;  // doubles are exact integers up to here
     if (!out.is_integer && std::abs(out.real) <= exact && std::trunc(out.real) == out.real)
       out.integer = static_cast<std::int64_t>(out.real), out.is_integer = true;
     return out;
@@ -272,8 +272,8 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
   JsonRow row_;
   const int outermost_;
   int level_ = outermost_, skipped_level_ = -1;
-  std::size_t list_ = 0;           ///< the list that is read
-  JsonRow::Slot* slot_ = nullptr;  ///< the value that is read goes there
+  std::size_t list_ = 0;           ///< the list that is being read
+  JsonRow::Slot* slot_ = nullptr;  ///< receives the value that is read next
 };
 
 std::vector<bool> read_json_lists(std::istream& stream, const std::string& path, const std::vector<JsonList>& lists) {

@@ -14,7 +14,7 @@ JsonStream::JsonStream(std::istream& stream, const std::string& path)
       at_(block()),
       end_(at_) {
   refill();
-  if (Peek() == '\xff' || Peek() == '\xfe') fail("UTF-16; JSON is read in UTF-8");
+  if (Peek() == '\xff' || Peek() == '\xfe') fail("the file is in UTF-16, but JSON must be in UTF-8");
   if (Peek() != '\xef') return;
   for (const char byte : {'\xef', '\xbb', '\xbf'}) {  // the mark that some editors put before UTF-8
     if (Peek() != byte) fail("expected a value");
@@ -24,7 +24,7 @@ JsonStream::JsonStream(std::istream& stream, const std::string& path)
 
 void JsonStream::fail(const std::string& what, std::uint64_t byte) const {
   throw UserError(ExitCode::data, path_ + ": malformed JSON at byte " + std::to_string(byte) + ": " + what,
-                  "mend the file, or make it again");
+                  "repair the file, or make it again");
 }
 
 void JsonStream::fail_length(std::size_t most) const { fail("longer than " + std::to_string(most) + " bytes"); }

@@ -1,7 +1,7 @@
 #pragma once
-// Gives RapidJSON a file's bytes block by block. RapidJSON's normal way to parse stores every text and number, however
-// long. This stream poses as one that is parsed in place ("in situ"): the parser then leaves storing to the stream,
-// which keeps only the texts and numbers that somebody asked for, and bounds their length.
+// Gives RapidJSON a file's bytes block by block. RapidJSON normally stores every text and number, however long. This
+// stream claims to be parsed in place ("in situ"): the parser then leaves storing to the stream, which keeps only the
+// required texts and numbers, and limits their length.
 
 #include <cstdint>
 #include <istream>
@@ -13,7 +13,7 @@ namespace flowtrain {
 
 class JsonStream {
  public:
-  /// The longest text and number that are stored. A double has 767 significant digits at most.
+  /// The largest sizes of stored texts and numbers. A double has at most 767 significant digits.
   static constexpr std::size_t max_text_bytes = 1 << 16, max_number_bytes = 1 << 10;
 
   /// `path` is for messages, and must outlive the stream.
@@ -23,13 +23,13 @@ class JsonStream {
   [[noreturn]] void fail(const std::string& what, std::uint64_t byte) const;
   [[noreturn]] void fail(const std::string& what) const { fail(what, Tell()); }
   bool ended() const { return ended_; }
-  /// The last bytes that were taken: of a number, which is not stored.
+  /// Returns the last bytes that were taken, of a number that is not stored.
   std::string_view last(std::size_t bytes) const;
 
-  /// To be set where texts are not stored.
+  /// Set this while texts are not stored.
   bool skips = false;
 
-  // RapidJSON's concept of a stream. RapidJSON takes any byte of 0 for the end; ended() tells the two apart.
+  // These functions are RapidJSON's concept of a stream. RapidJSON takes any byte of 0 for the end; see ended().
   using Ch = char;
   char Peek() const { return *at_; }
   char Take() {
@@ -44,7 +44,7 @@ class JsonStream {
     if (put_at_ == text_.data() + text_.size()) fail_length(max_text_bytes);
     *put_at_++ = byte;
   }
-  /// How many bytes were put. RapidJSON puts a 0 after each text and does not count it, hence the 1.
+  /// Returns how many bytes were put. RapidJSON puts a 0 after each text and does not count it, hence the 1.
   std::size_t PutEnd(const char* begin) const { return skips ? 1 : static_cast<std::size_t>(put_at_ - begin); }
 
  private:
@@ -57,9 +57,9 @@ class JsonStream {
   std::streambuf& source_;
   const std::string& path_;
   std::vector<char> bytes_, text_;  ///< bytes_: the block, and before it the last bytes of the previous block
-  const char *at_, *end_;           ///< at the file's end: a byte of 0, which may be taken any number of times
+  const char *at_, *end_;           ///< a byte of 0 at the file's end, which may be taken any number of times
   char* put_at_ = nullptr;
-  std::uint64_t before_block_ = 0;  ///< bytes
+  std::uint64_t before_block_ = 0;  ///< number of bytes before the block
   bool ended_ = false;
 };
 

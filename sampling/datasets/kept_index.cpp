@@ -16,7 +16,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '3'};
-/// File systems note times in steps of up to two seconds (FAT).
+/// The coarsest step in which file systems note times: two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 
 struct Header {
@@ -30,8 +30,8 @@ std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
   return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
 }
 
-/// A hash of eight blocks spread over the file and of its end: another content of the same length nearly always differs
-/// in some of them, as the headers in a tar hold times and checksums. 0 where they cannot be read: scanning says why.
+/// Hashes eight blocks spread over the file and its end: other contents of the same length nearly always differ in
+/// some, as the headers in a tar hold times and checksums. Returns 0 if they cannot be read.
 std::uint64_t hash_of_samples(const ByteSource& file) try {
   constexpr std::uint64_t samples = 8;
   const auto size_bytes = file.size_bytes();
@@ -47,8 +47,8 @@ std::uint64_t hash_of_samples(const ByteSource& file) try {
   return 0;
 }
 
-/// Waits some milliseconds at most for the file system to give a new file a time after `changed_ns`; false where it
-/// does not.
+/// Waits at most some milliseconds until the file system gives a new file a time after `changed_ns`; returns false if
+/// it does not.
 bool waits_for_tick(int file, std::int64_t changed_ns) {
   struct stat made;
   for (int tries = 0; tries < 10; ++tries) {
@@ -84,7 +84,7 @@ std::optional<std::vector<std::byte>> KeptIndex::recall() const {
 }
 
 void KeptIndex::keep(std::span<const std::byte> bytes) const {
-  // By name: another file may have taken the place of the one that is open.
+  // The name is checked, because another file may have replaced the open one.
   struct stat now;
   if (::stat(path_.c_str(), &now) != 0) return;
   const bool same = static_cast<std::uint64_t>(now.st_size) == version_.size_bytes &&
@@ -94,11 +94,11 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
   Header header{magic, version_, bytes.size(), 0};
   header.checksum = checksum_of(header, bytes);
   write_cache_file(name_of(path_), name_of(path_) + ".", {std::as_bytes(std::span(&header, 1)), bytes}, [&](int file) {
-    // The times that the file system gives to a new file are those to compare with: its clock need not be ours.
+    // The time of a new file is compared, because the file system's clock need not be ours.
     if (!waits_for_tick(file, version_.changed_ns)) return false;
     struct stat made;
     if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - version_.modified_ns < coarsest_clock_ns) return false;
-    return fchmod(file, now.st_mode & 0666) == 0;  // who may read the file may read its index
+    return fchmod(file, now.st_mode & 0666) == 0;  // whoever may read the file may read its index
   });
 }
 

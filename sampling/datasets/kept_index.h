@@ -1,5 +1,5 @@
 #pragma once
-// The index of a large local file, kept in a small file beside it, so that the next start need not scan it again.
+// Keeps the index of a large local file in a small file beside it, so that the next start need not scan it again.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// These facts tell one content of a file from another.
+/// The facts that distinguish versions of a file.
 struct FileVersion {
   std::uint64_t size_bytes;
   std::int64_t modified_ns, changed_ns;
@@ -21,23 +21,23 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-/// The index of one file: `<path>.index`. It counts only for the file that it was made of, and carries a checksum: one
-/// that is stale or damaged counts as absent. The file's size, both of its times (of its content, and of any change,
-/// which copying and setting the first one give a new value) and a hash of samples of its bytes tell that. So a copy of
-/// a file with its index is indexed again. Checking costs nine reads of 4 KiB. That an index cannot be read or written
-/// is no error. Several processes may use the same files.
+/// The index of one file: `<path>.index`. It counts only for the file that it was made from, and has a checksum: a
+/// stale or damaged index counts as absent. The file's size, both of its times (of its content, and of any change,
+/// which copying and setting the first one renew) and a hash of samples of its bytes decide that. So a copy of a file
+/// with its index is indexed again. Checking costs nine reads of 4 KiB. An index that cannot be read or written is no
+/// error. Several processes may use the same files.
 ///
-/// An index: magic (8 bytes; it changes with the layout of what is kept), size of the file (u64), its two times (i64,
-/// nanoseconds since 1970), the hash of its samples (u64), size of what is kept (u64), checksum of all that (u64), what
-/// is kept. Numbers are little-endian, hashes are XXH3.
+/// An index holds: magic (8 bytes; it changes with the layout of the contents), size of the file (u64), its two times
+/// (i64, nanoseconds since 1970), the hash of its samples (u64), size of the contents (u64), checksum of all that
+/// (u64), the contents. Numbers are little-endian, hashes are XXH3.
 class KeptIndex {
  public:
   /// `file` is the open file at `path`.
   KeptIndex(const std::string& path, const Descriptor& file);
 
   std::optional<std::vector<std::byte>> recall() const;
-  /// Keeps nothing if the file has changed since this was made, or was written less than two seconds ago, or changed in
-  /// the same tick of the file system's clock: it could then change once more and look the same.
+  /// Writes the index, unless the file has changed since this was made, was written less than two seconds ago, or
+  /// changed in the same tick of the file system's clock: it could then change once more and look the same.
   void keep(std::span<const std::byte> bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// The built-in data sets: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+// The built-in data sets, one line each. FLOWTRAIN_ENTRY says how a line is used.
 
 FLOWTRAIN_ENTRY(arrays)
 FLOWTRAIN_ENTRY(cifar)

@@ -29,16 +29,16 @@ bool OddBoxes::keeps(const Box& box, double width, double height) {
   return true;
 }
 
-void OddBoxes::tell(const std::string& file, const std::string& first) const {
+void OddBoxes::report(const std::string& file, const std::string& first) const {
   std::vector<std::string> kinds;
   for (const auto& [count, what] :
-       {std::pair{flat, " without area"}, {inverted, " of negative size"}, {outside, " outside of their pictures"}})
+       {std::pair{flat, " without area"}, {inverted, " of negative size"}, {outside, " outside of their images"}})
     if (count > 0) kinds.push_back(concat(count, what));
   std::string text = join(kinds);
   if (left_out() > 0) text += left_out() == 1 ? " is left out" : " are left out";
   if (beyond > 0)
     text += concat(text.empty() ? "" : ", ", beyond, beyond == 1 ? " reaches" : " reach", " beyond an edge");
-  if (!text.empty()) warn(concat(file, ": of the boxes ", text, "; the first is that of ", first));
+  if (!text.empty()) warn(concat(file, ": among the boxes ", text, "; the first belongs to ", first));
 }
 
 }  // namespace flowtrain

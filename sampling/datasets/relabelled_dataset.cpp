@@ -13,7 +13,7 @@ Record RelabelledDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   record.label = new_label(record.label);
   record.region.label = new_label(record.region.label);
   if (record.boxes.empty()) return record;
-  thread_local std::vector<Box> boxes;  // the record's may be those of the buffer, or the data set's own
+  thread_local std::vector<Box> boxes;  // the record's boxes may be those of the buffer or of the data set
   boxes.assign(record.boxes.begin(), record.boxes.end());
   for (auto& box : boxes) box.label = new_label(box.label);
   buffer.boxes.swap(boxes);
@@ -28,7 +28,7 @@ std::int32_t RelabelledDataset::new_label(std::int64_t label) const {
   return labels_[static_cast<std::size_t>(label)];
 }
 
-// Classes that the file does not have get ids that it does not use.
+// Classes that the file lacks get ids that it does not use.
 std::shared_ptr<const BoxAnnotations> RelabelledDataset::annotations() const {
   const auto of_file = stored_->annotations();
   if (!of_file) return nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// A data set under the classes of another one.
+// A data set with the classes of another one.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace flowtrain {
 /// The records of another data set in the same order, with their labels translated to other classes.
 class RelabelledDataset : public Dataset {
  public:
-  /// `dataset` with the classes `classes`; its own class i becomes `labels[i]` (places_among finds them). A record
+  /// Gives `dataset` the classes `classes`; its own class i becomes `labels[i]` (places_among finds them). A record
   /// whose label lies beyond `labels` is a bad sample.
   RelabelledDataset(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
                     std::vector<std::int32_t> labels)

@@ -1,5 +1,5 @@
-// The `shapes` data set: made up on the fly, so that everything can be tried without a download. The classes differ in
-// form alone: place, size, turn and colours are drawn without regard to the class.
+// The `shapes` data set: drawn on the fly, so that everything can be tried without a download. The classes differ only
+// in form: place, size, angle and colours do not depend on the class.
 
 #include "sampling/datasets/shapes.h"
 
@@ -20,7 +20,7 @@ static_assert(std::is_trivially_copyable_v<ShapeRecipe>);
 
 struct ShapesSettings {
   std::string split;
-  std::uint64_t first_position;  ///< in the stream of all splits: they never share a picture
+  std::uint64_t first_position;  ///< position in the stream of all splits, which never share an image
   std::uint64_t samples, seed;
   std::uint32_t size, classes, objects;
   float noise;
@@ -32,7 +32,7 @@ std::array<float, 3> draw_color(Stream& random) {
   return color;
 }
 
-/// A colour that can be told from the background: one too like it is moved half round the range.
+/// Draws a colour that differs from the background: one that is too similar is moved by half the range.
 std::array<float, 3> draw_color_unlike(const std::array<float, 3>& background, Stream& random) {
   auto color = draw_color(random);
   float contrast = 0;
@@ -99,7 +99,7 @@ class Shapes : public Dataset {
 
   ShapeRecipe recipe_of(std::uint64_t id) const {
     auto random = stream_of(id);
-    const auto kind = draw_kind(random);  // first, so that label() need draw nothing else
+    const auto kind = draw_kind(random);  // first, so that label() need not draw the rest
     ShapeRecipe recipe{.size = settings_.size,
                        .count = 1,
                        .background = draw_color(random),
@@ -112,7 +112,7 @@ class Shapes : public Dataset {
     return recipe;
   }
 
-  /// Adds a shape smaller than the main one, where there is room: pictures may have fewer objects than asked for.
+  /// Adds a shape smaller than the main one if there is room: images may have fewer objects than requested.
   void add_smaller(ShapeRecipe& recipe, Stream& random) const {
     constexpr int tries = 20;
     for (int attempt = 0; attempt < tries; ++attempt) {
@@ -152,16 +152,17 @@ std::unique_ptr<Dataset> make_shapes(const Settings& settings, const DatasetInpu
 
 DatasetEntry shapes_entry() {
   return {.name = "shapes",
-          .help = "pictures of simple shapes, drawn on the fly; needs no files. split: train, val or test",
-          .keys = {{"samples", Kind::integer, 8000, "pictures of the train split", 1, 0x1p40},
-                   {"val_samples", Kind::integer, 1000, "pictures of the val split, and of the test split", 1, 0x1p40},
-                   {"size", Kind::integer, 32, "pixels a side", 8, 4096},
+          .help = "images of simple shapes, drawn on the fly; needs no files. split: train, val or test",
+          .keys = {{"samples", Kind::integer, 8000, "number of images of the train split", 1, 0x1p40},
+                   {"val_samples", Kind::integer, 1000, "number of images of the val and the test split", 1, 0x1p40},
+                   {"size", Kind::integer, 32, "side of the images, in pixels", 8, 4096},
                    {"classes", Kind::integer, 6,
-                    "the first n of circle, square, triangle, cross, ring, star, diamond, bar", 2, shape_names.size()},
-                   {"objects", Kind::integer, 1, "shapes a picture, at most; the label is that of the largest", 1,
+                    "number of classes, from circle, square, triangle, cross, ring, star, diamond, bar", 2,
+                    shape_names.size()},
+                   {"objects", Kind::integer, 1, "most shapes per image; the label is that of the largest", 1,
                     ShapeRecipe::max_shapes},
-                   {"noise", Kind::real, 0.05, "standard deviation of the pixels' noise; 1 = the whole range", 0, 1},
-                   {"seed", Kind::integer, 0, "another seed makes other pictures", 0}},
+                   {"noise", Kind::real, 0.05, "standard deviation of the pixels' noise; 1: the whole range", 0, 1},
+                   {"seed", Kind::integer, 0, "seed of the drawing; another seed makes other images", 0}},
           .make = make_shapes};
 }
 

@@ -16,9 +16,9 @@ struct Point {
   float x, y;
 };
 
-constexpr float ring_width = 0.36f;  // of its radius
+constexpr float ring_width = 0.36f;  // share of its radius
 
-/// Corners in order, on or within the unit circle; round shapes have none.
+/// Returns corners in order, on or within the unit circle; round shapes have none.
 std::span<const Point> outline(ShapeKind kind) {
   static constexpr std::array<Point, 4> square{
       {{-0.7071f, -0.7071f}, {0.7071f, -0.7071f}, {0.7071f, 0.7071f}, {-0.7071f, 0.7071f}}};
@@ -46,10 +46,10 @@ std::span<const Point> outline(ShapeKind kind) {
     case ShapeKind::diamond: return diamond;
     case ShapeKind::bar: return bar;
   }
-  throw InternalError("a shape of no known kind");
+  throw InternalError("a shape has an unknown kind");
 }
 
-/// A shape of radius 1, not turned, prepared for many questions.
+/// A shape of radius 1, not turned, prepared for many distance queries.
 class UnitShape {
  public:
   explicit UnitShape(ShapeKind kind) : is_ring_(kind == ShapeKind::ring) {
@@ -62,7 +62,7 @@ class UnitShape {
     }
   }
 
-  /// The distance from `p` to the shape's edge, negative inside.
+  /// Returns the distance from `p` to the shape's edge, negative inside.
   float distance(Point p) const {
     if (edge_count_ > 0) return polygon_distance(p);
     const float from_centre = std::sqrt(p.x * p.x + p.y * p.y);
@@ -75,7 +75,7 @@ class UnitShape {
     float inverse_square;  ///< 1 / length²
   };
 
-  /// Inside is where a ray to the right crosses an odd number of edges.
+  /// A point is inside if a ray to the right crosses an odd number of edges.
   float polygon_distance(Point p) const {
     float nearest_square = std::numeric_limits<float>::max();
     bool inside = false;
@@ -101,7 +101,7 @@ std::uint8_t* pixel(Image& out, int x, int y) {
   return out.pixels.data() + (static_cast<std::size_t>(y) * static_cast<std::size_t>(out.width) + x) * 3;
 }
 
-/// Paints over what is there; edge pixels in proportion to how much of them is covered, as seen from their centre.
+/// Paints over the image; edge pixels get a share by how much of them is covered, measured from their centre.
 void draw(const Shape& shape, Image& out) {
   const UnitShape unit(shape.kind);
   const Box box = bounding_box(shape);
@@ -126,7 +126,7 @@ void draw(const Shape& shape, Image& out) {
     }
 }
 
-/// Adds uniform noise, a pure function of seed and pixel: cheaper than normal noise and as good for its purpose.
+/// Adds uniform noise, a pure function of seed and pixel, which is cheaper than normal noise and as useful here.
 void add_noise(const ShapeRecipe& recipe, Image& out) {
   if (recipe.noise == 0) return;
   const float reach = recipe.noise * std::sqrt(3.0f) * 255;  // ±reach has that standard deviation
@@ -141,7 +141,7 @@ void add_noise(const ShapeRecipe& recipe, Image& out) {
   }
 }
 
-/// Whether a recipe's numbers can be drawn: recipes may come from anywhere bytes come from.
+/// Returns whether a recipe's numbers can be drawn: its bytes may come from anywhere.
 bool is_sound(const ShapeRecipe& recipe) {
   const auto is_color = [](const std::array<float, 3>& color) {
     return std::ranges::all_of(color, [](float part) { return part >= 0 && part <= 1; });
@@ -177,7 +177,7 @@ void draw_shapes(std::span<const std::byte> bytes, Image& out) {
   ShapeRecipe recipe;
   if (bytes.size() != sizeof recipe) throw SampleError("not a recipe of shapes");
   std::memcpy(&recipe, bytes.data(), sizeof recipe);
-  if (!is_sound(recipe)) throw SampleError("a recipe of shapes that cannot be drawn");
+  if (!is_sound(recipe)) throw SampleError("a recipe of shapes cannot be drawn");
   out.reshape(static_cast<int>(recipe.size), static_cast<int>(recipe.size), 3);
   for (std::size_t i = 0; i < out.pixels.size(); ++i)
     out.pixels[i] = static_cast<std::uint8_t>(recipe.background[i % 3] * 255 + 0.5f);

@@ -32,7 +32,7 @@ std::unique_ptr<Descriptor> open_local(const std::string& path) {
   }
 }
 
-/// Puts a shard's files together to samples.
+/// Combines a shard's files into samples.
 class Indexer {
  public:
   /// Reads the shard through `bytes`; labels must be below `labels_end`.
@@ -48,7 +48,7 @@ class Indexer {
 
  private:
   void take(const TarEntry& entry) {
-    const auto base = entry.name.rfind('/') + 1;  // 0 where there is no slash
+    const auto base = entry.name.rfind('/') + 1;  // 0 if there is no slash
     const auto dot = entry.name.find('.', base);
     if (dot == entry.name.npos || dot == base) return;
     const auto key = entry.name.substr(0, dot);
@@ -57,7 +57,7 @@ class Indexer {
       key_ = key;
     }
     const auto ending = ending_of(entry.name);
-    if (entry.name.size() - dot != ending.size() + 1) return;  // as of "a.seg.png": not the sample's picture
+    if (entry.name.size() - dot != ending.size() + 1) return;  // a file such as "a.seg.png" is not the sample's image
     if (ending != "cls" && !is_picture(entry.name)) return;
     refuse_twice(ending);
     if (ending == "cls") {
@@ -69,18 +69,18 @@ class Indexer {
     }
   }
 
-  /// As where two samples of one key follow each other: which label is whose cannot be told.
+  /// Refuses a second file of one kind, as in two adjacent samples with one key: their labels would be ambiguous.
   void refuse_twice(const std::string& ending) {
     if (std::ranges::find(endings_, ending) != endings_.end())
       fail("it has two ." + ending + " files", "give each sample of a shard a key of its own");
     endings_.push_back(ending);
   }
 
-  /// Files with neither a picture nor a label among them are no sample.
+  /// Finishes a sample; files without an image and a label are no sample.
   void finish_sample() {
     if (picture_.empty() && sample_.label >= 0)
-      fail(concat("it has a label (.cls), but no picture (", picture_endings, ") beside it"),
-           "the files of a sample follow each other in the shard; pictures of other kinds are to be converted");
+      fail(concat("it has a label (.cls), but no image (", picture_endings, ") beside it"),
+           "put the files of a sample next to each other in the shard; convert images of other kinds");
     if (!picture_.empty()) {
       shard_.names.add(picture_);
       shard_.samples.push_back(sample_);
@@ -92,10 +92,10 @@ class Indexer {
 
   std::int32_t read_label(const TarEntry& entry) const {
     char digits[32];
-    if (entry.size_bytes > sizeof(digits)) fail("its .cls is no integer");
+    if (entry.size_bytes > sizeof(digits)) fail("its .cls is not an integer");
     const auto got = bytes_.read_at(entry.offset, std::as_writable_bytes(std::span(digits, entry.size_bytes)));
     const auto parsed = parse_number<std::int64_t>(trimmed({digits, got}));
-    if (!parsed) fail("its .cls is no integer");
+    if (!parsed) fail("its .cls is not an integer");
     const auto label = *parsed;
     if (label < 0 || label >= labels_end_)
       fail("label " + std::to_string(label) + " is not within 0 to " + std::to_string(labels_end_ - 1));
@@ -110,12 +110,12 @@ class Indexer {
   const ByteSource& bytes_;
   std::int64_t labels_end_;
   std::string key_, picture_;
-  std::vector<std::string> endings_;  ///< of the sample's label and pictures; there are seven to be had
+  std::vector<std::string> endings_;  ///< extensions of the sample's label and images; there are seven at most
   ShardSample sample_{0, 0, -1};
 };
 
-/// The name of an index in the cache. Its number changes with the layout and with the rules of what makes a sample (see
-/// also KeptIndex).
+/// The name of an index in the cache. Its number changes with the layout and with the rules for samples (see also
+/// KeptIndex).
 constexpr std::string_view index_name = "webdataset index 2";
 
 template <class T>
@@ -124,7 +124,7 @@ void put(std::vector<std::byte>& bytes, const T& value) {
   bytes.insert(bytes.end(), part.begin(), part.end());
 }
 
-/// Each sample: offset and size of its picture (u64), label (i32), length of the name (u32), the name.
+/// Encodes each sample: offset and size of its image (u64), label (i32), length of the name (u32), the name.
 std::vector<std::byte> encode(const Shard& shard) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < shard.samples.size(); ++i) {
@@ -149,7 +149,7 @@ std::optional<T> take(std::span<const std::byte>& bytes) {
   return value;
 }
 
-/// Fills in names and samples; false for what encode() would not write, or labels that these settings do not allow.
+/// Fills in names and samples; returns false for bytes that encode() would not write, or forbidden labels.
 bool decode(std::span<const std::byte> bytes, std::int64_t labels_end, Shard& shard) {
   const auto file_bytes = shard.file->size_bytes();
   while (!bytes.empty()) {
@@ -168,7 +168,7 @@ bool decode(std::span<const std::byte> bytes, std::int64_t labels_end, Shard& sh
   return true;
 }
 
-/// Scans the shard through `bytes`, after removing the samples that an index that does not fit left behind.
+/// Scans the shard through `bytes`, after removing the samples of an index that does not fit.
 void scan(Shard& shard, const ByteSource& bytes, std::int64_t labels_end) {
   shard.names = {};
   shard.samples.clear();
@@ -203,7 +203,7 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
 }  // namespace
 
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings) {
-  const bool remote = is_remote(paths.front());  // then all are
+  const bool remote = is_remote(paths.front());  // all are remote then
   std::vector<Shard> shards;
   for (const auto& path : paths) shards.push_back({remote ? public_name(path) : path, nullptr});
   const auto access = remote ? remote_access(settings) : nullptr;
@@ -218,12 +218,12 @@ Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_e
           index_local(shards[i], labels_end);
       } catch (...) {
         failures[i] = std::current_exception();
-        next = shards.size();  // those before it are under way: the first failure is the same each time
+        next = shards.size();  // the shards before it are being read: the first failure is the same each time
       }
     }
   };
   {
-    // A cold header costs a disk access, or a way to the server and back, so several are waited for at once.
+    // A cold header costs a disk access or a round trip to the server, so several are read at once.
     std::vector<std::jthread> others(std::min<std::size_t>(shards.size(), 8) - 1);
     for (auto& thread : others) thread = std::jthread(work);
     work();

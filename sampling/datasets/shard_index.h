@@ -1,5 +1,5 @@
 #pragma once
-// The tar shards of a WebDataset: which files they are, which samples they hold, and where their bytes lie.
+// The tar shards of a WebDataset: their names, their samples, and the places of their bytes.
 
 #include <cstdint>
 #include <memory>
@@ -17,45 +17,44 @@ class Settings;
 
 /// Shards that belong to one split.
 struct ShardList {
-  std::vector<std::string> paths = {};  ///< in order; not empty
+  std::vector<std::string> paths = {};  ///< paths in order; not empty
   bool has_split = false;               ///< training and validation have shards of their own
   std::string place = {};               ///< the folder, the shard or the pattern, for messages
-  std::vector<std::string> notes = {};  ///< sentences on shards and folders that lie there, too, and are not used
+  std::vector<std::string> notes = {};  ///< sentences on other shards and folders there that are not used
 };
 
-/// The tar shards that the keys `path` and `split` name; local ones exist. `path` is one shard, a pattern
-/// "a-{000..127}.tar", or a folder; of a folder, `split` names a sub-folder, a shard or a pattern in it. Without
-/// `split` the usual names of splits decide (see find_splits, and the key `split_names`): those of sub-folders with
-/// shards, or else those of the shards ("x-train-000.tar", "x-val-000.tar"). Of a remote `path` (see is_remote) shards
-/// are named one by one or by a pattern, and whether they exist is not looked at. Throws UserError: usage for a pattern
-/// that cannot be read, data for what is not there, and for names of which it cannot be told whether they are splits.
+/// Finds the tar shards that the keys `path` and `split` name; local ones exist. `path` is one shard, a pattern
+/// "a-{000..127}.tar", or a folder, in which `split` names a sub-folder, a shard or a pattern. Without `split` the
+/// usual names of splits decide (see find_splits, and the key `split_names`): those of sub-folders with shards, or else
+/// those of the shards ("x-train-000.tar", "x-val-000.tar"). In a remote `path` (see is_remote) shards are named one by
+/// one or by a pattern, and their existence is not checked. Throws UserError: usage for a pattern that cannot be read,
+/// data for missing shards, and for names that may or may not be splits.
 ShardList find_shards(const Settings& settings, bool training);
 
-/// A sample of a shard: where its picture lies.
+/// A sample of a shard, with the place of its image.
 struct ShardSample {
   std::uint64_t offset, size_bytes;
   std::int32_t label;  ///< -1: none
 };
 
 struct Shard {
-  std::string path;  ///< for messages: a file's path, or a URL without user, password and query
+  std::string path;  ///< path for messages: a file's path, or a URL without user, password and query
   std::unique_ptr<ByteSource> file;
-  const RemoteFile* remote = nullptr;  ///< `file` where it is one, else null
-  Names names = {};                    ///< of the pictures
+  const RemoteFile* remote = nullptr;  ///< `file` if it is remote, else null
+  Names names = {};                    ///< names of the images
   std::vector<ShardSample> samples = {};
 };
 
 struct Shards {
   std::vector<Shard> all;
-  std::shared_ptr<const RemoteAccess> access;  ///< to those that are remote, else null
+  std::shared_ptr<const RemoteAccess> access;  ///< access to remote shards, else null
 };
 
-/// Opens and scans all shards, several at once; labels must be below `labels_end`. A sample has one label (NAME.cls) or
-/// none, and a picture; of several of other endings the first counts. Paths may be remote, with the keys
-/// of remote_keys() in `settings`. What was found in a shard is kept, so that it is scanned once: of a local one beside
-/// it (kept_index.h), of a remote one in the cache.
-/// Throws UserError(data) for the first shard that cannot be read or is damaged, or in which a key stands twice or a
-/// label alone.
+/// Opens and scans all shards, several at once; labels must be below `labels_end`. A sample has at most one label
+/// (NAME.cls), and an image, the first of several with other extensions. Paths may be remote, with the keys of
+/// remote_keys() in `settings`. The index of a shard is kept, so that it is scanned once: for a local one beside it
+/// (kept_index.h), for a remote one in the cache. Throws UserError(data) for the first shard that cannot be read or is
+/// damaged, or has a key twice or a label without image.
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings);
 
 }  // namespace flowtrain

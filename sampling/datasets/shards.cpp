@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_shards = 100'000;
 
-/// Every name that a pattern with ranges "{000..127}" stands for; numbers are padded to the width of the first.
+/// Returns every name of a pattern with ranges "{000..127}"; numbers are padded to the width of the first.
 std::vector<std::string> expand(const std::string& pattern, const std::string& key, const Settings& settings) {
   const auto open = pattern.find('{');
   if (open == pattern.npos) return {pattern};
@@ -32,7 +32,8 @@ std::vector<std::string> expand(const std::string& pattern, const std::string& k
   const auto first = is_range ? parse_number<std::uint64_t>(range.substr(0, dots)) : std::nullopt,
              last = is_range ? parse_number<std::uint64_t>(range.substr(dots + 2)) : std::nullopt;
   if (!first || !last || *last < *first)
-    throw settings.error(key, "no pattern of shards: " + pattern, ExitCode::usage, "write it as shard-{000..127}.tar");
+    throw settings.error(key, "not a pattern of shards: " + pattern, ExitCode::usage,
+                         "write it as shard-{000..127}.tar");
   std::vector<std::string> names;
   const auto tails = expand(pattern.substr(close + 1), key, settings);
   if (*last - *first >= max_shards / tails.size())
@@ -45,7 +46,7 @@ std::vector<std::string> expand(const std::string& pattern, const std::string& k
   return names;
 }
 
-/// The .tar files of a folder, sorted; `error` says why it cannot be listed.
+/// Returns the .tar files of a folder, sorted; `error` says why it cannot be listed.
 std::vector<std::string> shards_below(const fs::path& folder, std::error_code& error) {
   std::vector<std::string> shards;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
@@ -68,7 +69,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-/// Sub-folders that hold shards, sorted.
+/// Returns the sub-folders that hold shards, sorted.
 std::vector<std::string> shard_folders(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -81,21 +82,21 @@ std::vector<std::string> shard_folders(const fs::path& folder) {
   return names;
 }
 
-/// A shard's name without its numbers and ending: those of one split share it.
+/// Returns a shard's name without its numbers and extension, which the shards of one split share.
 std::string stem_of(const std::string& shard) {
   auto stem = fs::path(shard).stem().string();
   std::erase_if(stem, [](unsigned char c) { return std::isdigit(c); });
   return stem;
 }
 
-/// The names of those that this side uses, of splits that are found among folders or shards.
+/// The names that this side (training or validation) uses, from splits among folders or shards.
 struct Choice {
   std::vector<std::string> names;
   bool has_split = false;
   std::vector<std::string> notes = {};
 };
 
-/// Returns nothing where names say nothing of splits: then all of it is one set. `what`: "folders" or "shards".
+/// Returns nothing if the names are no splits: then all data are one set. `what`: "folders" or "shards".
 std::optional<Choice> choose(const std::vector<std::string>& names, const fs::path& folder, const char* what,
                              const Settings& settings, bool training) {
   const auto mode = split_names_of(settings);
@@ -105,24 +106,23 @@ std::optional<Choice> choose(const std::vector<std::string>& names, const fs::pa
   const auto& measured = splits.validation.empty() ? splits.test : splits.validation;
   const auto& found = splits.training.empty() ? measured : splits.training;
   if (!splits.is_complete() && !splits.others.empty() && mode == SplitNames::decide)
-    throw unclear_split(settings, concat(folder.string(), ": ", listed_classes(found),
-                                         " may be a split, or data as are ", listed_classes(splits.others)));
+    throw unclear_split(settings, concat(folder.string(), ": ", listed_classes(found), " may be a split, or data like ",
+                                         listed_classes(splits.others)));
   if (!splits.is_complete()) return Choice{found};
   Choice choice{training ? splits.training : measured, true};
   if (!training) return choice;
   if (splits.validation.empty())
     choice.notes.push_back(note_on_test(concat("the ", what, " ", listed_classes(splits.test))));
   else if (!splits.test.empty())
-    choice.notes.push_back(
-        concat("test data: the ", what, " ", listed_classes(splits.test),
-               "; the run does not use them, `flowtrain test` does where data.test.split names them"));
+    choice.notes.push_back(concat("test data: the ", what, " ", listed_classes(splits.test),
+                                  "; the run does not use them, `flowtrain test` does if data.test.split names them"));
   if (!splits.others.empty())
     choice.notes.push_back(concat("not used: the ", what, " ", listed_classes(splits.others)));
   return choice;
 }
 
-/// The outermost folder from `folder` on with shards, or with several sub-folders: archives often wrap everything in
-/// one folder more.
+/// Returns the outermost folder from `folder` on with shards, or with several sub-folders: archives often wrap
+/// everything in one more folder.
 fs::path unwrapped(fs::path folder) {
   for (;;) {
     std::vector<fs::path> inside;
@@ -134,7 +134,7 @@ fs::path unwrapped(fs::path folder) {
   }
 }
 
-/// The shards of a folder, of which sub-folders or names may divide them into splits.
+/// Returns the shards of a folder, whose sub-folders or names may divide them into splits.
 ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool training) {
   const auto folder = unwrapped(whole);
   const auto folders = shard_folders(folder);
@@ -158,7 +158,7 @@ ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool
           std::move(choice->notes)};
 }
 
-/// Of a server's folder: no list of it can be had.
+/// Returns the shards of a server, whose folders cannot be listed.
 std::vector<std::string> remote_shards(std::string path, const std::string& split, const Settings& settings) {
   if (!split.empty()) path += (path.ends_with('/') ? "" : "/") + split;
   const std::string key = split.empty() ? "path" : "split";
@@ -181,7 +181,7 @@ ShardList find_shards(const Settings& settings, bool training) {
     throw settings.error("path", "this data set needs a .tar, a folder of them or a pattern", ExitCode::data,
                          "set data.path in the configuration or --set data.path=FOLDER");
   if (!is_folder(path) && !split.empty())
-    throw settings.error("split", "path is no folder that could have splits: " + path.string());
+    throw settings.error("split", "only a folder can have splits, but path is: " + path.string());
   if (split.empty() && is_folder(path)) return shards_of_folder(path, settings, training);
   const std::string key = split.empty() ? "path" : "split";
   const auto place = split.empty() ? path : path / split;

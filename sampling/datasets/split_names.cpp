@@ -21,21 +21,21 @@ constexpr std::pair<std::string_view, Split> known[] = {
     {"validation", Split::validation}, {"dev", Split::validation},    {"eval", Split::validation},
     {"evaluation", Split::validation}, {"test", Split::test},         {"testing", Split::test}};
 
-/// Words that say nothing of what a folder or a shard holds.
+/// Words that do not identify the contents of a folder or a shard.
 constexpr std::string_view fillers[] = {"set",    "sets",    "data",     "dataset", "image", "images", "img",
                                         "imgs",   "picture", "pictures", "photos",  "split", "splits", "shard",
                                         "shards", "part",    "parts",    "samples", "of"};
 
 bool is_filler(std::string_view word) { return std::ranges::find(fillers, word) != std::end(fillers); }
 
-/// A split's name, alone or with a filler behind it: "trainset".
+/// Returns the split of a split's name, alone or with a filler after it: "trainset".
 std::optional<Split> split_of_word(std::string_view word) {
   for (const auto& [name, split] : known)
     if (word == name || (word.starts_with(name) && is_filler(word.substr(name.size())))) return split;
   return {};
 }
 
-/// Adds a run of letters in lower case: whole where it is known, else divided before capitals that follow small letters
+/// Adds a run of letters in lower case: whole if it is known, else divided before capitals that follow small letters
 /// ("trainA").
 void add_words(std::string_view run, std::vector<std::string>& words) {
   const auto lower = lower_case(run);
@@ -48,7 +48,7 @@ void add_words(std::string_view run, std::vector<std::string>& words) {
   }
 }
 
-/// Words in lower case. All but letters separates them; bytes beyond ASCII are letters.
+/// Returns the words in lower case. All but letters separates them; bytes beyond ASCII are letters.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
@@ -88,7 +88,7 @@ std::string usual_split(const std::string& name) {
 }
 
 Splits find_splits(const std::vector<std::string>& names) {
-  std::map<std::string, Group> groups;  // by the rest of the names
+  std::map<std::string, Group> groups;  // keyed by the rest of the names
   for (const auto& name : names)
     if (const auto found = split_name(name)) groups[found->rest][found->split].push_back(name);
   const bool plain = groups.contains("");
@@ -115,7 +115,7 @@ std::optional<std::string> choose_list(const std::vector<std::string>& lists, co
     const auto splits = find_splits(lists);
     if (splits.groups <= 1)
       found = training ? splits.training : splits.validation.empty() ? splits.test : splits.validation;
-    // Data of "trainval" would also be validated with.
+    // Validation would also use data of "trainval".
     if (training && !splits.validation.empty())
       std::erase_if(found, [](const auto& name) { return lower_case(name).find("val") != name.npos; });
   } else {
@@ -134,20 +134,19 @@ std::vector<std::string> notes_on_lists(const std::vector<std::string>& lists,
     return concat("the list ", as_utf8(name), size_of ? concat(" (", size_of(name), " samples)") : "");
   });
   if (splits.validation.empty()) return {note_on_test(names)};
-  return {
-      concat("test data: ", names, "; the run does not use it, `flowtrain test` does where data.test.split names it")};
+  return {concat("test data: ", names, "; the run does not use it, `flowtrain test` does if data.test.split names it")};
 }
 
 std::string note_on_test(const std::string& what) {
-  return concat("there is no validation split, so test data choose the best snapshot: ", what,
-                "; data.val_share = 0.1 holds samples out of the training data instead");
+  return concat("there is no validation split, so the test data choose the best snapshot: ", what,
+                "; data.val_share = 0.1 splits the training data instead");
 }
 
 Key split_names_key() {
   Key key{"split_names", Kind::text, "auto",
-          "whether names such as train, valid or test say what is training and validation: auto stops where such a "
-          "name may also be that of a class; use: they do, and what is named otherwise is left out; ignore: they are "
-          "names like all others"};
+          "use of names such as train, valid or test as splits: auto refuses such a name if it may also be that of a "
+          "class; use takes them as splits, and leaves out all other names; ignore treats them like all "
+          "other names"};
   key.choices = {"auto", "use", "ignore"};
   return key;
 }
@@ -161,9 +160,9 @@ UserError unclear_split(const Settings& settings, const std::string& message) {
   const auto& table = settings.table();
   return settings.error("path", message, ExitCode::data,
                         "set " + table +
-                            ".split_names = \"ignore\" where these are names like all others, or \"use\" "
-                            "where they are splits; " +
-                            table + ".split names one of them");
+                            ".split_names = \"ignore\" if these are names like all others, or \"use\" "
+                            "if they are splits; or name one of them in " +
+                            table + ".split");
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
-// PASCAL VOC: JPEGImages/, Annotations/ and the splits' lists ImageSets/Main/<split>.txt, in a folder or an archive. A
-// sample is a picture with its boxes, or the part of a picture that one box cuts out.
+// The `voc` data set: PASCAL VOC's JPEGImages/, Annotations/ and lists of splits ImageSets/Main/<split>.txt, in a
+// folder or an archive. A sample is an image with its boxes, or the part of an image inside one box.
 
 #include <algorithm>
 #include <cmath>
@@ -24,13 +24,13 @@
 namespace flowtrain {
 namespace {
 
-/// A picture of the split, while the data set is being read.
+/// An image of the split, while the data set is being read.
 struct Annotated {
   std::size_t file;
   VocAnnotation annotation;
 };
 
-/// The lists ImageSets/Main/<split>.txt, by split: several of a split where there are several data sets.
+/// The lists ImageSets/Main/<split>.txt, by split: several for a split if there are several data sets.
 using Lists = std::map<std::string, std::vector<std::size_t>>;
 
 Lists find_lists(const Files& files) {
@@ -52,7 +52,7 @@ std::vector<std::string> names_of(const Lists& lists) {
   return names;
 }
 
-/// The split's list. What stands before ImageSets/ in its name is the folder that all else is looked for in.
+/// Returns the split's list. The part of its name before ImageSets/ is the folder of everything else.
 std::size_t choose(const Files& files, const Lists& lists, const Settings& settings, bool training) {
   const auto& split = settings.text("split");
   const std::string usual = training ? "train" : "val";
@@ -69,12 +69,12 @@ std::size_t choose(const Files& files, const Lists& lists, const Settings& setti
       ExitCode::data,
       names.empty()
           ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
-          : concat("splits there: ", listed_classes(names), "; data.val_share = 0.1 makes one of the training data"));
+          : concat("splits there: ", listed_classes(names), "; data.val_share = 0.1 splits the training data"));
 }
 
 constexpr std::string_view blanks = " \t\r";
 
-/// Before " -1", " 0" or " 1" at a line's end; nothing where there is no such label.
+/// Returns the text before " -1", " 0" or " 1" at a line's end; nothing if there is no such label.
 std::optional<std::string_view> before_label(std::string_view line) {
   const auto space = line.find_last_of(blanks);
   if (space == line.npos) return {};
@@ -83,7 +83,7 @@ std::optional<std::string_view> before_label(std::string_view line) {
   return trimmed(line.substr(0, space), blanks);
 }
 
-/// The paths of a line "JPEGImages/one.jpg Annotations/one.xml"; nothing for other lines.
+/// Returns the paths of a line "JPEGImages/one.jpg Annotations/one.xml"; nothing for other lines.
 std::optional<std::pair<std::string_view, std::string_view>> two_paths(std::string_view line) {
   if (ending_of(line) != "xml") return {};
   for (auto blank = line.find_first_of(blanks); blank != line.npos; blank = line.find_first_of(blanks, blank + 1))
@@ -91,8 +91,8 @@ std::optional<std::pair<std::string_view, std::string_view>> two_paths(std::stri
   return {};
 }
 
-/// The lines of a list without blanks around them. In lists of one class each name is followed by a label, which is
-/// left out; names may have spaces.
+/// Returns the lines of a list without blanks around them. In lists of one class each name is followed by a label,
+/// which is removed; names may have spaces.
 std::vector<std::string> read_list(const Files& files, std::size_t list) {
   const auto bytes = read_needed(files, list, 1 << 28);
   const auto text = without_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -105,7 +105,7 @@ std::vector<std::string> read_list(const Files& files, std::size_t list) {
   return names;
 }
 
-/// The file of a picture, whichever ending it has.
+/// Finds the file of an image with any extension.
 std::optional<std::size_t> find_picture(const Files& files, const std::string& name) {
   const auto [first, last] = files.range(name + '.');
   for (auto file = first; file < last; ++file) {
@@ -123,7 +123,7 @@ class ListedFiles {
     root_ = place.substr(0, place.rfind("ImageSets/"));
   }
 
-  /// The picture and its annotation. Throws UserError(data) where one is not there.
+  /// Finds the image and its annotation. Throws UserError(data) if one is missing.
   std::pair<std::size_t, std::size_t> find(const std::string& line) const {
     if (const auto paths = two_paths(line)) return {by_path(line, paths->first), by_path(line, paths->second)};
     auto picture = find_picture(files_, root_ + "JPEGImages/" + line);
@@ -137,7 +137,7 @@ class ListedFiles {
   }
 
  private:
-  /// Below the folder that holds ImageSets/, or below the whole.
+  /// Finds a path below the folder that holds ImageSets/, or below the whole.
   std::size_t by_path(const std::string& line, std::string_view path) const {
     const auto normal = std::filesystem::path(path).lexically_normal().string();
     for (const auto& place : {root_ + normal, normal})
@@ -150,7 +150,7 @@ class ListedFiles {
         ExitCode::data,
         concat(files_.describe(list_), ": '", as_utf8(line), "' is listed, but there is no ", as_utf8(lacking)),
         "unpack the data set again, or remove the line from the list; every line must be a name, or every "
-        "line a name and -1, 0 or 1, or a picture's path and its annotation's");
+        "line a name and -1, 0 or 1, or the paths of an image and its annotation");
   }
 
   const Files& files_;
@@ -161,7 +161,7 @@ class ListedFiles {
 std::vector<Annotated> read_split(const Files& files, std::size_t list) {
   const ListedFiles listed(files, list);
   const auto lines = read_list(files, list);
-  if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
+  if (lines.empty()) throw EmptyDataset(files.describe(list) + ": the list has no images");
   std::vector<Annotated> pictures;
   OddBoxes odd;
   std::string first_odd;
@@ -172,15 +172,15 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
     odd += pictures.back().annotation.odd;
     if (first_odd.empty() && (odd.left_out() > 0 || odd.beyond > 0)) first_odd = files.name(annotation);
   }
-  odd.tell(files.describe(list), first_odd);
+  odd.report(files.describe(list), first_odd);
   return pictures;
 }
 
-/// The classes in label order.
+/// Returns the classes in label order.
 std::vector<std::string> class_names(const Settings& settings, const std::vector<Annotated>& pictures) {
   const auto& given = settings.texts("class_names");
   const std::set<std::string> distinct(given.begin(), given.end());
-  if (distinct.size() < given.size()) throw settings.error("class_names", "a name is there twice");
+  if (distinct.size() < given.size()) throw settings.error("class_names", "a name occurs twice");
   if (!given.empty()) return given;
   std::set<std::string> found;
   for (const auto& picture : pictures)
@@ -188,7 +188,7 @@ std::vector<std::string> class_names(const Settings& settings, const std::vector
   return {found.begin(), found.end()};
 }
 
-/// A box widened on each side by `margin` of its longer side, within the picture as far as its size is known.
+/// Widens a box on each side by `margin` of its longer side, within the image as far as its size is known.
 Box widen(const Box& box, double margin, const VocAnnotation& picture) {
   const auto by = static_cast<float>(margin) * std::max(box.x1 - box.x0, box.y1 - box.y0);
   const auto within = [](float size, float end) { return size > 0 ? std::min(size, end) : end; };
@@ -213,8 +213,8 @@ class Voc : public NamedDataset {
     if (!target_.empty()) choose_target(settings);
     for (const auto& picture : pictures) add(picture, settings);
     if (size() == 0)
-      throw EmptyDataset(files_.describe(list) + ": no boxes to crop in the pictures of this split",
-                         "look at data.class_names and data.difficult");
+      throw EmptyDataset(files_.describe(list) + ": the images of this split have no boxes to crop",
+                         "check data.class_names and data.difficult");
   }
 
   std::uint64_t size() const override { return crops_ ? boxes_.size() : pictures_.size(); }
@@ -243,7 +243,7 @@ class Voc : public NamedDataset {
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return !crops_ && !boxes_.empty(); }
 
-  /// The picture's path, with the box's number (crops), or how many boxes were left out (images).
+  /// Returns the image's path, with the box's number (crops), or how many boxes were left out (images).
   std::string describe(std::uint64_t id) const override {
     const auto& picture = pictures_[crops_ ? picture_of_box(id) : id];
     const auto path = files_.describe(picture.file);
@@ -252,7 +252,7 @@ class Voc : public NamedDataset {
     return path + " (boxes left out: " + std::to_string(picture.left_out) + ")";
   }
 
-  /// The picture's: what its boxes cut out stays together.
+  /// Returns the image's name, so that all its crops stay together.
   std::string name(std::uint64_t id) const override {
     const auto path = files_.name(pictures_[crops_ ? picture_of_box(id) : id].file);
     return std::string(path.substr(path.rfind('/') + 1));
@@ -272,11 +272,11 @@ class Voc : public NamedDataset {
   struct Picture {
     std::size_t file;
     std::uint32_t first_box;
-    std::uint32_t left_out;       ///< boxes
-    std::uint32_t height, width;  ///< as annotated; 0: not given
+    std::uint32_t left_out;       ///< number of boxes left out
+    std::uint32_t height, width;  ///< size as annotated; 0: not given
   };
 
-  /// Names the lists of test data with the number of their pictures.
+  /// Returns notes on the lists of test data, with their numbers of images.
   std::vector<std::string> notes_on_test(const Lists& lists) const {
     return notes_on_lists(names_of(lists),
                           [&](const std::string& name) { return read_list(files_, lists.at(name).front()).size(); });
@@ -324,7 +324,7 @@ class Voc : public NamedDataset {
   std::string target_, place_;
   std::vector<std::string> notes_, classes_;
   std::vector<Picture> pictures_;
-  std::vector<Box> boxes_;  ///< picture by picture; of crops: with their margin
+  std::vector<Box> boxes_;  ///< boxes, image by image; crops have their margin
 };
 
 }  // namespace
@@ -333,21 +333,21 @@ DatasetEntry voc_entry() {
   return {
       .name = "voc",
       .help =
-          "PASCAL VOC pictures and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default train, "
+          "PASCAL VOC images and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default: train, "
           "or val (else test) to validate, by their usual names",
       .keys = {{.name = "mode",
                 .kind = Kind::text,
                 .fallback = std::string("images"),
-                .help = "what a sample is: a picture with its boxes, or what one box cuts out (labelled by its class)",
+                .help = "kind of samples: images with their boxes, or the crops of single boxes (labelled by class)",
                 .choices = {"images", "crops"}},
                {"target", Kind::text, std::string(),
-                "images: keep boxes of this class only; a picture's label is 1 if it has one, else 0"},
+                "keep boxes of this class only, in mode images; an image's label is 1 if it has one, else 0"},
                {"difficult", Kind::boolean, true,
-                "use boxes that are marked difficult; evaluation leaves them out of account"},
+                "use boxes that are marked difficult; evaluation does not count them"},
                {"class_names", Kind::texts, std::vector<std::string>(),
-                "classes in label order; boxes of others are left out. Default: those of the split's boxes, sorted; "
-                "give it where the training split may lack a class"},
-               {"margin", Kind::real, 0.1, "crops: share of a box's longer side that is added on each side", 0}},
+                "classes in label order; boxes of others are left out; default: those of the split's boxes, sorted; "
+                "set it if the training split may lack a class"},
+               {"margin", Kind::real, 0.1, "share of a box's longer side to add on each side of crops", 0}},
       .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
         return std::make_unique<Voc>(settings, input.training);
       }};

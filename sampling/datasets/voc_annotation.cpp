@@ -17,11 +17,11 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what,
-                       const char* hint = "mend the annotation, or take the picture off the split's list") {
+                       const char* hint = "repair the annotation, or remove the image from the split's list") {
   throw UserError(ExitCode::data, path + ": " + what, hint);
 }
 
-/// Returns the `encoding` in the XML's first line, <?xml … encoding="…"?>; empty where it is not given.
+/// Returns the `encoding` in the XML's first line, <?xml … encoding="…"?>; empty if it is not given.
 std::string declared_encoding(std::string_view xml) {
   if (!xml.starts_with("<?xml")) return {};
   const auto line = xml.substr(0, xml.find("?>"));
@@ -32,26 +32,26 @@ std::string declared_encoding(std::string_view xml) {
   return std::string(value.substr(0, value.find(line[begin])));
 }
 
-/// The XML in UTF-8, if its first line names another encoding; nothing where it is in UTF-8 already, or in UTF-16, in
-/// which the first line cannot be read here: pugixml knows that by the first bytes.
+/// Returns the XML in UTF-8, if its first line names another encoding; nothing if it is already in UTF-8, or in UTF-16,
+/// whose first line cannot be read here: pugixml recognises that by the first bytes.
 std::optional<std::string> converted(std::string_view xml, const std::string& path) {
   const auto encoding = declared_encoding(xml);
   const auto lower = lower_case(encoding);
   // Some tools declare the encoding that the text had in memory.
   if (lower.empty() || lower == "utf-8" || lower == "utf8" || lower.starts_with("utf-16")) return {};
   auto text = in_utf8(xml, encoding);
-  if (!text) fail(path, "cannot be read in the encoding that it declares, '" + encoding + "'", "save it as UTF-8");
+  if (!text) fail(path, "it is not in the encoding that it declares, '" + encoding + "'", "save it as UTF-8");
   return text;
 }
 
-/// The text in a node's child, which comments and CDATA may divide, without blanks around it.
+/// Returns the text in a node's child, which comments and CDATA may divide, without blanks around it.
 std::string text_in(const pugi::xml_node& node, const char* child) {
   std::string text;
   for (const auto part : node.child(child)) text += part.value();
   return std::string(trimmed(text));
 }
 
-/// The number in a node's child; some tools write fractions. Far beyond any picture, and so no number, is 10^7.
+/// Returns the number in a node's child, maybe a fraction. Numbers from 10^7 on, far outside any image, are refused.
 float number(const pugi::xml_node& node, const char* child, const std::string& path) {
   const auto text = text_in(node, child);
   const auto value = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
@@ -61,7 +61,7 @@ float number(const pugi::xml_node& node, const char* child, const std::string& p
   return static_cast<float>(*value);
 }
 
-/// The picture's width or height; 0 where it is not given.
+/// Returns the image's width or height; 0 if it is not given.
 float side(const pugi::xml_node& size, const char* child, const std::string& path) {
   return text_in(size, child).empty() ? 0 : std::max(0.0f, number(size, child, path));
 }
@@ -73,7 +73,7 @@ VocObject read_object(const pugi::xml_node& node, const std::string& path) {
   if (object.name.empty() || !bounds) fail(path, "the <object> at byte " + place() + " has no name or no bndbox");
   if (as_utf8(object.name) != object.name)
     fail(path, "the name of the <object> at byte " + place() + " is not UTF-8",
-         "let the file's first line say its encoding, such as <?xml version=\"1.0\" encoding=\"windows-1252\"?>");
+         "name the encoding in the file's first line, such as <?xml version=\"1.0\" encoding=\"windows-1252\"?>");
   object.box = {number(bounds, "xmin", path), number(bounds, "ymin", path), number(bounds, "xmax", path),
                 number(bounds, "ymax", path), -1};
   return object;
@@ -82,14 +82,14 @@ VocObject read_object(const pugi::xml_node& node, const std::string& path) {
 }  // namespace
 
 VocAnnotation parse_voc(std::span<const std::byte> xml, const std::string& path) {
-  if (xml.size() > max_voc_annotation_bytes) fail(path, "larger than an annotation may be (1 MiB)");
+  if (xml.size() > max_voc_annotation_bytes) fail(path, "the annotation is larger than 1 MiB");
   pugi::xml_document document;
   const auto text = converted({reinterpret_cast<const char*>(xml.data()), xml.size()}, path);
   const auto parsed = text ? document.load_buffer(text->data(), text->size(), pugi::parse_default, pugi::encoding_utf8)
                            : document.load_buffer(xml.data(), xml.size());
   if (!parsed) fail(path, "malformed XML at byte " + std::to_string(parsed.offset) + ": " + parsed.description());
   const auto root = document.child("annotation");
-  if (!root) fail(path, "no <annotation> in it");
+  if (!root) fail(path, "it has no <annotation>");
 
   VocAnnotation out;
   if (const auto size = root.child("size")) {

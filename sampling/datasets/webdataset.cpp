@@ -1,5 +1,5 @@
-// WebDataset: samples in tar shards (A. Aizman et al., "High Performance I/O For Large Scale Deep Learning", 2019),
-// read in place. Files that follow each other and share their name up to its first dot are one sample.
+// The `webdataset` data set: samples in tar shards (A. Aizman et al., "High Performance I/O For Large Scale Deep
+// Learning", 2019), read in place. Adjacent files whose names are equal up to the first dot are one sample.
 
 #include <algorithm>
 #include <filesystem>
@@ -21,10 +21,10 @@
 namespace flowtrain {
 namespace {
 
-/// A label beyond this is taken for damage.
+/// The limit of labels; a label beyond it is damage.
 constexpr std::int64_t max_classes = 1 << 20;
 
-/// The names of classes, one a line, that may lie beside local shards.
+/// Returns the path of the class names, one per line, that may exist beside local shards.
 std::filesystem::path names_file(const std::string& shard) {
   return std::filesystem::path(shard).parent_path() / "classes.txt";
 }
@@ -40,7 +40,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
 }
 
 constexpr const char* labels_hint =
-    "a label is a number from 0 in NAME.cls, next to NAME's picture in the shard; those in .json or .txt are not read";
+    "write each label, a number from 0, to NAME.cls next to NAME's image in the shard; .json and .txt are not read";
 
 class WebDataset : public NamedDataset {
  public:
@@ -64,16 +64,16 @@ class WebDataset : public NamedDataset {
     }
     if (size() == 0)
       throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
-                         ": no samples with a picture (" + picture_endings + ")");
+                         ": there are no samples with an image (" + picture_endings + ")");
     if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
       throw UserError(ExitCode::data,
-                      concat(names_file(shards_.front().path).string(), ": names ", names_.size(),
+                      concat(names_file(shards_.front().path).string(), ": it names ", names_.size(),
                              " classes, but there is label ", classes_ - 1),
-                      "mend it, or set data.classes: then it is not read");
+                      "correct it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
       throw UserError(ExitCode::data,
                       concat(unlabelled->path, ": ", unlabelled->names[which],
-                             " has no .cls beside it, though the data set has classes"),
+                             " has no .cls beside it, but the data set has classes"),
                       labels_hint);
   }
 
@@ -115,12 +115,12 @@ class WebDataset : public NamedDataset {
   }
 
   std::string missing_labels() const override {
-    return classes_ > 0 ? "" : concat("no picture has a .cls beside it, ", describe(0), " for one; ", labels_hint);
+    return classes_ > 0 ? "" : concat("no image has a .cls beside it, for example ", describe(0), "; ", labels_hint);
   }
 
   std::string describe(std::uint64_t id) const override { return shown(id, 0); }
 
-  /// "shard.tar:picture.jpg".
+  /// Returns "shard.tar:image.jpg".
   std::string name(std::uint64_t id) const override { return shown(id, locate(id).shard.path.rfind('/') + 1); }
   bool has_split() const override { return list_.has_split; }
   std::string place() const override {
@@ -150,7 +150,7 @@ class WebDataset : public NamedDataset {
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
   }
 
-  /// "path:picture.jpg"; of the path only what begins at `begin`.
+  /// Returns "path:image.jpg", with the path from `begin` on.
   std::string shown(std::uint64_t id, std::size_t begin) const {
     const auto [shard, sample] = locate(id);
     return as_utf8(concat(std::string_view(shard.path).substr(begin), ":",
@@ -159,10 +159,10 @@ class WebDataset : public NamedDataset {
 
   const ShardList list_;
   std::vector<Shard> shards_;
-  std::shared_ptr<const RemoteAccess> access_;  ///< null where the shards are local
-  std::vector<std::uint64_t> ends_;             ///< the id after each shard's last
+  std::shared_ptr<const RemoteAccess> access_;  ///< null if the shards are local
+  std::vector<std::uint64_t> ends_;             ///< id after the last one of each shard
   std::int64_t classes_;
-  std::vector<std::string> names_;  ///< none: the labels' numbers
+  std::vector<std::string> names_;  ///< names of the classes; none: the labels' numbers
 };
 
 }  // namespace
@@ -170,15 +170,15 @@ class WebDataset : public NamedDataset {
 DatasetEntry webdataset_entry() {
   std::vector<Key> keys{{"classes", Kind::integer, std::int64_t{0},
                          "number of classes; 0: as many as classes.txt beside local shards has lines (their names), or "
-                         "else the largest label and one",
+                         "else the largest label plus one",
                          0, static_cast<double>(max_classes)},
                         split_names_key()};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {.name = "webdataset",
           .help =
-              "WebDataset tar shards read in place: pictures (jpg, png, webp) and their labels (NAME.cls). path: a "
+              "WebDataset tar shards read in place: images (jpg, png, webp) and their labels (NAME.cls). path: a "
               ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
-              "pattern in the folder path; default train, or val (else test) to validate, by their usual names in any "
+              "pattern in the folder path; default: train, or val (else test) to validate, by their usual names in any "
               "case, of sub-folders or of shards",
           .keys = std::move(keys),
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {

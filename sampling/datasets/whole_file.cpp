@@ -10,7 +10,7 @@
 namespace flowtrain {
 namespace {
 
-/// zlib's state for reading gzip, freed whatever happens.
+/// The state of zlib for reading gzip, which is always freed.
 struct Inflater {
   z_stream stream{};
 
@@ -51,7 +51,7 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
   const auto damaged = [&](const std::string& what) {
     return UserError(ExitCode::data, name + ": damaged gzip data: " + what, "fetch the file again");
   };
-  // Zeros are packed a thousandfold, data sets less than tenfold. A start of zeros is allowed for.
+  // Zeros are packed a thousandfold, data sets less than tenfold. Zeros at the start are allowed.
   constexpr std::size_t harmless_bytes = std::size_t{1} << 24, max_ratio = 100;
   Inflater inflater;
   auto& stream = inflater.stream;
@@ -59,10 +59,10 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
   std::size_t taken = 0, written = 0;
   for (bool done = packed.empty(); !done;) {
     if (written > harmless_bytes && (written - harmless_bytes) / max_ratio > taken)
-      throw UserError(ExitCode::data, name + ": gzip data that unfold to more than 100 times their size",
-                      "unpack the file by hand if it is what it should be");
+      throw UserError(ExitCode::data, name + ": the gzip data unpack to more than 100 times their size",
+                      "unpack the file by hand if you trust it");
     if (written == bytes.size())
-      bytes.resize(written + step_bytes);  // room doubles, but memory is touched as it is filled
+      bytes.resize(written + step_bytes);  // room doubles, but memory is used only as it is filled
     const auto input = std::min(packed.size() - taken, most_bytes), room = std::min(bytes.size() - written, most_bytes);
     // zlib's own type lacks the const; it does not write to its input.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + taken));

@@ -125,7 +125,7 @@ void Augmentation::draw(int height, int width, Stream& random, Steps& steps) con
   jitter(Change::contrast, contrast);
   jitter(Change::saturation, saturation);
   if (hue > 0) steps.push_back({Change::hue, random.uniform(-hue, hue)});
-  // Fisher-Yates: the order matters, as each step clips.
+  // The order of the steps matters, as each one clips; Fisher-Yates shuffles them.
   for (auto left = static_cast<std::ptrdiff_t>(steps.size()) - first; left > 1; --left)
     std::swap(steps[static_cast<std::size_t>(first + left - 1)],
               steps[static_cast<std::size_t>(first) + random.below(static_cast<std::uint64_t>(left))]);

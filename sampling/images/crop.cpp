@@ -9,8 +9,8 @@ namespace flowtrain {
 void copy_window(const Picture& in, int x, int y, int height, int width, std::uint8_t* out) {
   const auto pixel_bytes = static_cast<std::size_t>(in.channels);
   const auto row_bytes = static_cast<std::size_t>(width) * pixel_bytes;
-  const int left = std::clamp(-x, 0, width);                     // columns before the picture
-  const int right = std::clamp(x + width - in.width, 0, width);  // and after it
+  const int left = std::clamp(-x, 0, width);                     // columns before the image
+  const int right = std::clamp(x + width - in.width, 0, width);  // columns after it
   for (int row = 0; row < height; ++row, out += row_bytes) {
     const int from = y + row;
     if (from < 0 || from >= in.height || left + right >= width) {

@@ -11,7 +11,7 @@ namespace {
 
 bool on_line(const PixelBox& box, int y) { return y >= box.top && y < box.bottom; }
 
-/// Values [begin, end) of a row's noise.
+/// Writes values [begin, end) of a row's noise.
 void write_noise(std::uint64_t key, std::uint64_t begin, std::uint64_t end, std::uint8_t* to) {
   std::uint64_t bits = 0;
   for (std::uint64_t i = begin; i < end; ++i) {
@@ -59,7 +59,7 @@ PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool
       }
 }
 
-// Columns [begin, end) of one line of a picture, tinted and erased but not mixed.
+// Writes columns [begin, end) of one line of an image, tinted and erased but not mixed.
 void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::int64_t row, int y, int begin, int end,
                             Line to) const {
   thread_local std::vector<std::uint8_t> tinted, noisy, planes;

@@ -1,8 +1,8 @@
-// Compiled once for each kind of vectors, by Highway. With -ffp-contract=off: a product and a sum that the compiler
-// made one would be rounded once on processors that have such an instruction, and twice on others and on GPUs.
+// Highway compiles this file once for each kind of vectors. The flag -ffp-contract=off makes results equal everywhere:
+// a fused product and sum would be rounded once on some processors, and twice on others and on GPUs.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/images/finish_kernel.cpp"
-#include <hwy/foreach_target.h>  // first
+#include <hwy/foreach_target.h>  // must come first
 
 #include <hwy/highway.h>
 
@@ -84,7 +84,7 @@ void tint(const std::uint8_t* from, std::size_t pixels, const Tint& tint, float 
   }
 }
 
-/// The sums of the three channels.
+/// Returns the sums of the three channels.
 std::array<std::uint64_t, 3> channel_sums(const std::uint8_t* from, std::size_t pixels) {
   std::array<std::uint64_t, 3> sums{};
   std::size_t i = 0;

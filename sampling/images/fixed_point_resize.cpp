@@ -13,7 +13,7 @@ namespace {
 constexpr int weight_bits = 11;
 constexpr int row_shift = 4;  // 255 · 2^11 / 2^4 still fits 16 bits
 
-/// The two pixels that make up an output pixel along one axis; their weights add up to 2^weight_bits.
+/// The two pixels that make an output pixel along one axis; their weights add up to 2^weight_bits.
 struct Tap {
   int first, second;
   std::int16_t first_weight, second_weight;
@@ -21,8 +21,8 @@ struct Tap {
 
 std::int16_t fixed(float weight) { return static_cast<std::int16_t>(std::lrint(weight * (1 << weight_bits))); }
 
-/// Where output pixel `i` of `to` lies between the `from` pixels of an axis. The roundings are OpenCV's: double until
-/// the position is known, then float.
+/// Returns the place of output pixel `i` of `to` between the `from` pixels of an axis. The roundings are OpenCV's:
+/// double until the position is known, then float.
 Tap tap_between(int i, int from, int to) {
   const double step = 1 / (static_cast<double>(to) / from);
   const auto position = static_cast<float>((i + 0.5) * step - 0.5);
@@ -45,11 +45,11 @@ void resize_row(const std::uint8_t* from, int channels, const std::vector<Tap>& 
   switch (channels) {
     case 1: return resize_row<1>(from, taps, to);
     case 3: return resize_row<3>(from, taps, to);
-    default: throw InternalError("resize_fixed_point: pictures of 1 or 3 channels");
+    default: throw InternalError("resize_fixed_point: an image has neither 1 nor 3 channels");
   }
 }
 
-/// Each product is truncated before the sum is rounded, as OpenCV does it to stay within 16 bits.
+/// Mixes two rows. Each product is truncated before the sum is rounded, as OpenCV does to stay within 16 bits.
 void mix_rows(const std::int16_t* __restrict upper, std::int16_t upper_weight, const std::int16_t* __restrict lower,
               std::int16_t lower_weight, int count, std::uint8_t* __restrict to) {
   for (int i = 0; i < count; ++i) {
@@ -59,7 +59,7 @@ void mix_rows(const std::int16_t* __restrict upper, std::int16_t upper_weight, c
   }
 }
 
-/// Rows of the input, resized along x; the last two are kept, as output rows that follow each other share them.
+/// Rows of the input, resized along x; the last two are kept, as adjacent output rows share them.
 class RowCache {
  public:
   RowCache(const Picture& from, const std::vector<Tap>& across, std::vector<std::int16_t>& memory)
@@ -70,7 +70,7 @@ class RowCache {
     memory_.resize(2 * length_);
   }
 
-  /// Neighbouring rows have places of their own, so that both rows of a tap stay valid together.
+  /// Returns a row. Neighbouring rows have separate places, so that both rows of a tap stay valid together.
   const std::int16_t* row(int y) {
     const auto place = static_cast<std::size_t>(y & 1);
     std::int16_t* resized = memory_.data() + place * length_;
@@ -96,7 +96,7 @@ void resize_fixed_point(const Picture& from, int to_height, int to_width, const 
   across.clear();
   for (int x = window.x; x < window.x + window.width; ++x) {
     Tap tap = tap_between(x, from.width, to_width);
-    // Along x, OpenCV gives the pixel at an edge the whole weight; along y it does not.
+    // OpenCV gives the pixel at an edge the whole weight along x, but not along y.
     if (tap.first == tap.second) tap.first_weight = 1 << weight_bits, tap.second_weight = 0;
     across.push_back(tap);
   }

@@ -11,8 +11,8 @@
 namespace flowtrain {
 namespace {
 
-/// The logarithm of a Gamma(alpha, 1): for small alphas the value itself would underflow. G. Marsaglia, W. W. Tsang, "A
-/// Simple Method for Generating Gamma Variables", 2000.
+/// Draws the logarithm of a Gamma(alpha, 1): for small alphas the value itself would underflow. G. Marsaglia, W. W.
+/// Tsang, "A Simple Method for Generating Gamma Variables", 2000.
 double log_gamma_variate(double alpha, Stream& random) {
   if (alpha < 1) return log_gamma_variate(alpha + 1, random) + std::log(1 - random.uniform()) / alpha;
   const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -24,13 +24,13 @@ double log_gamma_variate(double alpha, Stream& random) {
   }
 }
 
-/// From Beta(alpha, alpha).
+/// Draws from Beta(alpha, alpha).
 double beta_variate(double alpha, Stream& random) {
   const double first = log_gamma_variate(alpha, random), second = log_gamma_variate(alpha, random);
   return 1 / (1 + std::exp(second - first));
 }
 
-/// A box of about `share` of the picture around a point anywhere in it, so that it may be cut off at the edges.
+/// Draws a box of about `share` of the image around a point anywhere in it, which the edges may cut off.
 PixelBox draw_cut(double share, const PictureShape& shape, Stream& random) {
   const double side = std::sqrt(share);
   const int width = static_cast<int>(shape.width * side), height = static_cast<int>(shape.height * side);
@@ -64,7 +64,7 @@ Matrix operator*(const Matrix& a, const Matrix& b) {
   return product;
 }
 
-// From RGB to grey and the two colour differences of FCC's NTSC (YIQ), and back: the inverse in double precision.
+// Matrices from RGB to grey and two colour differences (FCC's YIQ), and back: the inverse in double precision.
 constexpr Matrix yiq{{{0.299, 0.587, 0.114}, {0.595716, -0.274453, -0.321263}, {0.211456, -0.522591, 0.311135}}};
 constexpr Matrix from_yiq{{{1, 0.95629571975894834, 0.62102441646526108},
                            {1, -0.27212209931851045, -0.64738059682569504},

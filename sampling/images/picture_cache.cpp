@@ -49,7 +49,7 @@ void PictureCache::keep(const Record& record, const Picture& picture) {
   if (slot.compare_exchange_strong(nobody, kept.get(), std::memory_order_release))
     static_cast<void>(kept.release());
   else
-    used_bytes_ -= bytes;  // another thread had the same record in hand
+    used_bytes_ -= bytes;  // another thread kept the same record first
 }
 
 bool PictureCache::take_room(std::uint64_t bytes) {
@@ -83,7 +83,7 @@ class CachedDataset : public Dataset {
   std::uint64_t fingerprint() const override { return dataset_->fingerprint(); }
   std::span<const Source> sources() const override { return dataset_->sources(); }
   Range source_of(std::uint64_t id) const override { return dataset_->source_of(id); }
-  // It takes no hints: what is hinted must be read, which cannot be promised of records that may be kept meanwhile.
+  // It takes no hints: hinted records must be read, but some may be kept by then.
   std::uint64_t retries() const override { return dataset_->retries(); }
 
  private:

@@ -13,7 +13,7 @@
 namespace flowtrain {
 namespace {
 
-/// The size (height, width) of a picture whose shorter edge is brought down to `edge`; 0: as it is.
+/// Returns the size (height, width) of an image whose shorter edge is reduced to `edge`; 0: unchanged.
 std::pair<int, int> brought_down(int height, int width, int edge) {
   const int shorter = std::min(height, width);
   if (edge == 0 || shorter <= edge) return {height, width};
@@ -36,7 +36,7 @@ PictureFile repack(const Record& record, const Repacking& how) {
   const auto [height, width] = brought_down(seen.height, seen.width, how.edge);
   const bool same_size = height == seen.height && width == seen.width;
   if (stored && same_size && !how.format) {
-    picture.decode(all, seen, 1, 1);  // at the smallest scale there is: only damage is looked for
+    picture.decode(all, seen, 1, 1);  // the smallest scale is enough to find damage
     return {*stored, {record.bytes.begin(), record.bytes.end()}};
   }
   const auto format = how.format.value_or(stored.value_or(FileFormat::png));

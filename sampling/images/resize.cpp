@@ -12,8 +12,7 @@ namespace {
 
 using resizing::Taps;
 
-/// The weights of output pixel i. Rounding their running sum instead of each makes them add up to one: flat areas stay
-/// flat.
+/// Sets the weights of output pixel i. Rounding their running sum makes them add up to one, so flat areas stay flat.
 void weigh(Taps& taps, int i, double centre, double support) {
   const auto [first, count] = taps.spans[static_cast<std::size_t>(i)];
   const auto weight = [&, first = first](int k) {
@@ -31,10 +30,10 @@ void weigh(Taps& taps, int i, double centre, double support) {
   }
 }
 
-/// `length` pixels of an axis of `end` pixels, from `start` on, become `count` pixels, the last first if `mirrored`.
+/// Builds the taps that make `length` pixels from `start` on, of an axis of `end`, `count` pixels, maybe `mirrored`.
 void build(Taps& taps, int end, double start, double length, Filter filter, bool mirrored, int count) {
   const double step = length / count;
-  // Half the triangle's width; wider than 1 where it shrinks.
+  // The support is half the triangle's width; it is wider than 1 if the image shrinks.
   const double support = filter == Filter::antialias ? std::max(step, 1.0) : 1.0;
   taps.most = static_cast<int>(std::ceil(support)) * 2 + 1;
   taps.spans.resize(static_cast<std::size_t>(count));
@@ -63,7 +62,8 @@ bool is_whole(double value) { return value == std::floor(value); }
 
 void resize(const Picture& in, const Rect& from, Filter filter, bool mirrored, int height, int width,
             std::uint8_t* out) {
-  if (from.width == width && from.height == height && is_whole(from.x) && is_whole(from.y)) {  // nothing to filter
+  if (from.width == width && from.height == height && is_whole(from.x) &&
+      is_whole(from.y)) {  // there is no need to filter
     copy_window(in, static_cast<int>(from.x), static_cast<int>(from.y), height, width, out);
     if (mirrored) flip_horizontally(out, height, width, in.channels);
     return;

@@ -1,11 +1,11 @@
-// Compiled once for each kind of vectors, by Highway: https://google.github.io/highway. Whole numbers of 16 bits all
-// the way, so that each kind gives the same bits: a level has seven bits of fraction, and a product is rounded to them.
+// Highway compiles this file once for each kind of vectors: https://google.github.io/highway. All numbers are integers
+// of 16 bits, so that each kind gives the same bits: a level has seven bits of fraction, to which products are rounded.
 //
 // Rows are summed first, which leaves the fewest rows to the other sum. That one takes eight rows at once: they are
-// turned so that a column's eight values lie together, and turned back at the end.
+// turned so that a column's eight values are adjacent, and turned back at the end.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/images/resize_kernel.cpp"
-#include <hwy/foreach_target.h>  // first
+#include <hwy/foreach_target.h>  // must come first
 
 #include <hwy/highway.h>
 
@@ -19,10 +19,10 @@ namespace flowtrain::resizing::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int block_rows = 8;  // at once
+constexpr int block_rows = 8;  // rows at once
 constexpr int fraction = 7;
 
-/// The product of a level with fraction and a weight, rounded.
+/// Returns the product of a level with fraction and a weight, rounded.
 [[maybe_unused]] std::int16_t product(int value, int weight) {
   return static_cast<std::int16_t>((value * weight + (1 << 14)) >> 15);
 }
@@ -62,7 +62,7 @@ void put_levels(const std::int16_t* values, std::uint8_t* out) {
     out[i] = static_cast<std::uint8_t>(std::clamp((plus(values[i], 1 << (fraction - 1))) >> fraction, 0, 255));
 }
 #else
-/// `bytes` columns of `count` rows. Reads no byte behind the last row's end.
+/// Sums `bytes` columns of `count` rows. Reads no byte beyond the last row's end.
 void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int16_t* weights, int count,
               std::size_t bytes, std::int16_t* out) {
   const hn::ScalableTag<std::int16_t> d;
@@ -88,7 +88,7 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int
   }
 }
 
-/// One value of each of the eight rows, from `count` columns.
+/// Sums `count` columns to one value of each of the eight rows.
 HWY_INLINE void sum_column(const std::int16_t* values, std::size_t apart, const std::int16_t* weights, int count,
                            std::int16_t* out) {
   const hn::FixedTag<std::int16_t, block_rows> d;
@@ -98,7 +98,7 @@ HWY_INLINE void sum_column(const std::int16_t* values, std::size_t apart, const 
   hn::Store(sum, d, out);
 }
 
-/// Turns 8 x 8 values: eight rows, `from_apart` from one to the next, become columns.
+/// Turns 8 x 8 values: eight rows, `from_apart` values apart, become columns.
 HWY_INLINE void turn(const std::int16_t* from, std::size_t from_apart, std::int16_t* to, std::size_t to_apart) {
   const hn::FixedTag<std::int16_t, 8> d;
   const hn::FixedTag<std::int32_t, 4> d32;
@@ -123,7 +123,7 @@ HWY_INLINE void turn(const std::int16_t* from, std::size_t from_apart, std::int1
   column(6, hn::InterleaveUpper(d32, h01, h23), hn::InterleaveUpper(d32, h45, h67));
 }
 
-/// Eight values to levels.
+/// Converts eight values to levels.
 HWY_INLINE void put_levels(const std::int16_t* values, std::uint8_t* out) {
   const hn::FixedTag<std::int16_t, block_rows> d;
   const hn::FixedTag<std::uint8_t, block_rows> d8;

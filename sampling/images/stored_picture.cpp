@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::uint64_t max_stored_pixels = std::uint64_t{1} << 28;
 
-/// The largest divisor up to `most` that leaves at least (height, width) pixels of `part`.
+/// Returns the largest divisor up to `most` that leaves at least (height, width) pixels of `part`.
 int divisor_for(const Rect& part, int height, int width, int most) {
   int divisor = most;
   while (divisor > 1 && (part.width / divisor < width || part.height / divisor < height)) divisor /= 2;
   return divisor;
 }
 
-/// The first of the pixels that a filter sees of `length` pixels from `start` on when they become `count`, and how
-/// many: of the pixels from `least` to `end`, all measures of the full size, at 1/divisor of it.
+/// Returns the first pixel that a filter sees, and how many, if `length` pixels from `start` on become `count`: among
+/// the pixels from `least` to `end`, all in full size, at 1/divisor of it.
 std::pair<int, int> seen_pixels(double start, double length, int count, double least, double end, int divisor) {
   const double margin = divisor * (std::max(length / divisor / count, 1.0) + 1);
   const int first = static_cast<int>(std::floor(std::max(least, start - margin) / divisor));
@@ -37,7 +37,7 @@ Picture stored_pixels(const Record& record) {
   const std::uint64_t pixels = std::uint64_t{record.height} * record.width;  // each fits 32 bits
   const auto shape = [&] { return concat("pixels of ", record.height, "x", record.width, "x", record.channels); };
   if (pixels > max_stored_pixels || record.channels > 4)
-    throw SampleError(shape() + " (taken: 2^28 pixels and 4 channels at most)");
+    throw SampleError(shape() + " (allowed: up to 2^28 pixels and 4 channels)");
   if (pixels * record.channels == 0 || record.bytes.size() != pixels * record.channels)
     throw SampleError(concat(shape(), " do not fit ", record.bytes.size(), " stored bytes"));
   return {reinterpret_cast<const std::uint8_t*>(record.bytes.data()), static_cast<int>(record.height),
@@ -45,8 +45,8 @@ Picture stored_pixels(const Record& record) {
           std::size_t{record.width} * record.channels};
 }
 
-/// Boxes that were drawn on a picture of another size lie elsewhere. Throws SampleError then, with the way out where
-/// the picture would fit if it were turned, or left as it is.
+/// Throws SampleError if boxes were drawn on an image of another size; the message has the way out if the image would
+/// fit when turned, or when left as it is.
 void check_annotated_size(const Record& record, int height, int width, const Decoding& how) {
   const auto fits = [&](int rows, int columns) {
     return (record.height == 0 || record.height == static_cast<std::uint32_t>(rows)) &&
@@ -57,18 +57,18 @@ void check_annotated_size(const Record& record, int height, int width, const Dec
   PictureReader& other = open_picture(record.bytes, how.warnings, applies ? Exif::ignore : Exif::apply);
   const bool turned = is_turned(other.orientation());
   const bool other_fits = turned ? fits(other.width(), other.height()) : fits(other.height(), other.width());
-  throw SampleError(concat("the annotation is of a picture of ", record.width ? record.width : width, "x",
-                           record.height ? record.height : height, " pixels, this one has ", width, "x", height,
+  throw SampleError(concat("the annotation is for an image of ", record.width ? record.width : width, "x",
+                           record.height ? record.height : height, " pixels, but this one has ", width, "x", height,
                            !other_fits ? ""
-                           : applies   ? "; it fits the picture as it is stored: set sampler.exif = \"ignore\""
-                                       : "; it fits the picture as Exif turns it: set sampler.exif = \"apply\""));
+                           : applies   ? "; it fits the stored image: set sampler.exif = \"ignore\""
+                                       : "; it fits the image turned by Exif: set sampler.exif = \"apply\""));
 }
 
-/// Decodes a whole picture file and turns it by its orientation, so that a kept picture needs no turning.
+/// Decodes a whole image file and turns it by its orientation, so that a kept image needs no turning.
 Picture decode_whole(const Record& record, Image& out, const Decoding& how) {
   PictureReader& reader = open_picture(record.bytes, how.warnings, how.exif);
   thread_local Image stored;
-  const int orientation = reader.orientation();  // of the header, which goes with the read
+  const int orientation = reader.orientation();  // the header is gone after the read
   const bool turned = is_turned(orientation);
   check_annotated_size(record, turned ? reader.width() : reader.height(), turned ? reader.height() : reader.width(),
                        how);
@@ -88,7 +88,7 @@ Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
     case Encoding::pixels: return stored_pixels(record);
     case Encoding::image: return decode_whole(record, scratch, how);
     case Encoding::shapes: draw_shapes(record.bytes, scratch); break;
-    case Encoding::bytes: throw SampleError("the record holds no picture");
+    case Encoding::bytes: throw SampleError("the record holds no image");
   }
   if (record.cache) record.cache->keep(record, scratch.view());
   return scratch.view();
@@ -97,7 +97,7 @@ Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
 Picture whole_picture(const Record& record, const Decoding& how) {
   thread_local Image decoded, coloured;
   if (record.region.x1 > record.region.x0)
-    throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
+    throw SampleError("the sample is a part of an image, but detection needs whole images with their boxes");
   return in_colour(picture_of(record, decoded, how), coloured);
 }
 
@@ -140,13 +140,13 @@ StoredPicture::Part StoredPicture::decode(const Rect& part, const Window& within
 
 Window window_of(int height, int width, const Box& region) {
   if (region.x1 <= region.x0 || region.y1 <= region.y0) return {0, 0, height, width};
-  // Clamped as floats first: a box from a damaged file may hold values that no int can.
+  // The values are clamped as floats first, because a damaged file may hold values that no int can.
   const auto inside = [](float value, int end) { return std::clamp(value, 0.0f, static_cast<float>(end)); };
   const int x0 = static_cast<int>(std::floor(inside(region.x0, width)));
   const int y0 = static_cast<int>(std::floor(inside(region.y0, height)));
   const int x1 = static_cast<int>(std::ceil(inside(region.x1, width)));
   const int y1 = static_cast<int>(std::ceil(inside(region.y1, height)));
-  if (x1 <= x0 || y1 <= y0) throw SampleError(concat("its box lies outside the picture of ", width, "x", height));
+  if (x1 <= x0 || y1 <= y0) throw SampleError(concat("its box is outside of the image of ", width, "x", height));
   return {x0, y0, y1 - y0, x1 - x0};
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-// The picture of a record, whatever the record stores.
+// The image of a record, in any of its encodings.
 
 #include "sampling/codecs/image.h"
 #include "sampling/dataset.h"
 
 namespace flowtrain {
 
-/// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
-/// not applied. Throws SampleError where the bytes do not make a picture, or one of another size than is annotated.
+/// Returns the image of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its
+/// region is not applied. Throws SampleError if the bytes do not make an image, or one of another size than annotated.
 Picture picture_of(const Record& record, Image& scratch, const Decoding& how = {});
 
 /// Returns the picture of a record in three channels, red first. It lies in memory of the thread, and is good until the
@@ -16,27 +16,27 @@ Picture whole_picture(const Record& record, const Decoding& how);
 
 class PictureReader;
 
-/// A record's picture. At first only its size is known; of a file, only the part that is asked for is decoded. If the
-/// record has a cache, the whole picture is decoded at once, even if the cache is full: so damage in a part that no one
+/// A record's image. At first only its size is known; only the part of a file that is asked for is decoded. If the
+/// record has a cache, the whole image is decoded at once, even if the cache is full: so damage in a part that no one
 /// asks for is noticed in every run or in none.
 class StoredPicture {
  public:
-  /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before
-  /// decode(). Throws SampleError, also for a picture of another size than is annotated.
+  /// Reads the header. The record's bytes must stay in place, and the thread must open no other image before decode().
+  /// Throws SampleError, also for an image of another size than annotated.
   explicit StoredPicture(const Record& record, const Decoding& how = {});
 
   int height() const { return height_; }
   int width() const { return width_; }
   int channels() const { return channels_; }
 
-  /// Some of the picture, perhaps smaller, and where in it the part lies that was asked for.
+  /// Some of the image, perhaps smaller, and the place in it of the part that was asked for.
   struct Part {
     Picture picture;
     Rect from;
   };
-  /// The pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (JPEG if it is to be fast;
-  /// otherwise at 1/1) that still has as many, and as far around the part as a filter looks, but none outside `within`.
-  /// They are gone with the next picture that this thread decodes. At most once. Throws SampleError.
+  /// Decodes the pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (for a fast JPEG;
+  /// otherwise at 1/1) that still has as many, with the pixels around the part that a filter needs, but none outside
+  /// `within`. They are valid until this thread decodes the next image. Call it at most once. Throws SampleError.
   Part decode(const Rect& part, const Window& within, int height, int width);
 
  private:
@@ -44,11 +44,11 @@ class StoredPicture {
   int orientation_ = 1;
   bool fast_ = true;
   PictureReader* reader_ = nullptr;
-  Picture whole_;  // where there is no reader
+  Picture whole_;  // set if there is no reader
 };
 
-/// The part of a (height, width) picture inside `region`, rounded outwards; all of it for an empty region. Throws
-/// SampleError if the region lies outside.
+/// Returns the part of a (height, width) image inside `region`, rounded outwards; all of it for an empty region. Throws
+/// SampleError if the region is outside.
 Window window_of(int height, int width, const Box& region);
 
 }  // namespace flowtrain

@@ -15,7 +15,7 @@ using Table = std::array<std::uint8_t, 256>;
 
 std::uint8_t to_u8(double value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)); }
 
-/// 256 roundings instead of one per byte.
+/// Rounds 256 levels once, instead of each byte.
 template <class Level>
 Table table_of(Level level) {
   Table table;
@@ -46,7 +46,7 @@ Table identity() {
   return table_of([](int x) { return static_cast<std::uint8_t>(x); });
 }
 
-/// (hue 0 … 6, saturation 0 … 1, value 0 … 1) of a colour; A. R. Smith, "Color gamut transform pairs", 1978.
+/// Converts a colour to (hue 0 … 6, saturation 0 … 1, value 0 … 1); A. R. Smith, "Color gamut transform pairs", 1978.
 std::array<double, 3> to_hsv(const std::uint8_t* rgb) {
   const auto [least, most] = std::minmax({rgb[0], rgb[1], rgb[2]});
   const double range = most - least;
@@ -70,7 +70,7 @@ void to_rgb(const std::array<double, 3>& hsv, std::uint8_t* rgb) {
   for (std::size_t c = 0; c < 3; ++c) rgb[c] = to_u8(colours[static_cast<std::size_t>(sector)][c] * 255 + 0.5);
 }
 
-/// Position i of an axis of `end`, mirrored at its ends without repeating them.
+/// Returns position i of an axis of `end`, mirrored at its ends without repeating them.
 int reflected(int i, int end) {
   if (end == 1) return 0;
   const int period = 2 * (end - 1);
@@ -78,7 +78,7 @@ int reflected(int i, int end) {
   return i < end ? i : period - i;
 }
 
-/// One axis of a separable filter: `count` values, `apart` from one to the next.
+/// Filters one axis: `count` values, `apart` from one to the next.
 void filter_line(const std::uint8_t* from, std::uint8_t* to, int count, int apart, const std::vector<double>& half) {
   const int radius = static_cast<int>(half.size()) - 1;
   for (int i = 0; i < count; ++i) {

@@ -1,12 +1,12 @@
 #pragma once
-// Changes of levels and sharpness of u8 pictures (height, width, channels) in place; 1 (grey) or 3 (RGB) channels. They
-// give the results of Pillow's ImageOps and ImageEnhance.
+// Changes levels and sharpness of u8 images (height, width, channels) in place; 1 (grey) or 3 (RGB) channels. The
+// results are those of Pillow's ImageOps and ImageEnhance.
 
 #include <cstdint>
 
 namespace flowtrain {
 
-/// Pixels of a picture without gaps between rows.
+/// Pixels of an image without gaps between rows.
 struct Pixels {
   std::uint8_t* values;
   int height, width, channels;
@@ -23,17 +23,17 @@ void solarize(const Pixels& pixels, int threshold);
 void autocontrast(const Pixels& pixels);
 /// Spreads each channel's levels so that all are about as frequent.
 void equalize(const Pixels& pixels);
-/// Colours become grey; three channels stay three.
+/// Makes colours grey; three channels stay three.
 void make_grey(const Pixels& pixels);
-/// x -> start + factor · (x - start), where start is: black; the mean grey level; the grey of the pixel; the picture
-/// smoothed over three by three pixels.
+/// Computes x -> start + factor · (x - start), with a start that is: black; the mean grey level; the grey of the pixel;
+/// the image smoothed over three by three pixels.
 void change_brightness(const Pixels& pixels, double factor);
 void change_contrast(const Pixels& pixels, double factor);
 void change_saturation(const Pixels& pixels, double factor);
 void change_sharpness(const Pixels& pixels, double factor);
-/// Turns the colour circle by `turns` (-0.5 to 0.5 of it). Grey pictures stay as they are.
+/// Turns the colour circle by `turns` (-0.5 to 0.5 of it). Grey images stay as they are.
 void change_hue(const Pixels& pixels, double turns);
-/// A Gaussian of deviation `sigma` pixels (> 0), cut off at three of them; beyond the edges the picture is mirrored.
+/// Applies a Gaussian of deviation `sigma` pixels (> 0), cut off at three of them; the edges mirror the image.
 void blur(const Pixels& pixels, double sigma);
 
 }  // namespace flowtrain

@@ -9,7 +9,7 @@ namespace {
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
-/// A channel of a pixel; black outside.
+/// Returns a channel of a pixel; black outside.
 double level(const Picture& in, int x, int y, int channel) {
   const bool inside = x >= 0 && y >= 0 && x < in.width && y < in.height;
   return inside ? in.row(y)[x * in.channels + channel] : 0;
@@ -29,7 +29,7 @@ void put_between(const Picture& in, double x, double y, std::uint8_t* out) {
 }  // namespace
 
 AffineMap map_of(const Affine& affine, int height, int width) {
-  // Forward: zoom · turn · slant around the middle, then the move. Its inverse, step by step.
+  // The forward map is zoom · turn · slant around the middle, then the move. This is its inverse, step by step.
   const double turn = radians(-affine.degrees), x_slant = radians(affine.slant_right);
   const double a = std::cos(turn), b = -a * std::tan(x_slant) - std::sin(turn);
   const double c = std::sin(turn), d = -c * std::tan(x_slant) + std::cos(turn);
@@ -42,7 +42,7 @@ AffineMap map_of(const Affine& affine, int height, int width) {
 }
 
 void warp(const Picture& in, const AffineMap& map, Sampling sampling, std::uint8_t* out) {
-  // Beyond this no point can be inside, and every int holds it.
+  // No point beyond this limit can be inside, and every int holds it.
   constexpr double far = 1e6;
   for (int row = 0; row < in.height; ++row)
     for (int column = 0; column < in.width; ++column, out += in.channels) {

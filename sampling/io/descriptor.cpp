@@ -38,7 +38,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
 }  // namespace
 
 Descriptor Descriptor::file(const char* name, const Descriptor* folder) {
-  // O_NONBLOCK: opening a pipe without a writer would otherwise wait for ever. Regular files do not mind.
+  // O_NONBLOCK prevents an endless wait for a pipe without a writer. It does not affect regular files.
   Descriptor opened(openat(folder ? folder->number_ : AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (opened.number_ < 0) fail(errno);
   const auto mode = status_of(opened.number_).st_mode;
@@ -98,7 +98,7 @@ FileBuffer::int_type FileBuffer::underflow() {
   } catch (const std::system_error& error) {
     throw UserError(ExitCode::data, name_ + ": " + error.what());
   }
-  if (got < block.size()) throw UserError(ExitCode::data, name_ + ": ends early: was the file cut since?");
+  if (got < block.size()) throw UserError(ExitCode::data, name_ + ": the file ends early: was it cut since?");
   next_ += got;
   setg(block.data(), block.data(), block.data() + got);
   return traits_type::to_int_type(block[0]);
@@ -129,7 +129,7 @@ void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t si
   into.resize(size_bytes);
   const auto got = file.read_at(offset, into);
   if (got < size_bytes)
-    throw std::runtime_error("ends " + std::to_string(size_bytes - got) + " bytes early: was the file cut since?");
+    throw std::runtime_error("the file ends " + std::to_string(size_bytes - got) + " bytes early: was it cut since?");
 }
 
 void write_cache_file(const std::filesystem::path& path, std::string unfinished,

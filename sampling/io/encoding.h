@@ -7,12 +7,11 @@
 
 namespace flowtrain {
 
-/// The text without its byte order mark in UTF-8, if there is a mark and the text is in its encoding; without a mark as
-/// it is.
+/// Returns the text in UTF-8 without its byte order mark, if it has one and is in that encoding; otherwise unchanged.
 std::string without_mark(std::string_view text);
 
-/// The text, which is in `encoding` (a name that iconv knows), in UTF-8. Nothing where it is not, or the encoding is
-/// not known.
+/// Converts the text from `encoding` (a name that iconv knows) to UTF-8. Returns nothing if it is not in that encoding,
+/// or the encoding is unknown.
 std::optional<std::string> in_utf8(std::string_view text, const std::string& encoding);
 
 }  // namespace flowtrain

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Deeper than any data set; a link that leads back to a folder above it would otherwise go on for long.
+/// The largest depth, deeper than any data set; a link to a folder above it would otherwise be followed for long.
 constexpr int max_depth = 32;
 
 /// Returns whether systems add this name to folders and archives: resource forks, thumbnails, settings, bins.
@@ -30,7 +30,7 @@ bool is_of_system(std::string_view part) {
 
 bool is_hidden_part(std::string_view part) { return part.starts_with('.') || is_of_system(part); }
 
-/// The path up to its first hidden part; empty where there is none.
+/// Returns the path up to its first hidden part; empty if there is none.
 std::string_view hidden_start(std::string_view path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const auto end = std::min(path.find('/', begin), path.size());
@@ -65,7 +65,7 @@ Files::Files(const std::string& path)
 void Files::list_folder() {
   const auto root = fs::path(path_) / "";
   std::error_code error;
-  // Data sets are often put together from links to folders.
+  // Data sets are often built from links to folders.
   fs::recursive_directory_iterator it(root, fs::directory_options::follow_directory_symlink, error), end;
   std::string last = path_;
   while (!error && it != end) {
@@ -129,7 +129,7 @@ void Files::sort_folders() {
   empty_folders_.shrink_to_fit();
 }
 
-/// Sorts by name; of a name that an archive holds twice the later one counts, as when it is unpacked.
+/// Sorts by name; if an archive holds a name twice, the later file counts, as when it is unpacked.
 void Files::sort() {
   std::vector<std::size_t> order(names_.size());
   std::iota(order.begin(), order.end(), 0);

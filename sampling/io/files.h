@@ -1,5 +1,5 @@
 #pragma once
-// A folder, or a .tar archive of one: data sets made of files work in place on either.
+// A folder, or a .tar archive of one: data sets of files work in place on either.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,33 +19,33 @@ namespace flowtrain {
 class Settings;
 
 /// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes,
-/// which need not be UTF-8. Hidden ones (any part starts with a dot) are left out, as is what systems add to folders
-/// (__MACOSX, Thumbs.db …). Const methods may be called from any thread.
+/// which need not be UTF-8. Hidden files (any part starts with a dot) are left out, and so are those that systems add
+/// to folders (__MACOSX, Thumbs.db …). Const methods may be called from any thread.
 class Files {
  public:
-  /// Opens and lists. Throws UserError(data) for what cannot be listed (see scan_tar for archives).
+  /// Opens and lists. Throws UserError(data) if it cannot be listed (see scan_tar for archives).
   explicit Files(const std::string& path);
 
   std::size_t size() const { return names_.size(); }
   std::string_view name(std::size_t index) const { return names_[index]; }
-  /// Folders without a file that is listed, sorted; of an archive those that have an entry of their own.
+  /// Returns the folders without a listed file, sorted; in an archive those that have an entry of their own.
   const std::vector<std::string>& empty_folders() const { return empty_folders_; }
-  /// Hidden folders, sorted: what lies below them is left out.
+  /// Returns the hidden folders, sorted: all files below them are left out.
   const std::vector<std::string>& hidden_folders() const { return hidden_folders_; }
   std::optional<std::size_t> find(std::string_view name) const;
-  /// The files whose names start with `prefix`: [first, last).
+  /// Returns the files whose names start with `prefix`: [first, last).
   std::pair<std::size_t, std::size_t> range(std::string_view prefix) const;
   std::uint64_t size_bytes(std::size_t index) const;
-  /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and what the system says.
+  /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and the system's text.
   void read(std::size_t index, std::vector<std::byte>& into) const;
-  /// Hands a file of any length to `body`, which must not keep it. Throws UserError(data) where it cannot be read.
+  /// Passes a file of any length to `body`, which must not keep it. Throws UserError(data) if it cannot be read.
   void stream(std::size_t index, const std::function<void(std::istream&)>& body) const;
-  /// "folder/name" or "archive.tar:name", for messages: in UTF-8 (see as_utf8).
+  /// Returns "folder/name" or "archive.tar:name", for messages: in UTF-8 (see as_utf8).
   std::string describe(std::size_t index) const { return describe(names_[index]); }
   std::string describe(std::string_view name) const;
   /// Describes a folder, without the separators at its end.
   std::string describe_folder(std::string_view folder) const;
-  /// The path of a file of a folder, as the system knows it.
+  /// Returns the path of a file of a folder, as the system knows it.
   std::string path(std::size_t index) const;
 
  private:
@@ -67,25 +67,25 @@ class Files {
   bool is_folder_;
   Descriptor source_;
   Names names_;
-  std::vector<Extent> extents_;  ///< of an archive's files
+  std::vector<Extent> extents_;  ///< extents of an archive's files
   std::vector<std::string> empty_folders_, hidden_folders_;
 };
 
-/// Whether any part of a path is hidden (it starts with a dot) or is what systems add to folders.
+/// Returns whether any part of a path is hidden (it starts with a dot) or was added by a system.
 bool is_hidden(std::string_view path);
 
-/// The files of the folder or archive that the key `path` names. Throws UserError(data), with the place where the key
-/// was written, if it is empty or there is nothing there.
+/// Opens the folder or archive that the key `path` names. Throws UserError(data), with the place of the key, if it is
+/// empty or names nothing that exists.
 Files open_files(const Settings& settings);
 
-/// What a name ends in, in lower case and without the dot: "jpg" of "a/b.c.JPG"; empty where its last part has no dot.
+/// Returns a name's extension, in lower case without the dot: "jpg" of "a/b.c.JPG"; empty if the last part has none.
 std::string ending_of(std::string_view name);
 
-/// The endings of picture files that can be decoded, for messages.
+/// The extensions of image files that can be decoded, for messages.
 inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, .webp";
-/// Whether a name has one of them, in any case.
+/// Returns whether a name has one of them, in any case.
 bool is_picture(std::string_view name);
-/// Whether a name has the ending of a kind of picture that cannot be decoded.
+/// Returns whether a name has the extension of an image format that cannot be decoded.
 bool is_other_picture(std::string_view name);
 
 }  // namespace flowtrain

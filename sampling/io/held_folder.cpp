@@ -26,7 +26,7 @@ struct FolderList {
   std::vector<const HeldFolder*> folders FT_GUARDED_BY(mutex);
 };
 
-// Never destroyed: threads may write until the very end of the process.
+// The list is never destroyed: threads may write until the very end of the process.
 FolderList& folder_list() {
   static FolderList& all = *new FolderList;
   return all;
@@ -44,7 +44,7 @@ bool is_below(std::string_view path, std::string_view folder) {
   return folder.ends_with('/') || path.size() == folder.size() || path[folder.size()] == '/';
 }
 
-// Returns where the open file lies now; empty where the system does not say.
+// Returns the current path of the open file; empty if the system does not tell.
 fs::path place_of(int descriptor) {
   std::error_code error;
   return fs::read_symlink(concat("/proc/self/fd/", descriptor), error);
@@ -85,11 +85,11 @@ void HeldFolder::check() const {
   auto place = place_of(descriptor_);
   if (held.st_nlink == 0 || place.native().ends_with(" (deleted)"))
     throw FolderLost(file_ == folder_ ? name + " was removed" : concat(name, ", or ", file_.string(), ", was removed"),
-                     "the run cannot go on: start it again");
+                     "the run cannot continue: start it again");
   if (file_ != folder_) place = place.parent_path();
   throw FolderLost(concat(name, " was renamed or replaced", place.empty() ? "" : concat("; it is ", place.string())),
-                   place.empty() ? "go on in it under its new name: flowtrain FOLDER"
-                                 : concat("go on in it there: flowtrain ", place.string()));
+                   place.empty() ? "continue the run under its new name: flowtrain FOLDER"
+                                 : concat("continue the run there: flowtrain ", place.string()));
 }
 
 bool HeldFolder::is_lost() const {

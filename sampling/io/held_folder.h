@@ -1,5 +1,5 @@
 #pragma once
-// Folders that this process writes in only as long as their names lead to them.
+// Folders that this process writes to only while their names lead to them.
 
 #include <filesystem>
 #include <string>
@@ -14,25 +14,25 @@ class FolderLost : public UserError {
   FolderLost(const std::string& message, const std::string& hint) : UserError(ExitCode::snapshot, message, hint) {}
 };
 
-/// While it lives, check_held() refuses paths in the folder once its name leads elsewhere: a run whose folder was
-/// removed must not make it anew, nor write into that of another run. All that writes files by their path calls
-/// check_held() (pipeline/base/snapshot/file.h). Any thread.
+/// Makes check_held() refuse paths in the folder, during its lifetime, once its name leads elsewhere: a run whose
+/// folder was removed must not make it anew, nor write into that of another run. All code that writes files by their
+/// path calls check_held() (pipeline/base/snapshot/file.h). Any thread.
 class HeldFolder {
  public:
-  /// `file`: the folder itself, or a file in it. `descriptor` has it open, and is closed by the destructor.
+  /// `file` is the folder itself, or a file in it. `descriptor` has it open, and is closed by the destructor.
   HeldFolder(std::filesystem::path folder, std::filesystem::path file, int descriptor);
-  /// Holds `folder` by itself. Throws UserError(snapshot) where it cannot be opened.
+  /// Holds `folder` itself. Throws UserError(snapshot) if it cannot be opened.
   explicit HeldFolder(const std::filesystem::path& folder);
   HeldFolder(const HeldFolder&) = delete;
   HeldFolder& operator=(const HeldFolder&) = delete;
   ~HeldFolder();
 
-  /// Throws FolderLost where the name leads elsewhere. A disk that does not answer is no loss.
+  /// Throws FolderLost if the name leads elsewhere. A disk that does not answer is not a loss.
   void check() const;
-  /// Whether check() throws.
+  /// Returns whether check() throws.
   bool is_lost() const;
   const std::filesystem::path& path() const { return folder_; }
-  /// Whether `path` is the folder, or lies in it, by its text.
+  /// Returns whether `path` is the folder, or lies in it, by its text.
   bool contains(const std::filesystem::path& path) const;
 
  private:
@@ -40,7 +40,7 @@ class HeldFolder {
   int descriptor_;
 };
 
-/// Throws FolderLost where `path` lies in a folder that is held, and whose name leads elsewhere.
+/// Throws FolderLost if `path` lies in a held folder whose name leads elsewhere.
 void check_held(const std::filesystem::path& path);
 
 }  // namespace flowtrain

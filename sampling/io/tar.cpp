@@ -20,23 +20,23 @@ namespace flowtrain {
 namespace {
 
 constexpr std::uint64_t block_bytes = tar_block_bytes;
-/// Long names and pax headers beyond this are taken for damage.
+/// The largest size of long names and pax headers; larger ones are damage.
 constexpr std::uint64_t max_extension_bytes = 1 << 20;
 
-/// A header block, as POSIX.1-1988 lays it out; numbers are octal text.
+/// A header block of POSIX.1-1988; numbers are octal text.
 struct Header {
   char name[100], mode[8], user_id[8], group_id[8], size[12], modified[12], checksum[8], type, link[100], magic[6],
       version[2], user[32], group[32], device_major[8], device_minor[8], prefix[155], unused[12];
 };
 static_assert(sizeof(Header) == block_bytes);
 
-/// The text of a field, up to its first zero byte.
+/// Returns the text of a field, up to its first zero byte.
 template <std::size_t N>
 std::string_view text(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
-/// A numeric field: octal digits between optional spaces, or GNU's big-endian base 256 where the top bit is set.
+/// Reads a numeric field: octal digits between optional spaces, or GNU's big-endian base 256 if the top bit is set.
 template <std::size_t N>
 std::optional<std::uint64_t> number(const char (&field)[N]) {
   const auto first = static_cast<unsigned char>(field[0]);
@@ -56,8 +56,8 @@ std::optional<std::uint64_t> number(const char (&field)[N]) {
   return parse_number<std::uint64_t>(digits.substr(begin, end - begin), 8);
 }
 
-/// The value of the field `checksum`: the sum of all bytes, that field's own taken as spaces; some old programs summed
-/// signed characters.
+/// Returns the value of the field `checksum`: the sum of all bytes, with that field's own as spaces; some old programs
+/// summed signed characters.
 template <class Character>
 std::int64_t checksum_of(const Header& header) {
   const auto* bytes = reinterpret_cast<const Character*>(&header);
@@ -73,14 +73,14 @@ bool checksum_fits(const Header& header) {
                     static_cast<std::int64_t>(*stored) == checksum_of<signed char>(header));
 }
 
-/// Octal digits that fill the field but for a zero at its end.
+/// Writes octal digits that fill the field except for a zero at its end.
 template <std::size_t N>
 void put_number(char (&field)[N], std::uint64_t value) {
   for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-/// A name as it is below the folder that the archive is unpacked to: without a leading slash, and without empty and "."
-/// parts. Empty for names with "..", which may lead out of that folder, and for the folder itself.
+/// Returns a name relative to the folder that the archive is unpacked to: without a leading slash, and without empty
+/// and "." parts. Empty for names with "..", which may lead out of that folder, and for the folder itself.
 std::string name_inside(std::string_view name) {
   std::string inside;
   while (!name.empty()) {
@@ -98,7 +98,7 @@ std::string name_inside(std::string_view name) {
 /// An entry of an archive, as its headers describe it.
 struct Member {
   char type;
-  std::string name, target;  ///< as written; `target`: of a link
+  std::string name, target;  ///< names as written; `target` is that of a link
   std::uint64_t data, size;
 
   bool is_symbolic() const { return type == '2'; }
@@ -119,7 +119,7 @@ class Scanner {
       const auto size = data_bytes();
       const auto rest = file_bytes - std::min(data, file_bytes);
       if (size > rest)
-        fail("an entry of " + std::to_string(size) + " bytes, but the file ends after " + std::to_string(rest) +
+        fail("an entry has " + std::to_string(size) + " bytes, but the file ends after " + std::to_string(rest) +
              ": the archive is truncated");
       take(data, size);
       at_ = data + (size + block_bytes - 1) / block_bytes * block_bytes;
@@ -131,22 +131,22 @@ class Scanner {
     throw UserError(ExitCode::data, path_ + ": at byte " + std::to_string(at_) + ": " + what, hint);
   }
 
-  /// Reads the header at at_; false at the end mark, a block of zeros.
+  /// Reads the header at at_; returns false at the end mark, a block of zeros.
   bool read_header() {
     const auto block = std::as_writable_bytes(std::span(&header_, 1));
-    if (headers_.read_at(at_, block) < block_bytes) fail("no end mark: the archive is truncated");
+    if (headers_.read_at(at_, block) < block_bytes) fail("there is no end mark: the archive is truncated");
     if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) return false;
     if (checksum_fits(header_)) return true;
-    if (at_ == 0) fail("no tar archive", "compressed ones cannot be read in place: unpack .tar.gz to .tar");
+    if (at_ == 0) fail("not a tar archive", "unpack .tar.gz to .tar: compressed archives cannot be read in place");
     fail("the header's checksum is wrong: the archive is damaged");
   }
 
-  /// Bytes that follow the header.
+  /// Returns the number of bytes after the header.
   std::uint64_t data_bytes() const {
-    if (header_.type >= '1' && header_.type <= '6') return 0;  // links, devices, folders: whatever their size says
+    if (header_.type >= '1' && header_.type <= '6') return 0;  // links, devices, folders: their size does not count
     const bool extension = std::strchr("LKxg", header_.type) && header_.type;
     const auto stored = extension || !pax_size_ ? number(header_.size) : pax_size_;
-    if (!stored) fail("the header's size is no number");
+    if (!stored) fail("the header's size is not a number");
     return *stored;
   }
 
@@ -166,23 +166,23 @@ class Scanner {
     pax_size_.reset();
   }
 
-  /// The name in the header, or that in the extensions before it.
+  /// Returns the name in the header, or the one in the extensions before it.
   std::string name() const {
     if (long_name_) return *long_name_;
     const std::string name(text(header_.name));
-    // GNU's own format ("ustar  ") keeps other things where POSIX has the prefix.
+    // GNU's own format ("ustar  ") has other contents in place of POSIX's prefix.
     const bool posix = std::memcmp(header_.magic, "ustar", 6) == 0;
     return posix && header_.prefix[0] ? std::string(text(header_.prefix)) + '/' + name : name;
   }
 
   std::string extension(std::uint64_t data, std::uint64_t size) const {
-    if (size > max_extension_bytes) fail("a name of " + std::to_string(size) + " bytes: the archive is damaged");
+    if (size > max_extension_bytes) fail("a name has " + std::to_string(size) + " bytes: the archive is damaged");
     std::string bytes(size, '\0');
     if (file_.read_at(data, std::as_writable_bytes(std::span(bytes))) < size) fail("the archive is truncated");
     return bytes;
   }
 
-  /// Records "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
+  /// Reads records "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
   void read_pax(std::string_view records) {
     while (!records.empty()) {
       std::size_t length = 0;
@@ -192,7 +192,7 @@ class Scanner {
                           records[begin - 1] == ' ' && records[length - 1] == '\n';
       const auto record = framed ? records.substr(begin, length - begin - 1) : std::string_view();
       const auto equals = record.find('=');
-      if (equals == record.npos) fail("a damaged pax header");
+      if (equals == record.npos) fail("a pax header is damaged");
       take_pax(record.substr(0, equals), record.substr(equals + 1));
       records.remove_prefix(length);
     }
@@ -201,22 +201,22 @@ class Scanner {
   void take_pax(std::string_view key, std::string_view value) {
     if (key == "path" && !value.empty()) long_name_ = value;
     if (key == "linkpath" && !value.empty()) long_target_ = value;
-    if (key == "size" && !(pax_size_ = parse_number<std::uint64_t>(value))) fail("a damaged pax size");
+    if (key == "size" && !(pax_size_ = parse_number<std::uint64_t>(value))) fail("a pax size is damaged");
     if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
   }
 
   const ByteSource& file_;
-  const ScanWindow headers_;  // more than a block at once: where files are small, the next headers come along
+  const ScanWindow headers_;  // reads several blocks at once: small files have the next headers near
   const std::string& path_;
   const std::function<void(const Member&)>& found_;
   std::uint64_t at_ = 0;
   Header header_{};
-  // Given by extension headers for the next entry.
+  // Extension headers give these for the next entry.
   std::optional<std::string> long_name_, long_target_;
   std::optional<std::uint64_t> pax_size_;
 };
 
-/// All members of an archive, for its links.
+/// Finds all members of an archive, for its links.
 TarLinks index_links(const ByteSource& file, const std::string& path) {
   TarLinks links;
   Scanner(file, path, [&](const Member& member) {
@@ -235,7 +235,7 @@ TarLinks index_links(const ByteSource& file, const std::string& path) {
   return links;
 }
 
-/// Entries that are left out, for one warning.
+/// Counts entries that are left out, for one warning.
 class LeftOut {
  public:
   void add(const Member& member) {
@@ -243,11 +243,11 @@ class LeftOut {
     if (++entries_ <= most)
       examples_.push_back(as_utf8(member.is_link() ? member.name + " -> " + member.target : member.name));
   }
-  void tell(const std::string& path) const {
+  void report(const std::string& path) const {
     if (entries_ == 0) return;
-    warn(concat(
-        path, ": ", entries_, entries_ == 1 ? " entry is left out, as it leads" : " entries are left out, as they lead",
-        " out of the archive or to nothing in it: ", join(examples_), entries_ > examples_.size() ? ", …" : ""));
+    warn(concat(path, ": ", entries_,
+                entries_ == 1 ? " entry is left out: it leads" : " entries are left out: they lead",
+                " out of the archive or nowhere: ", join(examples_), entries_ > examples_.size() ? ", …" : ""));
   }
 
  private:
@@ -277,7 +277,7 @@ void scan_tar(const ByteSource& file, const std::string& path, const std::functi
       if (!links->follow(name, tell)) left_out.add(member);
     }
   }).run();
-  left_out.tell(path);
+  left_out.report(path);
 } catch (const TarLinks::Circle& circle) {
   throw UserError(ExitCode::data, path + ": " + circle.what(), "write the archive again without that link");
 } catch (const std::system_error& error) {
@@ -288,7 +288,7 @@ std::array<char, tar_block_bytes> tar_header(std::string_view name, std::uint64_
   Header header{};
   constexpr std::uint64_t size_end = std::uint64_t{1} << 33;  // eleven octal digits
   if (name.empty() || name.size() > sizeof(header.name) || size_bytes >= size_end)
-    throw InternalError("no ustar header for a name of " + std::to_string(name.size()) + " bytes and " +
+    throw InternalError("a ustar header cannot hold a name of " + std::to_string(name.size()) + " bytes and " +
                         std::to_string(size_bytes) + " bytes of data");
   name.copy(header.name, name.size());
   put_number(header.mode, 0644);

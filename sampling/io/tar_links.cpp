@@ -7,13 +7,13 @@
 namespace flowtrain {
 namespace {
 
-/// Links that one name may lead through, as Linux allows.
+/// The number of links that one name may lead through, as in Linux.
 constexpr int most_links = 40;
-/// Links to folders within linked folders.
+/// The depth of links to folders within linked folders.
 constexpr std::size_t most_nested = 8;
-/// A name longer than this is none for Linux.
+/// The length of the longest path in Linux.
 constexpr std::size_t most_path_bytes = 4096;
-/// Members that linked folders may list in all, for each member of the archive; and what small archives may have.
+/// The members that linked folders may list for each member of the archive, and in small archives.
 constexpr std::size_t most_listed_each = 16, most_listed = std::size_t{1} << 20;
 
 }  // namespace
@@ -23,8 +23,8 @@ void TarLinks::add_hard(const std::string& name, const std::string& target) {
   if (found != members_.end() && name != target) members_[name] = Member(found->second);
 }
 
-/// Resolves the links in all parts of `path`; false where they lead out of the archive or in circles, or make it longer
-/// than a path may be.
+/// Resolves the links in all parts of `path`; returns false if they lead out of the archive or in circles, or make it
+/// longer than a path may be.
 bool TarLinks::real_name(std::string path, std::string& name) const {
   name.clear();
   for (int links = 0; !path.empty();) {
@@ -57,7 +57,7 @@ bool TarLinks::follow(const std::string& name, const std::function<void(const st
   return follow_to(name, name, found, within);
 }
 
-/// `shown` is what the files found are called; `within` holds the linked folders that are being listed.
+/// `shown` is the name of the files found; `within` holds the linked folders that are being listed.
 bool TarLinks::follow_to(const std::string& name, const std::string& shown,
                          const std::function<void(const std::string&, Extent)>& found,
                          std::vector<std::string>& within) {

@@ -1,5 +1,5 @@
 #pragma once
-// Hard and symbolic links in tar archives: the files that they lead to.
+// Hard and symbolic links in tar archives.
 
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace flowtrain {
 
-/// The members of an archive by name. Names are relative, without "." and ".." among their parts. Where a name comes
-/// twice the later member counts, as when the archive is unpacked.
+/// The members of an archive by name. Names are relative, without "." and ".." among their parts. If a name occurs
+/// twice, the later member counts, as when the archive is unpacked.
 class TarLinks {
  public:
   struct Extent {
@@ -28,11 +28,11 @@ class TarLinks {
   void add_symbolic(const std::string& name, std::string_view target) {
     members_[name] = {Kind::symbolic, {}, std::string(target)};
   }
-  /// A further name of the member `target`, which came before.
+  /// Adds another name of the earlier member `target`.
   void add_hard(const std::string& name, const std::string& target);
 
-  /// Calls `found` with each file that the link `name` leads to: once with `name` itself, or with names below it where
-  /// it leads to a folder. False: it leads out of the archive or nowhere. Throws Circle.
+  /// Calls `found` with each file that the link `name` leads to: once with `name` itself, or with names below it if it
+  /// leads to a folder. Returns false if it leads out of the archive or nowhere. Throws Circle.
   bool follow(const std::string& name, const std::function<void(const std::string&, Extent)>& found);
 
  private:
@@ -47,7 +47,7 @@ class TarLinks {
   bool real_name(std::string path, std::string& name) const;
 
   std::map<std::string, Member> members_;
-  std::size_t listed_ = 0;  // members of linked folders so far
+  std::size_t listed_ = 0;  // number of members of linked folders so far
 };
 
 }  // namespace flowtrain

@@ -11,8 +11,8 @@ std::string_view clean_line(std::string_view line, std::uint64_t number, const s
   if (number == 1) {
     constexpr std::string_view mark = "\xef\xbb\xbf", little_endian = "\xff\xfe", big_endian = "\xfe\xff";
     if (line.starts_with(little_endian) || line.starts_with(big_endian) || line.find('\0') != line.npos)
-      throw UserError(ExitCode::data, name + ": its first line is no UTF-8 text (it looks like UTF-16)",
-                      "save the file as UTF-8, with one entry a line");
+      throw UserError(ExitCode::data, name + ": its first line is not UTF-8 (it looks like UTF-16)",
+                      "save the file as UTF-8, with one entry per line");
     if (line.starts_with(mark)) line.remove_prefix(mark.size());
   }
   if (line.ends_with('\r')) line.remove_suffix(1);
@@ -34,7 +34,7 @@ std::vector<std::string> read_text_lines(const std::filesystem::path& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);)
     lines.emplace_back(clean_line(line, lines.size() + 1, path.string()));
-  if (stream.bad() || !stream.eof()) throw UserError(ExitCode::data, path.string() + ": cannot be read");
+  if (stream.bad() || !stream.eof()) throw UserError(ExitCode::data, path.string() + ": the file cannot be read");
   return lines;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Lines of text files that people and other programs write: lists of names, weights, classes.
+// Reads lines of text files that people and other programs write: lists of names, weights, classes.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace flowtrain {
 
-/// Removes what editors add to a line of text: the byte order mark of UTF-8 before the first line (`number` 1), and a
-/// carriage return at its end. Throws UserError(data) that begins with `name` for a text in UTF-16 or UTF-32, which
-/// shows in its first line.
+/// Removes additions of editors from a line of text: the byte order mark of UTF-8 before the first line (`number` 1),
+/// and a carriage return at its end. Throws UserError(data) that begins with `name` for a text in UTF-16 or UTF-32,
+/// which shows in its first line.
 std::string_view clean_line(std::string_view line, std::uint64_t number, const std::string& name);
 
-/// The clean lines of a whole text; the last one may lack its newline. The views point into `text`. Throws as
-/// clean_line() does.
+/// Returns the clean lines of a whole text; the last one may lack its newline. The views point into `text`. Throws like
+/// clean_line().
 std::vector<std::string_view> text_lines(std::string_view text, const std::string& name);
 
-/// The clean lines of a file. Throws UserError(data) that names the file where it cannot be read, and as clean_line().
+/// Returns the clean lines of a file. Throws UserError(data) if it cannot be read, and like clean_line().
 std::vector<std::string> read_text_lines(const std::filesystem::path& path);
 
 }  // namespace flowtrain

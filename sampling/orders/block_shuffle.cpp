@@ -1,5 +1,5 @@
 // A shuffle that reads mostly in sequence: blocks of consecutive records are shuffled, and the records of `window`
-// blocks are mixed. What a shuffle buffer over shards does, but as a pure function: any position is reached at once.
+// blocks are mixed. It is like a shuffle buffer over shards, but a pure function: any position is reached at once.
 
 #include <algorithm>
 
@@ -22,8 +22,8 @@ class BlockShuffle : public Order {
 
   std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
     const Permutation block_order(blocks_, permutation_key(seed_, epoch, 0));
-    // All blocks are full but the last one stored, which lacks `missing_` records and stands somewhere in the order.
-    // Positions are mapped as if it were full: those behind the gap move up by its size.
+    // All blocks are full but the last one stored, which lacks `missing_` records and is somewhere in the order.
+    // Positions are mapped as if it were full: those after the gap move up by its size.
     const auto short_slot = block_order.inverse(blocks_ - 1);
     const auto short_group = short_slot / window_;
     const auto group_capacity = window_ * block_;
@@ -43,16 +43,16 @@ class BlockShuffle : public Order {
   std::uint64_t block_;   ///< records per block
   std::uint64_t window_;  ///< blocks mixed together: a group
   std::uint64_t blocks_;
-  std::uint64_t missing_;  ///< what the last block lacks to be full
+  std::uint64_t missing_;  ///< number of records that the last block lacks
 };
 
 }  // namespace
 
 OrderEntry block_shuffle_entry() {
   return {.name = "block_shuffle",
-          .help = "every record once an epoch; consecutive records are read close together, as shards want it",
-          .keys = {{"block", Kind::integer, 1024, "consecutive records that stay close together", 1, 1 << 30},
-                   {"window", Kind::integer, 8, "blocks whose records are mixed with each other", 1, 1 << 20}},
+          .help = "every record once per epoch; consecutive records are read close together, which suits shards",
+          .keys = {{"block", Kind::integer, 1024, "number of consecutive records that stay close together", 1, 1 << 30},
+                   {"window", Kind::integer, 8, "number of blocks whose records are mixed", 1, 1 << 20}},
           .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
             return std::make_unique<BlockShuffle>(samples_of(input), input.seed,
                                                   static_cast<std::uint64_t>(settings.integer("block")),

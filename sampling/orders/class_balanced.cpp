@@ -1,6 +1,6 @@
-// Every class equally often. An epoch is a sequence of rounds; each round holds every class once, in an order of its
-// own. The last round is cut off where the epoch ends; which classes still fit moves on from epoch to epoch, so that
-// none is favoured. All of it is counted, not remembered: the k-th visit to a class follows from the position alone.
+// An order with every class equally often. An epoch is a sequence of rounds; each round holds every class once, in an
+// order of its own. The end of the epoch cuts the last round; the classes in it rotate from epoch to epoch, so that
+// none is favoured. Nothing is stored: the k-th visit to a class follows from the position alone.
 
 #include <map>
 
@@ -37,9 +37,9 @@ class ClassBalanced : public Order {
   }
 
  private:
-  enum : std::uint64_t { of_classes, of_members };  ///< what a permutation is of
+  enum : std::uint64_t { of_classes, of_members };  ///< the purpose of a permutation
 
-  /// The record of the `visit`-th visit to a class: its members in an endless series of shuffles.
+  /// Returns the record of the `visit`-th visit to a class, whose members are shuffled again and again.
   std::uint64_t member(std::uint64_t chosen, std::uint64_t visit) const {
     const auto& ids = members_[chosen];
     const Permutation order(ids.size(), permutation_key(seed_, of_members, chosen, visit / ids.size()));

@@ -1,5 +1,5 @@
 #pragma once
-// The built-in orders: each file has a function that gives its entry, and a line in list.h.
+// The built-in orders: each file has a function that returns its entry, and a line in list.h.
 
 #include "sampling/core/random.h"
 #include "sampling/core/registry.h"
@@ -13,14 +13,14 @@ using OrderEntry = Registry<Order, OrderInput>::Item;
 #include "sampling/orders/list.h"
 #undef FLOWTRAIN_ENTRY
 
-/// The records of a data set that is to be ordered. Throws UserError(data) if there are none.
+/// Returns the number of records of a data set. Throws UserError(data) if there are none.
 inline std::uint64_t samples_of(const OrderInput& input) {
   const auto samples = input.dataset.size();
   if (samples == 0) throw UserError(ExitCode::data, "the data set is empty", "check data.path and the split");
   return samples;
 }
 
-/// A permutation's key for one purpose: the same numbers, the same key; any other, an unrelated one.
+/// Makes a permutation's key for one purpose: equal numbers give equal keys, others unrelated ones.
 template <class... Numbers>
 std::uint64_t permutation_key(std::uint64_t seed, Numbers... numbers) {
   std::uint64_t key = mix64(seed + 0x9e3779b97f4a7c15ULL);

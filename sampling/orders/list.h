@@ -1,4 +1,4 @@
-// The built-in orders: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+// The built-in orders, one line each. FLOWTRAIN_ENTRY says how a line is used.
 
 FLOWTRAIN_ENTRY(block_shuffle)
 FLOWTRAIN_ENTRY(class_balanced)

@@ -1,4 +1,4 @@
-// The two orders that need nothing but the number of records: as stored, and shuffled.
+// The two orders that need only the number of records: as stored, and shuffled.
 
 #include "sampling/core/text.h"
 #include "sampling/orders/entries.h"
@@ -24,7 +24,7 @@ class Shuffle : public Order {
     return Permutation(samples_, permutation_key(seed_, epoch))(index);
   }
   void fill(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const override {
-    const Permutation order(samples_, permutation_key(seed_, epoch));  // its keys cost as much as a point
+    const Permutation order(samples_, permutation_key(seed_, epoch));  // the keys cost as much as a point
     for (auto& id : ids) id = order(first++);
   }
 
@@ -35,22 +35,22 @@ class Shuffle : public Order {
 }  // namespace
 
 OrderEntry sequential_entry() {
-  return {
-      .name = "sequential",
-      .help = "the records as they are stored, every epoch",
-      .keys = {{"first", Kind::integer, std::int64_t{0}, "only so many of them, from the first on; 0 = all", 0, 9e15}},
-      .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
-        const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
-        if (first > samples)
-          throw settings.error("first", concat(first, " records are more than the ", samples, " that there are"),
-                               ExitCode::data);
-        return std::make_unique<Sequential>(first > 0 ? first : samples);
-      }};
+  return {.name = "sequential",
+          .help = "every record once per epoch, in the stored order",
+          .keys = {{"first", Kind::integer, std::int64_t{0}, "number of records to use, from the first on; 0: all", 0,
+                    9e15}},
+          .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
+            const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
+            if (first > samples)
+              throw settings.error("first", concat(first, " is more than the ", samples, " records that exist"),
+                                   ExitCode::data);
+            return std::make_unique<Sequential>(first > 0 ? first : samples);
+          }};
 }
 
 OrderEntry shuffle_entry() {
   return {.name = "shuffle",
-          .help = "every record once an epoch, in an order of its own each epoch",
+          .help = "every record once per epoch, in a new order each epoch",
           .keys = {},
           .make = [](const Settings&, const OrderInput& input) -> std::unique_ptr<Order> {
             return std::make_unique<Shuffle>(samples_of(input), input.seed);

@@ -1,5 +1,5 @@
-// Draws with replacement, a record as often as its weight says: the alias method of A. Walker (1977), with M. Vose's
-// linear-time table ("A Linear Algorithm for Generating Random Numbers with a Given Distribution", 1991).
+// Draws with replacement, with each record as often as its weight says: the alias method of A. Walker (1977), with M.
+// Vose's linear-time table ("A Linear Algorithm for Generating Random Numbers with a Given Distribution", 1991).
 
 #include <algorithm>
 #include <cmath>
@@ -15,15 +15,15 @@ namespace {
 
 class Weighted : public Order {
  public:
-  /// `weights` >= 0, one a record, not all zero.
+  /// `weights` has one number >= 0 per record, not all zero.
   Weighted(const std::vector<double>& weights, std::uint64_t seed) : seed_(seed), table_(weights.size()) {
     const auto samples = static_cast<double>(weights.size());
     const auto heaviest = static_cast<std::uint64_t>(std::ranges::max_element(weights) - weights.begin());
     const auto largest = weights[heaviest];
-    double sum = 0;  // of weights scaled by the largest, so that it cannot overflow
+    double sum = 0;  // sum of weights scaled by the largest, so that it cannot overflow
     for (const auto weight : weights) sum += weight / largest;
 
-    std::vector<double> share(weights.size());  // 1 = what a uniform draw gives
+    std::vector<double> share(weights.size());  // 1 is the share of a uniform draw
     std::vector<std::uint64_t> small, large;
     for (std::uint64_t id = 0; id < weights.size(); ++id) {
       share[id] = weights[id] / largest / sum * samples;
@@ -39,7 +39,7 @@ class Weighted : public Order {
         small.push_back(rich);
       }
     }
-    // Left over: a share of 1, but for rounding. A record without weight must not be drawn for that.
+    // The rest has a share of 1, up to rounding, for which a record without weight must not be drawn.
     for (const auto& rest : {small, large})
       for (const auto id : rest) table_[id] = {weights[id] > 0 ? 1.0 : 0.0, heaviest};
   }
@@ -54,14 +54,14 @@ class Weighted : public Order {
 
  private:
   struct Place {
-    double threshold;     ///< the chance that a draw of this place stays here
-    std::uint64_t alias;  ///< where it goes otherwise
+    double threshold;     ///< probability that a draw of this place stays here
+    std::uint64_t alias;  ///< the other record
   };
   std::uint64_t seed_;
   std::vector<Place> table_;
 };
 
-/// Each record gets its class's weight; records without a class get 0.
+/// Returns the weight of each record's class; records without a class get 0.
 std::vector<double> weights_by_class(const Settings& settings, const Dataset& dataset) {
   const auto& by_class = settings.reals("weights");
   const auto classes = dataset.classes().size();
@@ -80,9 +80,9 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
   const auto& path = settings.text("weights_file");
   std::ifstream file(path);
   if (!file)
-    throw settings.error("weights_file", "cannot read " + path, ExitCode::data, "name a file with one weight a line");
+    throw settings.error("weights_file", "cannot read " + path, ExitCode::data, "name a file with one weight per line");
   const auto fault = [&](const std::string& what) {
-    return UserError(ExitCode::data, path + what, "write one weight a line, in record order");
+    return UserError(ExitCode::data, path + what, "write one weight per line, in record order");
   };
   std::vector<double> weights;
   for (std::string raw; std::getline(file, raw) && weights.size() <= samples;) {
@@ -106,7 +106,7 @@ std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput&
   const bool by_class = !settings.reals("weights").empty(), by_record = !settings.text("weights_file").empty();
   if (by_class == by_record)
     throw settings.error(by_class ? "weights_file" : "weights",
-                         by_class ? "order.weights is given as well" : "neither it nor order.weights_file is given",
+                         by_class ? "order.weights is also given" : "neither this nor order.weights_file is given",
                          ExitCode::usage, "give either weights, one per class, or weights_file, one per record");
   const auto weights = by_class ? weights_by_class(settings, input.dataset) : weights_from_file(settings, samples);
   if (std::ranges::max(weights) == 0)
@@ -118,13 +118,13 @@ std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput&
 
 OrderEntry weighted_entry() {
   return {.name = "weighted",
-          .help = "draws with replacement by weight, as many an epoch as there are records",
-          .keys = {{"weights", Kind::reals, std::vector<double>(), "the weight of each class's records, in label order",
-                    0, 1e300},
+          .help = "draws with replacement by weight, as many per epoch as there are records",
+          .keys = {{"weights", Kind::reals, std::vector<double>(), "weight of each class's records, in label order", 0,
+                    1e300},
                    {.name = "weights_file",
                     .kind = Kind::text,
                     .fallback = "",
-                    .help = "a text file with the weight of each record, one a line",
+                    .help = "text file with the weight of each record, one per line",
                     .is_path = true}},
           .make = make_weighted};
 }

@@ -17,7 +17,7 @@
 namespace flowtrain {
 namespace {
 
-/// The fallback of a plugin's key as a value of its kind; throws std::invalid_argument if it is none.
+/// Returns the fallback of a plugin's key as a value of its kind; throws std::invalid_argument if it is none.
 Value fallback_of(const ft_key& key) {
   const std::string text = key.fallback ? key.fallback : "";
   const auto number = [&](auto value) {
@@ -45,7 +45,7 @@ Kind kind_of(std::uint32_t kind) {
   }
 }
 
-/// The settings as the text that create() sees.
+/// The settings as texts for create().
 struct SettingTexts {
   std::map<std::string, std::string> values;
 
@@ -75,7 +75,7 @@ struct SamplerPlugin::Library {
   ~Library() {
     if (handle) dlclose(handle);
   }
-  /// "sampler plugin './edges.so': <message>"
+  /// Makes the error "sampler plugin './edges.so': <message>".
   UserError error(const std::string& message, const std::string& hint = {}) const {
     return UserError(ExitCode::usage, "sampler plugin '" + path + "': " + message, hint);
   }
@@ -101,15 +101,15 @@ void SamplerPlugin::Library::check_table() const {
   const std::string rebuild = "rebuild the plugin with this flowtrain's headers";
   if (!table) throw error("flowtrain_sampler_plugin returned no table");
   if (table->abi != FT_SAMPLER_ABI)
-    throw error(concat("built for interface version ", table->abi, ", this flowtrain has version ", FT_SAMPLER_ABI),
-                rebuild);
-  if (table->struct_size != sizeof(ft_sampler_plugin))
     throw error(
-        concat("its table has ", table->struct_size, " bytes, this flowtrain's has ", sizeof(ft_sampler_plugin)),
+        concat("it was built for interface version ", table->abi, ", but this flowtrain has version ", FT_SAMPLER_ABI),
         rebuild);
+  if (table->struct_size != sizeof(ft_sampler_plugin))
+    throw error(concat("its table has ", table->struct_size, " bytes, but flowtrain's has ", sizeof(ft_sampler_plugin)),
+                rebuild);
   if (!table->name || !table->help || !table->create || !table->destroy || !table->fields || !table->sample ||
       (table->keys_count > 0 && !table->keys))
-    throw error("its table is not filled in", "every member of ft_sampler_plugin but sample_rows must be set");
+    throw error("its table is incomplete", "every member of ft_sampler_plugin but sample_rows must be set");
   std::set<std::string> names;
   for (std::uint32_t i = 0; i < table->keys_count; ++i) {
     const ft_key& key = table->keys[i];

@@ -1,5 +1,5 @@
 #pragma once
-// The host's side of sampler plugins: loads a shared object and serves it as a Sampler.
+// The host's side of sampler plugins: loads a shared object and provides it as a Sampler.
 
 #include <memory>
 #include <string>
@@ -12,15 +12,15 @@ namespace flowtrain {
 /// A loaded plugin; the shared object stays loaded as long as one of its samplers lives.
 class SamplerPlugin {
  public:
-  /// Opens `path` (dlopen). Throws UserError(usage) naming the path and what is wrong: no such file, not a shared
-  /// object, symbol missing, another interface version (both numbers named), a struct of another size.
+  /// Opens `path` (dlopen). Throws UserError(usage) naming the path and the problem: no such file, not a shared object,
+  /// symbol missing, another interface version (both numbers named), a struct of another size.
   explicit SamplerPlugin(const std::string& path);
 
   std::string name() const;
   std::string help() const;
-  /// The keys that the plugin adds to the [sampler] table.
+  /// Returns the keys that the plugin adds to the [sampler] table.
   std::vector<Key> keys() const;
-  /// A sampler of this plugin for `settings` with keys(). Throws UserError(usage) with the plugin's message if it
+  /// Makes a sampler of this plugin for `settings` with keys(). Throws UserError(usage) with the plugin's message if it
   /// cannot be made, or if its fields are wrong (names unique, shapes positive, dtype known).
   std::unique_ptr<Sampler> make(const Settings& settings, const SamplerInput& input) const;
 

@@ -20,7 +20,7 @@ static_assert(FT_PIXELS == int(Encoding::pixels) && FT_IMAGE == int(Encoding::im
 
 ft_box to_abi(const Box& box) { return {box.x0, box.y0, box.x1, box.y1, box.label}; }
 
-/// With its boxes written to `boxes`, which has room for them.
+/// Converts a record; its boxes are written to `boxes`, which has room for them.
 ft_record to_abi(const Record& record, ft_box* boxes) {
   std::transform(record.boxes.begin(), record.boxes.end(), boxes, [](const Box& box) { return to_abi(box); });
   const bool has_size = record.encoding == Encoding::pixels;
@@ -38,14 +38,14 @@ ft_record to_abi(const Record& record, ft_box* boxes) {
           to_abi(record.region)};
 }
 
-/// Where the fields of a row go.
+/// Returns the destinations of a row's fields.
 std::array<std::uint8_t*, FT_MAX_FIELDS> starts_of(Row row) {
   std::array<std::uint8_t*, FT_MAX_FIELDS> starts;
   std::ranges::transform(row, starts.begin(), [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
   return starts;
 }
 
-/// One ft_field as a Field; throws std::invalid_argument with what is wrong.
+/// Converts an ft_field; throws std::invalid_argument that says what is wrong.
 Field checked_field(const ft_field& raw) {
   const std::size_t length = strnlen(raw.name, sizeof raw.name);
   if (length == 0 || length == sizeof raw.name) throw std::invalid_argument("has no name");
@@ -66,7 +66,7 @@ Field checked_field(const ft_field& raw) {
   if (channels == 0) return field;
   if (channels > FT_MAX_CHANNELS || field.dtype != DType::u8 || raw.ndim != 3 || field.shape[2] != channels)
     throw std::invalid_argument(
-        concat("has a mean for ", channels, " channels, but is no u8 picture (height, width, channels) with as many"));
+        concat("has a mean for ", channels, " channels, but is not a u8 image (height, width, channels) with as many"));
   if (std::any_of(raw.stddev, raw.stddev + channels, [](float value) { return !(value > 0); }))
     throw std::invalid_argument("has a stddev that is not positive");
   field.mean.assign(raw.mean, raw.mean + channels);
@@ -74,7 +74,7 @@ Field checked_field(const ft_field& raw) {
   return field;
 }
 
-/// What the plugin states as its fields; throws std::invalid_argument with what is wrong.
+/// Returns the fields that the plugin states; throws std::invalid_argument that says what is wrong.
 std::vector<Field> checked_fields(const ft_sampler_plugin* table, void* self) {
   std::vector<ft_field> raw(FT_MAX_FIELDS);
   const auto count = table->fields(self, raw.data(), FT_MAX_FIELDS);
@@ -100,7 +100,7 @@ class PluginSampler : public Sampler {
       : keep_(std::move(keep)), table_(table), self_(self, table->destroy), fields_(checked_fields(table, self)) {}
 
   std::vector<Field> fields() const override { return fields_; }
-  // Memory is kept for the thread: a sample costs no allocation.
+  // The memory is kept for the thread, so that a sample costs no allocation.
   void sample(const Record& record, Stream& random, Row row) const override {
     thread_local std::vector<ft_box> boxes;
     boxes.resize(record.boxes.size());

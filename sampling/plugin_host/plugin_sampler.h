@@ -1,5 +1,5 @@
 #pragma once
-// A plugin's sampler as a Sampler: the crossing of the C interface for each sample.
+// A plugin's sampler as a Sampler, which crosses the C interface for each sample.
 
 #include <memory>
 
@@ -8,10 +8,10 @@
 
 namespace flowtrain {
 
-/// Bytes of the buffer for a plugin's message.
+/// The size of the buffer for a plugin's message, in bytes.
 inline constexpr std::size_t plugin_message_bytes = 512;
 
-/// A sampler around `self`, which `table->create` made and which it takes over. Asks for its fields; throws
+/// Makes a sampler around `self`, which `table->create` made and which it now owns. Asks for its fields; throws
 /// std::invalid_argument that says what is wrong with them. `keep` holds the shared object open.
 std::unique_ptr<Sampler> make_plugin_sampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table,
                                              void* self);

@@ -1,4 +1,4 @@
-// An example of a sampler plugin: the strength of the edges in a stored picture, and its label.
+// An example of a sampler plugin: the strength of the edges in a stored image, and its label.
 #include <cmath>
 
 #include "sampling/plugin.hpp"
@@ -26,7 +26,7 @@ class Edges : public plugin::BlockSampler {
     fill(record, rows[0], rows[1]);
   }
 
-  // It draws nothing, so a batch's rows may be filled in few calls.
+  // This sampler draws nothing, so a batch's rows may be filled in few calls.
   void sample_rows(std::span<const ft_record* const> records, std::span<std::uint8_t* const> first) const override {
     const std::size_t pixels = std::size_t{height_} * width_;
     for (std::size_t i = 0; i < records.size(); ++i)
@@ -36,14 +36,14 @@ class Edges : public plugin::BlockSampler {
  private:
   void fill(const ft_record& record, std::uint8_t* out, std::uint8_t* label) const {
     if (record.height != height_ || record.width != width_ || record.channels != channels_)
-      throw plugin::Error("its size is not that of the first picture");
+      throw plugin::Error("its size is not that of the first image");
     if (record.bytes_size != std::uint64_t{height_} * width_ * channels_) throw plugin::Error("it is cut short");
     for (std::uint32_t y = 0; y < height_; ++y)
       for (std::uint32_t x = 0; x < width_; ++x) *out++ = strength(record, y, x);
     std::memcpy(label, &record.label, sizeof record.label);
   }
 
-  /// The length of the gradient of the first channel, by central differences that stop at the borders.
+  /// Returns the length of the gradient of the first channel, by central differences that stop at the borders.
   std::uint8_t strength(const ft_record& record, std::uint32_t y, std::uint32_t x) const {
     const auto at = [&](std::uint32_t row, std::uint32_t column) {
       return static_cast<int>(record.bytes[(std::size_t{row} * width_ + column) * channels_]);
@@ -59,5 +59,5 @@ class Edges : public plugin::BlockSampler {
 
 }  // namespace
 
-FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "the strength of the edges in stored pixels",
-                         {"gain", FT_REAL, "1.0", "what the strength is multiplied by"})
+FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "strength of the edges in stored pixels",
+                         {"gain", FT_REAL, "1.0", "factor of the strength"})

@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr char magic[8] = {'f', 'l', 'o', 'w', 'p', 'c', '0', '1'};
 constexpr std::string_view ending = ".piece", temporary = ".new-";
 constexpr std::uint64_t chunk_bytes = 64 << 10;
-/// Files of writers that died are removed when they are this old.
+/// The age at which files of dead writers are removed.
 constexpr auto debris_age = std::chrono::hours(1);
 
 struct Header {
@@ -45,10 +45,10 @@ std::uint64_t checksum_of(std::uint64_t size_bytes, std::span<const std::uint64_
 
 }  // namespace
 
-/// An open file of the cache whose header and table are right.
+/// An open file of the cache with valid header and table.
 class DiskCache::Piece {
  public:
-  /// Throws std::runtime_error for a damaged file, std::system_error for none.
+  /// Throws std::runtime_error for a damaged file, std::system_error for a missing one.
   explicit Piece(const Name& name) : file_(Descriptor::file(name.path.c_str())), seed_(name.seed) {
     demand(file_.read_at(0, std::as_writable_bytes(std::span(&header_, 1))) == sizeof(header_));
     demand(std::memcmp(header_.magic, magic, sizeof(magic)) == 0);
@@ -106,7 +106,7 @@ DiskCache::Name DiskCache::name_of(const std::string& key) const {
 
 bool DiskCache::has(const std::string& key) const { return access(name_of(key).path.c_str(), R_OK) == 0; }
 
-/// Calls use(piece), which returns whether it found what it looked for. False where it did not, or there is no piece.
+/// Calls use(piece), which returns whether it found the bytes. Returns false if it did not, or there is no piece.
 template <class Use>
 bool DiskCache::with_piece(const std::string& key, const Use& use) const {
   const auto name = name_of(key);
@@ -117,7 +117,7 @@ bool DiskCache::with_piece(const std::string& key, const Use& use) const {
     if (!failed || failed->code() != std::errc::no_such_file_or_directory) unlink(name.path.c_str());
     return false;
   }
-  utimensat(AT_FDCWD, name.path.c_str(), nullptr, 0);  // used now
+  utimensat(AT_FDCWD, name.path.c_str(), nullptr, 0);  // sets the time of use to now
   return true;
 }
 
@@ -153,8 +153,8 @@ void DiskCache::write(const std::string& key, std::span<const std::byte> bytes) 
   write_cache_file(path, folder_ / temporary, {head, index, bytes});
 }
 
-/// Takes `size_bytes` from the room that is left. Where there is none, the folder is listed, since other processes
-/// write there too, and the oldest pieces go until an eighth is free; a 64th of the limit may then be written unseen.
+/// Takes `size_bytes` from the room that is left. If there is too little, lists the folder, since other processes write
+/// there too, and removes the oldest pieces until an eighth is free; a 64th of the limit may then be written unseen.
 bool DiskCache::make_room(std::uint64_t size_bytes) const {
   if (size_bytes > limit_bytes_) return false;
   const MutexLock lock(mutex_);
@@ -169,11 +169,11 @@ bool DiskCache::make_room(std::uint64_t size_bytes) const {
   };
   std::vector<Old> pieces;
   std::uint64_t used_bytes = 0;
-  std::error_code error;  // of files that another process removes meanwhile
+  std::error_code error;  // errors of files that another process removes meanwhile
   for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
     const auto name = it->path().filename().string();
     const bool unfinished = name.starts_with(temporary);
-    if (!unfinished && !name.ends_with(ending)) continue;  // not ours
+    if (!unfinished && !name.ends_with(ending)) continue;  // a file of somebody else
     std::error_code gone;
     const Old piece{it->last_write_time(gone), it->path(), gone ? 0 : it->file_size(gone)};
     if (gone) continue;

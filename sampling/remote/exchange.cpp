@@ -12,17 +12,17 @@ namespace flowtrain {
 namespace {
 
 constexpr std::size_t max_error_body_bytes = 16 << 10;
-/// SHA-256 of an empty body. S3 demands it of signed requests; CURL before 8 does not send it by itself.
+/// The SHA-256 of an empty body. S3 requires it in signed requests; CURL before 8 does not send it by itself.
 constexpr const char* no_body =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr long max_redirects = 5, least_bytes_per_s = 1024, receive_buffer_bytes = 256 << 10;
 
-/// Errors that may be over when the request is repeated: faults of the network, and servers that restart.
+/// The errors that may vanish when the request is repeated: faults of the network, and servers that restart.
 constexpr CURLcode passing[] = {CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,
                                 CURLE_PARTIAL_FILE,          CURLE_OPERATION_TIMEDOUT,   CURLE_SSL_CONNECT_ERROR,
                                 CURLE_GOT_NOTHING,           CURLE_SEND_ERROR,           CURLE_RECV_ERROR};
 
-/// Content-Range: "bytes FIRST-LAST/TOTAL"; the total where it is the range asked for.
+/// Parses Content-Range, "bytes FIRST-LAST/TOTAL"; returns the total if the range is the requested one.
 std::optional<std::uint64_t> total_of(std::string_view range, std::uint64_t first, std::uint64_t last) {
   const auto wanted = "bytes " + std::to_string(first) + '-' + std::to_string(last) + '/';
   if (!range.starts_with(wanted)) return {};
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> total_of(std::string_view range, std::uint64_t firs
   return total && *total > last ? total : std::nullopt;
 }
 
-/// The text between <Code> and </Code> of S3's error document if it is a plain word, else nothing.
+/// Returns the text between <Code> and </Code> of S3's error document if it is a plain word, else nothing.
 std::string s3_code(std::string_view body) {
   constexpr std::string_view opening = "<Code>";
   const auto begin = body.find(opening), end = body.find("</Code>");
@@ -57,11 +57,11 @@ std::string hint_for(int status, const std::string& code, const RemoteLocation& 
   if (status == 404 || status == 410) return "check the name and the range of shards";
   if (code == "ExpiredToken" || code == "InvalidToken" || code == "TokenRefreshRequired")
     return "get new credentials and set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
-  if (code == "RequestTimeTooSkewed") return "set this machine's clock";
+  if (code == "RequestTimeTooSkewed") return "correct this machine's clock";
   if (code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed" || (from.s3 && status == 301))
     return "set AWS_REGION to the bucket's region";
   if (from.s3 && (status == 401 || status == 403))
-    return from.key_id.empty() ? "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or make the bucket readable to all"
+    return from.key_id.empty() ? "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or make the bucket public"
                                : "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the bucket's policy";
   if (status == 401 || status == 403) return "check the permissions on the server, or the login or token in the URL";
   return {};
@@ -79,7 +79,7 @@ void add(Headers& headers, const std::string& line) {
   headers.reset(longer);
 }
 
-/// CURL asks at least once a second whether to go on.
+/// Tells CURL whether to stop; it asks at least once a second.
 int stopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
 }
@@ -101,7 +101,7 @@ void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   const auto timeout_s = static_cast<long>(timeout.count());
   const auto provider = "aws:amz:" + from_.region + ":s3";
   Headers headers;
-  add(headers, "Accept-Encoding: identity");  // a range of compressed bytes is of no use
+  add(headers, "Accept-Encoding: identity");  // a range of compressed bytes is useless
   if (!from_.key_id.empty()) add(headers, no_body);
   if (!from_.token.empty()) add(headers, "x-amz-security-token: " + from_.token);
 
@@ -116,7 +116,7 @@ void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 1L);
   set(CURLOPT_MAXREDIRS, max_redirects);
-  // A handle has one request at a time on a connection of its own: HTTP/2 has nothing to add.
+  // HTTP/1.1 is enough: a handle has one request at a time on a connection of its own.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_CONNECTTIMEOUT, timeout_s);
   set(CURLOPT_LOW_SPEED_LIMIT, least_bytes_per_s);
@@ -139,20 +139,20 @@ std::optional<RemoteFailure> Exchange::finish(int code) {
 
   if (failure_) return failure_;
   if (code == CURLE_TOO_MANY_REDIRECTS)
-    return RemoteFailure{"redirected more than " + std::to_string(max_redirects) + " times",
-                         "name the place that it leads to in the end, or mend the server"};
+    return RemoteFailure{"the server redirects more than " + std::to_string(max_redirects) + " times",
+                         "name the final address, or repair the server"};
   long proxy_answer = 0;
   libcurl().easy_getinfo(handle_, CURLINFO_HTTP_CONNECTCODE, &proxy_answer);
   if (proxy_answer >= 300)
     return RemoteFailure{"the proxy answers with status " + std::to_string(proxy_answer),
-                         "see what http_proxy, https_proxy and no_proxy say"};
-  // A redirect to anything but http(s) says so itself.
+                         "check http_proxy, https_proxy and no_proxy"};
+  // A redirect to anything but http(s) has its own message.
   if (status() >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal();
-  if (received_ == into_.size()) return {};  // whatever became of the connection after it
+  if (received_ == into_.size()) return {};  // later failures of the connection do not matter
   if (code != CURLE_OK)
     return RemoteFailure{what_failed_[0] ? what_failed_.data() : libcurl().easy_strerror(static_cast<CURLcode>(code)),
                          "", std::ranges::find(passing, code) != std::end(passing)};
-  check_head();  // an answer without a body was not looked at yet
+  check_head();  // an answer without a body was not checked yet
   if (failure_) return failure_;
   const auto count = std::to_string(received_) + " of " + std::to_string(into_.size()) + " bytes";
   return RemoteFailure{"the server sent " + count, "", true};
@@ -162,7 +162,7 @@ std::size_t Exchange::on_body(char* bytes, std::size_t, std::size_t count, void*
   return static_cast<Exchange*>(self)->take_body({bytes, count}) ? count : 0;
 }
 
-/// A header of the latest answer; empty where it has none of this name.
+/// Returns a header of the latest answer; empty if it has none of this name.
 std::string_view Exchange::header(const char* name) const {
   curl_header* found = nullptr;
   const bool there = libcurl().easy_header(handle_, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK;
@@ -183,7 +183,7 @@ bool Exchange::take_body(std::string_view bytes) {
   check_head();
   if (failure_) return false;
   if (bytes.size() > into_.size() - received_) {
-    refuse("the server sends more bytes than were asked for");
+    refuse("the server sends more bytes than were requested");
     return false;
   }
   std::memcpy(into_.data() + received_, bytes.data(), bytes.size());
@@ -191,31 +191,31 @@ bool Exchange::take_body(std::string_view bytes) {
   return true;
 }
 
-/// Whether what comes is the range, of the same file as before. A wrong answer must not be mixed with right bytes.
+/// Checks that the answer is the range, of the same file as before: wrong bytes must not be mixed with right ones.
 void Exchange::check_head() {
   if (head_checked_) return;
   head_checked_ = true;
   if (const int answer = status(); answer != 206)
     return refuse("the server answers a request for a range with status " + std::to_string(answer) +
                       (answer == 200 ? ": it sends whole files only" : ""),
-                  "shards are read in place: use a server that knows ranges (nginx, Apache, S3), or copy them here");
+                  "use a server that supports ranges (nginx, Apache, S3), or copy the shards to this machine");
   const std::string range(header("Content-Range")), encoding(header("Content-Encoding"));
   if (range.empty()) return refuse("the server sends a range without Content-Range");
   const auto total = total_of(range, first_, first_ + into_.size() - 1);
   if (!total && expected_ && range.ends_with('/' + std::to_string(expected_->size_bytes)))
-    return refuse("asked for bytes from " + std::to_string(first_) + " on, the server sends others: " + range);
+    return refuse("the server was asked for bytes from " + std::to_string(first_) + " on, but sends others: " + range);
   if (!encoding.empty() && lower_case(encoding) != "identity")
-    return refuse("the server compresses what it sends (" + encoding + ")", "switch that off for .tar files");
+    return refuse("the server compresses its answers (" + encoding + ")", "switch compression off for .tar files");
   const auto tag = header("ETag");
   version_ = {total.value_or(0), std::string(tag.empty() ? header("Last-Modified") : tag)};
   if (expected_ && version_ != *expected_)
-    return refuse("the file was changed on the server since the start", "start again, and let it stay as it is");
-  if (!total) refuse("asked for the first byte, the server sends others: " + range);
+    return refuse("the file was changed on the server since the start", "start again, and do not change the file");
+  if (!total) refuse("the server was asked for the first byte, but sends others: " + range);
 }
 
 void Exchange::refuse(const std::string& message, const std::string& hint) { failure_ = RemoteFailure{message, hint}; }
 
-/// The failure that a status of 300 and more stands for.
+/// Returns the failure for a status of 300 and more.
 RemoteFailure Exchange::refusal() const {
   const int answer = status();
   if (answer == 416)

@@ -19,36 +19,36 @@ namespace flowtrain {
 /// Identifies one state of a remote file.
 struct RemoteVersion {
   std::uint64_t size_bytes = 0;
-  std::string tag;  ///< its ETag, or else Last-Modified; empty where the server has neither
+  std::string tag;  ///< the ETag, or else Last-Modified; empty if the server has neither
   bool operator==(const RemoteVersion&) const = default;
 };
 
-/// Why a request did not fetch all bytes.
+/// The reason why a request did not fetch all bytes.
 struct RemoteFailure {
   std::string message, hint;
   bool passing = false;                   ///< it may work when repeated
   std::chrono::seconds wait_at_least{0};  ///< the server's Retry-After
 };
 
-/// Asks once for into.size() bytes from `first` on; redirects are followed. Bytes land in `into` as they arrive, so
-/// that after a failure received() of them are there to stay.
+/// Requests into.size() bytes from `first` on once; redirects are followed. Bytes are written to `into` as they arrive,
+/// so the first received() of them stay valid after a failure.
 class Exchange {
  public:
-  /// `expected` (may be null): the version that the file must have. All must outlive this.
+  /// `expected` (may be null) is the version that the file must have. All must outlive this.
   Exchange(const RemoteLocation& from, std::uint64_t first, std::span<std::byte> into, const RemoteVersion* expected)
       : from_(from), first_(first), into_(into), expected_(expected) {}
   Exchange(const Exchange&) = delete;
 
-  /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not take
+  /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not accept
   /// the connection, or sends less than a kilobyte a second, for `timeout`; within a second once `stop` is requested.
   std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop);
-  /// The two halves of run(), for callers that have several handles at work at once: prepare() sets the options;
-  /// finish(), given the CURLcode, says whether the request failed.
+  /// The two halves of run(), for callers with several handles at work at once: prepare() sets the options; finish(),
+  /// given the CURLcode, says whether the request failed.
   void prepare(void* handle, std::chrono::seconds timeout);
   std::optional<RemoteFailure> finish(int code);
 
   std::size_t received() const { return received_; }
-  /// The file's version according to this answer.
+  /// Returns the file's version according to this answer.
   const RemoteVersion& version() const { return version_; }
 
  private:
@@ -65,13 +65,13 @@ class Exchange {
   std::span<std::byte> into_;
   const RemoteVersion* expected_;
 
-  void* handle_ = nullptr;  ///< of CURL; set by prepare()
-  std::string error_body_;  ///< the beginning of the body that came instead of the bytes
+  void* handle_ = nullptr;  ///< handle of CURL; set by prepare()
+  std::string error_body_;  ///< beginning of a body that came instead of the bytes
   bool head_checked_ = false;
   std::size_t received_ = 0;
   RemoteVersion version_;
-  std::shared_ptr<void> sent_headers_;      ///< must live as long as the request
-  std::array<char, 256> what_failed_ = {};  ///< CURL's text
+  std::shared_ptr<void> sent_headers_;      ///< lives as long as the request
+  std::array<char, 256> what_failed_ = {};  ///< error text of CURL
   std::optional<RemoteFailure> failure_;
 };
 

@@ -20,7 +20,7 @@ void Outages::add(const std::string& url, const std::string& why) {
     silent_until_ = now + std::chrono::minutes(1);
   }
   warn(public_name(url) + ": " + why +
-       "; it is asked again (requests repeated so far: " + std::to_string(retries_.load()) + ")");
+       "; the request is repeated (requests repeated so far: " + std::to_string(retries_.load()) + ")");
 }
 
 HttpClient::Handle HttpClient::borrow() const {
@@ -32,7 +32,7 @@ HttpClient::Handle HttpClient::borrow() const {
   }
   Handle handle(libcurl().easy_init(), libcurl().easy_cleanup);
   if (!handle) throw std::bad_alloc();
-  idle_.reserve(++handles_);  // giving it back then allocates nothing
+  idle_.reserve(++handles_);  // returning it then allocates nothing
   return handle;
 }
 
@@ -59,8 +59,8 @@ RemoteVersion HttpClient::fetch(const RemoteLocation& from, const RemoteVersion*
     if (!failure->passing || tries > patience_.retries) {
       const auto count = tries > 1 ? ", after " + std::to_string(tries) + " tries" : "";
       const bool no_hint = failure->hint.empty() && failure->passing;
-      throw RemoteError(failure->message + (from.s3 ? " (asked for " + from.url + ")" : "") + count,
-                        no_hint ? "see whether the server is up, or raise data.retries" : failure->hint);
+      throw RemoteError(failure->message + (from.s3 ? " (requested: " + from.url + ")" : "") + count,
+                        no_hint ? "check whether the server is up, or raise data.retries" : failure->hint);
     }
     first += exchange.received();
     into = into.subspan(exchange.received());
@@ -70,9 +70,9 @@ RemoteVersion HttpClient::fetch(const RemoteLocation& from, const RemoteVersion*
   }
 }
 
-/// Or until the stop is requested.
+/// Waits, or returns early once the stop is requested.
 void HttpClient::wait(std::chrono::milliseconds delay) const {
-  Mutex mutex;  // of nothing; a wait needs one
+  Mutex mutex;  // guards nothing; a wait needs one
   MutexLock lock(mutex);
   std::condition_variable_any().wait_for(lock, ReadsUntil::token(), delay, [] { return false; });
 }

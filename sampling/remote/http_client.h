@@ -15,13 +15,13 @@
 
 namespace flowtrain {
 
-/// Counts the requests that are repeated, and warns of the first one, then once a minute at most: a server that is away
-/// fails hundreds. Any thread.
+/// Counts the repeated requests, and warns of the first one, then at most once a minute, because an absent server fails
+/// hundreds. Any thread.
 class Outages {
  public:
-  /// A request for `url` failed and will be repeated.
+  /// Records that a request for `url` failed and will be repeated.
   void add(const std::string& url, const std::string& why);
-  /// Requests that were repeated.
+  /// Returns the number of repeated requests.
   std::uint64_t retries() const { return retries_; }
 
  private:
@@ -30,25 +30,25 @@ class Outages {
   std::chrono::steady_clock::time_point silent_until_ FT_GUARDED_BY(mutex_) = {};
 };
 
-/// Methods may be called from any thread; each call has a connection of its own, and connections are kept for the next.
+/// Fetches ranges. Methods may be called from any thread; each call has its own connection, and connections are kept.
 class HttpClient {
  public:
   struct Patience {
-    int retries = 5;                             ///< after the first try
-    std::chrono::seconds timeout{30};            ///< without a connection, or nearly without bytes
-    std::chrono::milliseconds first_delay{250};  ///< before the first retry; doubled for each that follows
+    int retries = 5;                             ///< tries after the first one
+    std::chrono::seconds timeout{30};            ///< limit without a connection, or nearly without bytes
+    std::chrono::milliseconds first_delay{250};  ///< delay before the first retry; doubled for each further one
   };
 
-  /// Between two tries, and where a server asks for more patience with Retry-After, at most.
+  /// The longest delay between two tries, and the longest wait that a server may ask for with Retry-After.
   static constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30),
                                              longest_wait = std::chrono::seconds(60);
 
-  /// `outages` is told of each retry, and must outlive this. Throws UserError(data) where there is no libcurl.
+  /// `outages` records each retry, and must outlive this. Throws UserError(data) if there is no libcurl.
   HttpClient(Patience patience, Outages& outages);
 
-  /// Fills `into` (not empty) from byte `first` on; of a transfer that broke only the rest is asked for again. The file
-  /// must be of the version `expected`, unless that is null. Returns the version that is there. Throws RemoteError,
-  /// also where the thread's ReadsUntil ends the wait.
+  /// Fills `into` (not empty) from byte `first` on; after a broken transfer only the rest is requested again. The file
+  /// must have the version `expected`, unless that is null. Returns its current version. Throws RemoteError, also if
+  /// the thread's ReadsUntil ends the wait.
   RemoteVersion fetch(const RemoteLocation& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
@@ -61,8 +61,8 @@ class HttpClient {
   Patience patience_;
   Outages& outages_;
   mutable Mutex mutex_;
-  mutable std::size_t handles_ FT_GUARDED_BY(mutex_) = 0;  ///< idle or at work
-  /// The one used last comes first: its connection is the likeliest to be open.
+  mutable std::size_t handles_ FT_GUARDED_BY(mutex_) = 0;  ///< handles that are idle or at work
+  /// The handle used last comes first, because its connection is most likely open.
   mutable std::vector<Handle> idle_ FT_GUARDED_BY(mutex_);
 };
 

@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-// The second is what Debian has for programs that link GnuTLS; many systems have only that one.
+// Debian has the second one for programs that link GnuTLS; many systems have only that.
 constexpr const char* names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 void* open_library() {
@@ -18,7 +18,7 @@ void* open_library() {
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
     reasons += std::string(reasons.empty() ? "" : "; ") + dlerror();
   }
-  throw UserError(ExitCode::data, "remote files are read by libcurl, which cannot be opened: " + reasons,
+  throw UserError(ExitCode::data, "cannot open libcurl, which reads remote files: " + reasons,
                   "install it: libcurl4 in Debian and Ubuntu, libcurl in Fedora");
 }
 

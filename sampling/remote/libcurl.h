@@ -1,5 +1,5 @@
 #pragma once
-// libcurl, which is opened when the first remote file is: who reads no remote files needs none.
+// Opens libcurl together with the first remote file, so that local files do not need it.
 
 #include <curl/curl.h>
 
@@ -28,8 +28,7 @@ struct LibCurl {
   decltype(&curl_slist_free_all) slist_free_all;
 };
 
-/// Opens the system's libcurl at the first call. Any thread. Throws UserError(data) where there is none, or
-/// it is too old.
+/// Opens the system's libcurl at the first call. Any thread. Throws UserError(data) if there is none, or it is too old.
 const LibCurl& libcurl();
 
 }  // namespace flowtrain

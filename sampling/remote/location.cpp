@@ -14,7 +14,7 @@ std::string environment(const char* name, const char* fallback = "") {
   return value && *value ? value : fallback;
 }
 
-/// An S3 key in a URL: all but RFC 3986's unreserved characters and the slash as %XX, which is what is signed.
+/// Escapes an S3 key for a URL: all but RFC 3986's unreserved characters and the slash as %XX, which is what is signed.
 std::string escape(std::string_view key) {
   constexpr char digits[] = "0123456789ABCDEF";
   std::string escaped;
@@ -41,7 +41,7 @@ RemoteLocation locate_s3(std::string_view path) {
   const auto slash = std::min(rest.find('/'), rest.size());
   const std::string bucket(rest.substr(0, slash));
   if (!is_bucket(bucket) || slash + 1 >= rest.size())
-    throw RemoteError("no path of S3", "write it as s3://bucket/key.tar");
+    throw RemoteError("not a path of S3", "write it as s3://bucket/key.tar");
   RemoteLocation location{.url = {}, .s3 = true};
   location.region = environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1").c_str());
   location.key_id = environment("AWS_ACCESS_KEY_ID");
@@ -56,7 +56,7 @@ RemoteLocation locate_s3(std::string_view path) {
   const auto key = escape(rest.substr(slash + 1));
   const auto amazon = "s3." + location.region + ".amazonaws.com/";
   if (!endpoint.empty()) location.url = endpoint + '/' + bucket + '/' + key;
-  // A certificate for *.s3… does not hold for names with more dots.
+  // A certificate for *.s3… is not valid for names with more dots.
   else if (bucket.find('.') != bucket.npos)
     location.url = "https://" + amazon + bucket + '/' + key;
   else

@@ -15,16 +15,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A request costs about as much as this many bytes more in one that is made anyway.
+/// The size of the largest gap that is fetched along: a request costs about as much as this many bytes more.
 constexpr std::uint64_t most_gap_bytes = 32 << 10;
-/// Pieces are put together up to this; more would only make the first of them wait.
+/// The size up to which pieces are joined; more would only make the first of them wait.
 constexpr std::uint64_t most_joined_bytes = 1 << 20;
-/// Bytes fetched and not yet taken; beyond this, requests fetch no neighbours.
+/// The limit of fetched bytes that nobody has taken; beyond it, requests fetch no neighbours.
 constexpr std::uint64_t most_held_bytes = 256 << 20;
 
 }  // namespace
 
-/// One request, for a piece or several, and the gaps between them.
+/// A request for a piece or several, and the gaps between them.
 struct ReadAhead::Request {
   Request(File from, std::uint64_t begin, std::uint64_t size)
       : file(std::move(from)),
@@ -37,9 +37,9 @@ struct ReadAhead::Request {
   const std::uint64_t first, size_bytes;
   const std::unique_ptr<std::byte[]> bytes;
   Exchange exchange;
-  // Guarded by the mutex of its ReadAhead, which no annotation can name here.
-  std::vector<Place> places = {};  ///< of its pieces
-  std::size_t users = 0;           ///< pieces that hold it
+  // The mutex of its ReadAhead guards these, which no annotation can express here.
+  std::vector<Place> places = {};  ///< places of its pieces
+  std::size_t users = 0;           ///< number of pieces that hold it
   bool done = false;
 };
 
@@ -92,12 +92,12 @@ bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte
     MutexLock lock(mutex_);
     const auto piece = pieces_.find({file, offset});
     if (piece == pieces_.end()) return false;
-    const auto is_settled = [&] {
+    const auto is_ready = [&] {
       const auto& [size, wanted, begun, brought_by] = piece->second;
       return brought_by ? brought_by->done : !begun;
     };
-    const bool settled = changed_.wait(lock, ReadsUntil::token(), is_settled);
-    if (settled && piece->second.size_bytes == into.size()) request = piece->second.request;
+    const bool ready = changed_.wait(lock, ReadsUntil::token(), is_ready);
+    if (ready && piece->second.size_bytes == into.size()) request = piece->second.request;
     let_go(piece);
   }
   if (!request) return false;
@@ -110,7 +110,7 @@ void ReadAhead::forget(const File& file, std::uint64_t offset) {
   if (const auto piece = pieces_.find({file, offset}); piece != pieces_.end()) let_go(piece);
 }
 
-/// One take less is expected; after the last one the piece is removed.
+/// Counts one expected take less; removes the piece after the last one.
 void ReadAhead::let_go(Pieces::iterator piece) {
   if (--piece->second.wanted > 0) return;
   const auto request = std::move(piece->second.request);
@@ -137,7 +137,7 @@ void ReadAhead::loop() {
   }
 }
 
-/// How long there is nothing to start unless something changes.
+/// Returns how long nothing needs to be started unless something changes.
 int ReadAhead::idle_ms() const {
   constexpr int long_ms = 1000;
   if (begun_.empty() || running_.size() >= most_requests_) return long_ms;
@@ -159,7 +159,7 @@ void ReadAhead::start_requests() {
   }
 }
 
-/// None where nothing is begun that is not fetched yet.
+/// Returns nothing if all that is begun is already fetched.
 std::shared_ptr<ReadAhead::Request> ReadAhead::next_request() {
   const MutexLock lock(mutex_);
   while (!begun_.empty()) {
@@ -170,7 +170,7 @@ std::shared_ptr<ReadAhead::Request> ReadAhead::next_request() {
   return nullptr;
 }
 
-/// With the pieces before and behind it that nobody fetches yet.
+/// Makes a request for the piece and its neighbours that nobody fetches yet.
 std::shared_ptr<ReadAhead::Request> ReadAhead::request_for(Pieces::iterator piece) {
   const auto begin_of = [](Pieces::iterator at) { return at->first.offset; };
   const auto end_of = [](Pieces::iterator at) { return at->first.offset + at->second.size_bytes; };
@@ -216,7 +216,7 @@ void ReadAhead::finish_requests() {
   }
 }
 
-/// Wakes the readers that wait. A reader of a failed piece fetches it itself; after a failure that may pass, it is also
+/// Wakes the waiting readers. The reader of a failed piece fetches it itself; after a failure that may pass, it is also
 /// tried here again.
 void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& failure) {
   const MutexLock lock(mutex_);
@@ -232,7 +232,7 @@ void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& fai
       if (again) begun_.push_back(place);
     }
     if (again) outages_.add(request.file->location.url, failure->message);
-    if (again && Clock::now() >= not_before_) {  // of those that fail together, once
+    if (again && Clock::now() >= not_before_) {  // one retry for those that fail together
       not_before_ = Clock::now() +
                     std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay_, HttpClient::longest_wait);
       delay_ = std::min(2 * delay_, HttpClient::longest_delay);

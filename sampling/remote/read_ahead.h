@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of remote files, fetched before they are read: many requests at once, on one thread.
+// Fetches bytes of remote files before they are read: many requests at once, on one thread.
 
 #include <chrono>
 #include <condition_variable>
@@ -25,9 +25,9 @@ struct RemoteTarget {
 };
 
 /// A caller names pieces of a file: it first expects a piece, then begins it, then takes it. Beginning a piece fetches
-/// it together with those of its neighbours that are expected, as one request where they lie close together. An order
-/// that stays within a part of a file for a while thus makes few requests. All methods may be called from any thread;
-/// all but take() return at once.
+/// it together with those of its neighbours that are expected, as one request if they are close together. An order that
+/// stays within a part of a file for a while thus makes few requests. All methods may be called from any thread; all
+/// but take() return at once.
 ///
 /// It does not repeat a request that failed for good, and it throws nothing: the reader of a missing piece asks for it
 /// through HttpClient, and meets the error, or the waiting, there. After a failure that may pass it pauses, longer each
@@ -36,21 +36,21 @@ class ReadAhead {
  public:
   using File = std::shared_ptr<const RemoteTarget>;
 
-  /// `requests` under way at most. A HttpClient must have been made before; the rest is as there.
+  /// Allows `requests` under way. A HttpClient must have been made before; the rest is as there.
   ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
             Outages& outages);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
 
-  /// The bytes will be taken, or forgotten, as often as they are expected; with `once`, one take() gets the bytes of
-  /// many calls.
+  /// Announces that the bytes will be taken, or forgotten, as often as they are expected; with `once`, one take() gets
+  /// the bytes of many calls.
   void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once = false);
-  /// The bytes will be taken soon. Does nothing if they are not expected.
+  /// Announces that the bytes will be taken soon. Does nothing if they are not expected.
   void begin(const File& file, std::uint64_t offset);
-  /// Fills `into`, waiting for a request under way, until the thread's ReadsUntil ends that. False: the caller must
-  /// fetch the bytes itself.
+  /// Fills `into`, waiting for a request under way, until the thread's ReadsUntil ends that. Returns false if the
+  /// caller must fetch the bytes itself.
   bool take(const File& file, std::uint64_t offset, std::span<std::byte> into);
-  /// The bytes are not needed any more.
+  /// Withdraws bytes that are not needed any more.
   void forget(const File& file, std::uint64_t offset);
 
  private:
@@ -62,9 +62,9 @@ class ReadAhead {
   };
   struct Piece {
     std::uint64_t size_bytes;
-    std::uint64_t wanted = 1;                    ///< times that it will be taken
-    bool begun = false;                          ///< and not failed since: there will be a request
-    std::shared_ptr<Request> request = nullptr;  ///< that brings or brought it; null where it failed
+    std::uint64_t wanted = 1;                    ///< number of times that it will be taken
+    bool begun = false;                          ///< begun and not failed since: there will be a request
+    std::shared_ptr<Request> request = nullptr;  ///< request that brings or brought it; null if it failed
   };
   using Pieces = std::map<Place, Piece>;
 
@@ -85,15 +85,15 @@ class ReadAhead {
   Mutex mutex_;
   std::condition_variable_any changed_;
   Pieces pieces_ FT_GUARDED_BY(mutex_);
-  std::deque<Place> begun_ FT_GUARDED_BY(mutex_);       ///< in order; some were fetched or taken meanwhile
-  std::uint64_t held_bytes_ FT_GUARDED_BY(mutex_) = 0;  ///< of all requests that pieces hold
+  std::deque<Place> begun_ FT_GUARDED_BY(mutex_);       ///< pieces in order; some were fetched or taken meanwhile
+  std::uint64_t held_bytes_ FT_GUARDED_BY(mutex_) = 0;  ///< bytes of all requests that pieces hold
   bool asleep_ FT_GUARDED_BY(mutex_) = false;
   bool over_ FT_GUARDED_BY(mutex_) = false;
 
-  // The thread's own.
+  // These members belong to the thread alone.
   void* multi_;                                        ///< CURLM
   std::vector<void*> idle_;                            ///< CURL handles
-  std::map<void*, std::shared_ptr<Request>> running_;  ///< by handle
+  std::map<void*, std::shared_ptr<Request>> running_;  ///< keyed by handle
   std::chrono::milliseconds delay_;
   std::chrono::steady_clock::time_point not_before_ = {};
   std::jthread thread_;

@@ -14,18 +14,18 @@ std::string random_name() {
 }
 
 std::vector<Key> remote_keys() {
-  return {{"requests", Kind::integer, std::int64_t{64},
-           "remote shards: requests under way at once, for samples that are read soon (loader.read_ahead)", 1, 1024},
-          {"retries", Kind::integer, std::int64_t{5}, "remote shards: how often a failed request is repeated", 0, 100},
-          {"timeout_s", Kind::integer, std::int64_t{30},
-           "remote shards: seconds after which a server that does not answer, or hardly sends, is given up", 1, 3600},
-          {.name = "cache",
-           .kind = Kind::text,
-           .fallback = std::string(),
-           .help = "remote shards: folder that keeps what was fetched; empty: none",
-           .is_path = true},
-          {"cache_mb", Kind::integer, std::int64_t{10240}, "megabytes (MiB) that the cache folder may grow to", 16,
-           1 << 30}};
+  return {
+      {"requests", Kind::integer, std::int64_t{64},
+       "number of simultaneous requests to remote shards, for samples that loader.read_ahead covers", 1, 1024},
+      {"retries", Kind::integer, std::int64_t{5}, "number of retries of a failed request to remote shards", 0, 100},
+      {"timeout_s", Kind::integer, std::int64_t{30},
+       "seconds after which a request to remote shards fails if the server sends nothing, or hardly anything", 1, 3600},
+      {.name = "cache",
+       .kind = Kind::text,
+       .fallback = std::string(),
+       .help = "folder that keeps fetched parts of remote shards; empty: none",
+       .is_path = true},
+      {"cache_mb", Kind::integer, std::int64_t{10240}, "largest size of the cache folder, in MiB", 16, 1 << 30}};
 }
 
 std::shared_ptr<const RemoteAccess> remote_access(const Settings& settings) {

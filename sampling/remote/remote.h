@@ -1,6 +1,5 @@
 #pragma once
-// Files on servers. The door to everything under sampling/remote/: data sets open files here, and read them like local
-// ones, through the cache if there is one.
+// Files on servers. Data sets open files here, and read them like local ones, through the cache if there is one.
 
 #include <atomic>
 #include <cstdint>
@@ -23,12 +22,12 @@ namespace flowtrain {
 struct Key;
 class Settings;
 
-/// Sixteen random hexadecimal digits.
+/// Returns sixteen random hexadecimal digits.
 std::string random_name();
 
-/// What all files of a data set share.
+/// The objects that all files of a data set share.
 struct RemoteAccess {
-  /// `requests`: of the read-ahead, at once; 0: none.
+  /// `requests` is the number of simultaneous requests of the read-ahead; 0: none.
   RemoteAccess(const HttpClient::Patience& patience, std::unique_ptr<DiskCache> where, std::size_t requests = 0)
       : client(patience, outages), cache(std::move(where)) {
     if (requests > 0) ahead = std::make_unique<ReadAhead>(requests, patience.timeout, patience.first_delay, outages);
@@ -37,15 +36,15 @@ struct RemoteAccess {
   Outages outages;
   HttpClient client;
   std::unique_ptr<DiskCache> cache;  ///< may be null
-  /// Stands in the cache for the version of a file where the server names none: nobody can tell then whether the file
-  /// is that of an earlier start, so what is kept counts for this one alone.
+  /// Replaces the version of a file in the cache if the server names none: the file may then differ from that of an
+  /// earlier start, so its blocks count for this start only.
   const std::string this_start = random_name();
-  mutable std::atomic_flag told_of_versions;  ///< set once it was said that a server names none
-  std::unique_ptr<ReadAhead> ahead = {};      ///< may be null
+  mutable std::atomic_flag warned_of_versions;  ///< set once the user was told that a server names none
+  std::unique_ptr<ReadAhead> ahead = {};        ///< may be null
 };
 
-/// One version of a file on a server: once the server has another one, reading fails. Without a cache exactly the bytes
-/// asked for are fetched; with one, the blocks that they lie in.
+/// One version of a file on a server: reading fails once the server has another one. Without a cache exactly the
+/// requested bytes are fetched; with one, their blocks.
 class RemoteFile final : public ByteSource {
  public:
   /// The size of a block, which is fetched and kept as one piece.
@@ -57,15 +56,15 @@ class RemoteFile final : public ByteSource {
   std::uint64_t size_bytes() const override { return target_->version.size_bytes; }
   /// Throws RemoteError.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
-  /// The bytes will be read once, though not yet: when something near them is fetched, they may come along. This and
+  /// Announces that the bytes will be read once, but not yet: they may be fetched along with others nearby. This and
   /// begin() return at once, and do nothing without a read-ahead.
   void expect(std::uint64_t offset, std::uint64_t size_bytes) const;
-  /// Fetches what was expected, so that read_at() finds it there, or on its way.
+  /// Fetches expected bytes, so that read_at() finds them here, or on their way.
   void begin(std::uint64_t offset, std::uint64_t size_bytes) const;
-  /// The bytes were expected, and will not be read.
+  /// Withdraws expected bytes, which will not be read.
   void forget(std::uint64_t offset, std::uint64_t size_bytes) const;
 
-  /// What was kept in the cache for this version of the file under this name; nothing where it is not there any more.
+  /// Returns the contents in the cache for this version of the file under this name; nothing if they are gone.
   std::optional<std::vector<std::byte>> recall(std::string_view name) const;
   void keep(std::string_view name, std::span<const std::byte> bytes) const;
 
@@ -83,13 +82,13 @@ class RemoteFile final : public ByteSource {
   std::shared_ptr<const RemoteTarget> target_;
   mutable Mutex mutex_;
   mutable CondVar fetched_;
-  mutable std::set<std::uint64_t> being_fetched_ FT_GUARDED_BY(mutex_);  ///< blocks
+  mutable std::set<std::uint64_t> being_fetched_ FT_GUARDED_BY(mutex_);  ///< numbers of blocks
 };
 
-/// The keys of a data set that may be remote: `requests`, `retries`, `timeout_s`, `cache` and `cache_mb`.
+/// Returns the keys of a data set that may be remote: `requests`, `retries`, `timeout_s`, `cache` and `cache_mb`.
 std::vector<Key> remote_keys();
 
-/// The connections and the cache that the settings ask for. Throws UserError(data) for a cache folder that cannot be
+/// Makes the connections and the cache of the settings. Throws UserError(data) for a cache folder that cannot be
 /// written.
 std::shared_ptr<const RemoteAccess> remote_access(const Settings& settings);
 

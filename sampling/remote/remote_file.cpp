@@ -8,13 +8,13 @@
 namespace flowtrain {
 namespace {
 
-/// Blocks that one request fetches at most.
+/// The largest number of blocks of one request.
 constexpr std::uint64_t most_blocks = 8;
 
 }  // namespace
 
 /// Claims for this thread the block `first` and those after it, up to `last`, that are neither in the cache nor
-/// claimed; other threads that want them wait for release(). Returns the end of the claimed blocks. If another thread
+/// claimed; other threads that need them wait for release(). Returns the end of the claimed blocks. If another thread
 /// has `first`, waits until it is done and claims nothing.
 std::uint64_t RemoteFile::claim(std::uint64_t first, std::uint64_t last) const {
   MutexLock lock(mutex_);
@@ -43,10 +43,10 @@ RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAcce
   std::byte first_byte;
   target.version = access_->client.fetch(target.location, nullptr, 0, {&first_byte, 1});
   target_ = std::make_shared<const RemoteTarget>(std::move(target));
-  if (access_->cache && target_->version.tag.empty() && !access_->told_of_versions.test_and_set())
+  if (access_->cache && target_->version.tag.empty() && !access_->warned_of_versions.test_and_set())
     warn(public_name(path) +
          ": the server names no version of its files (ETag or Last-Modified), so each start "
-         "fetches them again; data.cache serves this one alone");
+         "fetches them again; data.cache serves this start only");
 }
 
 void RemoteFile::expect(std::uint64_t offset, std::uint64_t size_bytes) const {
@@ -63,7 +63,7 @@ void RemoteFile::begin(std::uint64_t offset, std::uint64_t size_bytes) const {
     access_->ahead->begin(target_, block * block_bytes);
 }
 
-// With a cache, blocks stay expected, as others may expect them as well: they are fetched, and kept there.
+// Blocks in a cache stay expected, because others may expect them as well: they are fetched and kept there.
 void RemoteFile::forget(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (access_->ahead && !access_->cache && size_bytes > 0) access_->ahead->forget(target_, offset);
 }
@@ -92,17 +92,17 @@ std::size_t RemoteFile::read_at(std::uint64_t offset, std::span<std::byte> into)
   return into.size();
 }
 
-/// Fills `into` up to the end of the block that `offset` lies in; returns how many bytes, 0 where it is not cached.
+/// Fills `into` up to the end of the block of `offset`; returns how many bytes, 0 if it is not cached.
 std::size_t RemoteFile::read_cached(std::uint64_t offset, std::span<std::byte> into) const {
   const auto part = std::min<std::size_t>(into.size(), block_bytes - offset % block_bytes);
   const auto block = offset / block_bytes;
   if (!access_->cache->read(key(block), offset % block_bytes, into.first(part))) return 0;
-  if (access_->ahead) access_->ahead->forget(target_, block * block_bytes);  // it was expected before it came here
+  if (access_->ahead) access_->ahead->forget(target_, block * block_bytes);  // it was expected before it was cached
   return part;
 }
 
-/// Fetches the block at `offset` and missing ones after it; returns how many bytes of `into` that filled: none where
-/// another thread was at it.
+/// Fetches the block at `offset` and missing ones after it; returns how many bytes of `into` that filled: none if
+/// another thread is fetching it.
 std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> into) const {
   const auto first = offset / block_bytes, begin = first * block_bytes;
   const auto end = claim(first, (offset + into.size() - 1) / block_bytes);

@@ -112,20 +112,22 @@ class BoxSampler : public Sampler {
 
 SamplerEntry boxes_entry() {
   return {"boxes",
-          "a whole picture, stretched to one size, and its boxes",
+          "makes a whole image, stretched to one size, and its boxes",
           {{.name = "size",
             .kind = Kind::integers,
             .fallback = std::int64_t{512},
-            .help = "height and width of the picture, or [height, width]",
+            .help = "height and width of the image, or [height, width]",
             .min = 1,
             .max = 4096},
-           {"objects", Kind::integer, std::int64_t{100}, "boxes of a row; of more, the largest are kept", 1, 65536},
-           {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
+           {"objects", Kind::integer, std::int64_t{100},
+            "number of boxes of a row; the largest are kept if there are more", 1, 65536},
+           {"flip", Kind::real, 0.5, "probability of mirroring left to right in training", 0, 1},
            warnings_key(),
            exif_key("apply"),
            {"mean", Kind::reals, std::vector<double>{0.485, 0.456, 0.406},
-            "red, green, blue, of values in 0 .. 1; the default is ImageNet's", 0, 1},
-           {"stddev", Kind::reals, std::vector<double>{0.229, 0.224, 0.225}, "red, green, blue", 1e-6, 1e6}},
+            "means of red, green and blue, of values in 0 .. 1; the default is ImageNet's", 0, 1},
+           {"stddev", Kind::reals, std::vector<double>{0.229, 0.224, 0.225},
+            "standard deviations of red, green and blue", 1e-6, 1e6}},
           [](const Settings& settings, const SamplerInput& input) {
             return std::make_unique<BoxSampler>(settings, input);
           }};

@@ -1,4 +1,4 @@
-// The sampler `classify`: a picture, augmented as is usual for classification, and its class.
+// The sampler `classify`: an image, augmented as is usual for classification, and its class.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,33 +23,35 @@ std::vector<Key> classify_keys() {
   const std::vector<double> none;
   std::vector<Key> keys{
       {"size", Kind::integers, std::int64_t{0},
-       "height and width of the output, or [height, width]; 0: as stored, for pictures of one size", 0, 4096},
+       "height and width of the output, or [height, width]; 0: as stored, for images of one size", 0, 4096},
       {"channels", Kind::integer, std::int64_t{0},
-       "1 (grey) or 3 (RGB); 0: as stored (image files: 3). Transparent pixels are laid over black", 0, 3},
-      choice_key("crop", "auto",
-                 "training: random_resized, pad (a random place in the padded picture), none (as in validation); auto: "
-                 "none for pictures stored at the output size, otherwise random_resized",
-                 {"auto", "random_resized", "pad", "none"}),
-      {"scale", Kind::reals, std::vector<double>{0.08, 1}, "random_resized: least and most share of the area", 1e-6, 1},
-      {"ratio", Kind::reals, std::vector<double>{3. / 4, 4. / 3}, "random_resized: least and most width / height", 1e-3,
-       1e3},
-      {"padding", Kind::integer, std::int64_t{4}, "pad: black pixels added on each side", 0, 4096},
+       "number of channels: 1 (grey) or 3 (RGB); 0: as stored (image files: 3); transparent pixels become black", 0, 3},
+      choice_key(
+          "crop", "auto",
+          "training crop: random_resized, pad (a random place in the padded image), none (as in validation); auto: "
+          "none for images stored at the output size, otherwise random_resized",
+          {"auto", "random_resized", "pad", "none"}),
+      {"scale", Kind::reals, std::vector<double>{0.08, 1}, "least and most share of the area of random_resized", 1e-6,
+       1},
+      {"ratio", Kind::reals, std::vector<double>{3. / 4, 4. / 3}, "least and most width / height of random_resized",
+       1e-3, 1e3},
+      {"padding", Kind::integer, std::int64_t{4}, "number of black pixels on each side, for pad", 0, 4096},
       {"resize", Kind::integers, std::int64_t{0},
-       "validation: the shorter side before the centre crop, more where that would not cover the output; [height, "
-       "width]: both sides, stretched; 0: what covers size * 256 / 224 with random_resized, otherwise size",
+       "shorter side before the centre crop in validation, more if that would not cover the output; [height, "
+       "width]: both sides, stretched; 0: covers size * 256 / 224 with random_resized, otherwise size",
        0, 16384},
       choice_key("filter", "antialias",
-                 "pixels of a smaller picture are made of all that they cover (antialias) or of the nearest two by two "
+                 "filter for smaller images: a pixel averages all that it covers (antialias) or the nearest two by two "
                  "(bilinear)",
                  {"antialias", "bilinear"}),
-      {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
+      {"flip", Kind::real, 0.5, "probability of mirroring left to right in training", 0, 1},
       warnings_key(),
       exif_key("ignore"),
       {"fast_decode", Kind::boolean, true,
-       "decode a JPEG that is to shrink to half or less at half its size or less; false: in full, as torchvision does"},
+       "decode a JPEG that shrinks to half or less at a lower resolution; false: in full, as torchvision does"},
       {"mean", Kind::reals, none,
-       "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
-      {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
+       "mean per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
+      {"stddev", Kind::reals, none, "deviation per channel; empty: ImageNet's for colour files, else 0.5", 1e-6, 1e6},
   };
   for (auto& key : augment_keys()) keys.push_back(std::move(key));
   return keys;
@@ -61,17 +63,17 @@ std::vector<double> per_channel(const Settings& settings, const std::string& nam
   const auto count = static_cast<std::size_t>(channels);
   if (values.empty()) return imagenet ? imagenet_values : std::vector<double>(count, 0.5);
   if (values.size() != count)
-    throw settings.error(name, concat("has ", values.size(), " values, the pictures have ", channels, " channel",
+    throw settings.error(name, concat("has ", values.size(), " values, but the images have ", channels, " channel",
                                       channels == 1 ? "" : "s"));
   return values;
 }
 
 UserError without_classes(const Dataset& dataset) {
   const auto missing = dataset.missing_labels();
-  const std::string what = "sampler.name: 'classify' needs a data set with classes, this one has none";
+  const std::string what = "sampler.name: 'classify' needs a data set with classes, but this one has none";
   if (missing.empty()) return UserError(ExitCode::usage, what, "choose another data.dataset or sampler");
   return UserError(ExitCode::data, what + ": " + missing,
-                   "mend the data set, or choose another one or another sampler");
+                   "repair the data set, or choose another one or another sampler");
 }
 
 class ClassifySampler : public Sampler {
@@ -104,7 +106,7 @@ class ClassifySampler : public Sampler {
 
   void sample(const Record& record, Stream& random, Row row) const override {
     check_label(record.label, classes_);
-    thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
+    thread_local std::vector<std::uint8_t> cut;  // the cut image while it still has its stored channels
     StoredPicture picture(record, decoding_);
     const int stored = picture.channels(), pixels = height_ * width_;
     check_channels(stored);
@@ -121,7 +123,7 @@ class ClassifySampler : public Sampler {
   static std::pair<int, int> output_size(const Settings& settings, const StoredForm& form) {
     if (const auto given = height_and_width(settings, "size"); given.first > 0) return given;
     if (form.height == 0)
-      throw settings.error("size", "must be given: the pictures of this data set have no common size", ExitCode::usage,
+      throw settings.error("size", "must be given: the images of this data set have no common size", ExitCode::usage,
                            "set sampler.size, for instance to 224");
     return {form.height, form.width};
   }
@@ -135,9 +137,9 @@ class ClassifySampler : public Sampler {
     resized_width_ = stretches_ ? width : width_ * larger / 224;
     const auto size = [&] { return height_ == width_ ? concat(height_) : concat("[", height_, ", ", width_, "]"); };
     if (shorter_ > 0 && shorter_ < std::min(height_, width_))
-      throw settings.error("resize", concat("is ", shorter_, ", less than size = ", size()));
+      throw settings.error("resize", concat("is ", shorter_, ", which is less than size = ", size()));
     if (resized_height_ < height_ || resized_width_ < width_)
-      throw settings.error("resize", concat("is [", height, ", ", width, "], less than size = ", size()));
+      throw settings.error("resize", concat("is [", height, ", ", width, "], which is less than size = ", size()));
   }
 
   static int output_channels(const Settings& settings, const StoredForm& form) {
@@ -147,7 +149,7 @@ class ClassifySampler : public Sampler {
     if (form.channels != 1 && form.channels != 3)
       throw UserError(
           ExitCode::usage,
-          concat("sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has ", form.channels));
+          concat("sampler.name: 'classify' needs images of 1 or 3 channels, but this data set has ", form.channels));
     return form.channels;
   }
 
@@ -159,7 +161,7 @@ class ClassifySampler : public Sampler {
     return form.height == height_ && form.width == width_ ? Crop::none : Crop::random_resized;
   }
 
-  /// Writes the (height, width) part of the picture's region that is the sample, with the picture's own channels.
+  /// Writes the (height, width) part of the image's region that is the sample, with the image's own channels.
   void cut_out(StoredPicture& picture, const Window& region, Stream& random, std::uint8_t* out) const {
     if (training_ && crop_ == Crop::pad) {
       const auto whole = picture.decode(region.rect(), region, region.height, region.width);
@@ -175,7 +177,7 @@ class ClassifySampler : public Sampler {
       part.y += region.y;
       DrawNotes::add("crop", [&] { return std::vector{part.x, part.y, part.width, part.height}; });
       within = {static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
-                static_cast<int>(part.width)};  // the filter is to see nothing outside
+                static_cast<int>(part.width)};  // the filter must see nothing outside
     }
     const bool mirrored = mirrors(random);
     const auto inside = picture.decode(part, within, height_, width_);
@@ -201,7 +203,7 @@ class ClassifySampler : public Sampler {
   void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
     const int free_y = picture.height + 2 * padding_ - height_, free_x = picture.width + 2 * padding_ - width_;
     if (free_y < 0 || free_x < 0)
-      throw SampleError(concat("a picture of ", picture.width, "x", picture.height, " padded by ", padding_,
+      throw SampleError(concat("an image of ", picture.width, "x", picture.height, " padded by ", padding_,
                                " is smaller than ", width_, "x", height_));
     const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(free_y) + 1)) - padding_;
     const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(free_x) + 1)) - padding_;
@@ -209,10 +211,10 @@ class ClassifySampler : public Sampler {
     copy_window(picture, x, y, height_, width_, out);
   }
 
-  /// torchvision's Resize(resize) and CenterCrop(size) at once.
+  /// Combines torchvision's Resize(resize) and CenterCrop(size).
   Rect centre_of(const Window& region) const {
     double scaled_height = resized_height_, scaled_width = resized_width_;
-    if (!stretches_) {  // both are to be covered: one side fits, the other follows
+    if (!stretches_) {  // both must be covered: one side fits, the other follows
       if (region.height <= region.width) scaled_height = std::max<double>(scaled_height, shorter_);
       if (region.width <= region.height) scaled_width = std::max<double>(scaled_width, shorter_);
       if (scaled_height * region.width >= scaled_width * region.height)
@@ -244,7 +246,7 @@ class ClassifySampler : public Sampler {
 }  // namespace
 
 SamplerEntry classify_entry() {
-  return {"classify", "a picture and its class, cropped, mirrored and jittered as usual", classify_keys(),
+  return {"classify", "image and class, cropped, mirrored and jittered as usual", classify_keys(),
           [](const Settings& settings, const SamplerInput& input) {
             return std::make_unique<ClassifySampler>(settings, input);
           }};

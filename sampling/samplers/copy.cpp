@@ -18,7 +18,7 @@ class CopySampler : public Sampler {
         classes_(static_cast<std::int64_t>(input.dataset.classes().size())),
         type_(settings.text("dtype") == "f32" ? DType::f32 : DType::u8) {
     if (form_.encoding == Encoding::image)
-      throw UserError(ExitCode::usage, "sampler.name: 'copy' needs samples of one size, the data set holds image files",
+      throw UserError(ExitCode::usage, "sampler.name: 'copy' needs samples of one size, but these are image files",
                       "use sampler.name = \"classify\"");
   }
 
@@ -45,7 +45,7 @@ class CopySampler : public Sampler {
   void copy(const Record& record, std::byte* picture, std::byte* label) const {
     if (classes_ > 0 && record.label >= 0) check_label(record.label, classes_);
     if (record.bytes.size() != form_.bytes)
-      throw SampleError(concat("it has ", record.bytes.size(), " bytes, the first sample has ", form_.bytes));
+      throw SampleError(concat("it has ", record.bytes.size(), " bytes, but the first sample has ", form_.bytes));
     if (type_ == DType::u8)
       std::memcpy(picture, record.bytes.data(), form_.bytes);
     else
@@ -63,8 +63,8 @@ class CopySampler : public Sampler {
 
 SamplerEntry copy_entry() {
   return {.name = "copy",
-          .help = "the stored bytes as they are: for measuring the loader",
-          .keys = {choice_key("dtype", "u8", "of the rows: u8, the bytes; f32, each byte times 1/255", {"u8", "f32"})},
+          .help = "unchanged stored bytes, to measure the loader alone",
+          .keys = {choice_key("dtype", "u8", "row type: u8, the bytes; f32, each byte times 1/255", {"u8", "f32"})},
           .make = [](const Settings& settings, const SamplerInput& input) {
             return std::make_unique<CopySampler>(settings, input);
           }};

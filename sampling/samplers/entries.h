@@ -1,5 +1,5 @@
 #pragma once
-// The built-in samplers: each file has a function that gives its entry, and a line in list.h.
+// The built-in samplers: each file has a function that returns its entry, and a line in list.h.
 
 #include "sampling/sampler.h"
 

@@ -1,4 +1,4 @@
-// The built-in samplers: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+// The built-in samplers, one line each. FLOWTRAIN_ENTRY says how a line is used.
 
 FLOWTRAIN_ENTRY(boxes)
 FLOWTRAIN_ENTRY(check)

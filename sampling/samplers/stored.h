@@ -1,5 +1,5 @@
 #pragma once
-// Samplers derive their fields from the form of a data set's records, which is found by reading one, and its classes.
+// Finds the form of a data set's records by reading one, and its classes. Samplers derive their fields from them.
 
 #include "sampling/dataset.h"
 #include "sampling/sampler.h"
@@ -9,15 +9,15 @@ namespace flowtrain {
 /// The form of the stored samples.
 struct StoredForm {
   Encoding encoding = Encoding::bytes;
-  std::size_t bytes = 0;                    ///< of the record that was read
-  int height = 0, width = 0, channels = 0;  ///< of its picture; 0 where records differ (files, boxes) or hold none
+  std::size_t bytes = 0;                    ///< size of the record that was read
+  int height = 0, width = 0, channels = 0;  ///< size of its image; 0 if records differ (files, boxes) or hold none
 };
 
-/// So many records are tried before a data set counts as unreadable.
+/// The number of records that are tried before a data set counts as unreadable.
 inline constexpr std::uint64_t records_tried = 16;
 
-/// Looks at the first record that can be read. Throws UserError(data) if the data set is empty or none of its first
-/// records can be read.
+/// Reads the first readable record. Throws UserError(data) if the data set is empty or none of its first records can be
+/// read.
 StoredForm stored_form(const Dataset& dataset);
 
 /// Returns the number of classes of a data set whose boxes the sampler `name` needs. Throws UserError (usage) for data

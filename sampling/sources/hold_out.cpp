@@ -19,14 +19,14 @@
 namespace flowtrain {
 namespace {
 
-/// Samples of one name.
+/// The samples of one name.
 struct Unit {
   std::string name;
   std::uint64_t hash;
   std::vector<std::uint64_t> ids;
 };
 
-/// By class; -1: samples without one.
+/// Groups the samples by class; -1: samples without one.
 std::map<std::int64_t, std::vector<Unit>> units_by_class(const Dataset& dataset) {
   struct Place {
     std::int64_t label;
@@ -54,15 +54,15 @@ void append(std::vector<std::uint64_t>& ids, const Unit& unit) {
 
 /// The samples of one class, and those that it gives to validation.
 struct ClassShare {
-  std::uint64_t samples = 0, held = 0;  ///< `held`: as known from before
-  std::vector<const Unit*> open;        ///< that are not known yet, by their hashes
-  long long wanted = 0;                 ///< samples that are to be held out
+  std::uint64_t samples = 0, held = 0;  ///< `held`: known from an earlier split
+  std::vector<const Unit*> open;        ///< samples that are not known yet, sorted by their hashes
+  long long wanted = 0;                 ///< number of samples to hold out
 };
 
-/// Sets what is wanted of each class: its share, rounded to whole samples. Where the rounding errors of many classes
-/// add up to a sample and more, those that were rounded by the most are rounded the other way, until the whole has its
-/// share, too. At least one sample is wanted of the whole. A class gives its last sample to training.
-void share_out(std::vector<ClassShare>& classes, double share) {
+/// Sets the number of samples to hold out of each class: its share, rounded. If the rounding errors of many classes add
+/// up to a sample and more, those that were rounded by the most are rounded the other way, until the whole has its
+/// share, too. The whole gives at least one sample. A class leaves its last sample to training.
+void distribute(std::vector<ClassShare>& classes, double share) {
   double missing = 0;
   for (auto& each : classes) {
     const double exact = share * static_cast<double>(each.samples);
@@ -124,7 +124,7 @@ HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known) 
                       [](const Unit* unit) { return std::pair(unit->hash, std::string_view(unit->name)); });
     shares.push_back(std::move(own));
   }
-  share_out(shares, share);
+  distribute(shares, share);
   for (auto& own : shares) {
     const auto distance = [&](std::uint64_t taken) { return std::abs(own.wanted - static_cast<long long>(taken)); };
     for (const Unit* unit : own.open) {
@@ -143,15 +143,15 @@ KnownSplit SplitFile::read() const {
   if (!std::filesystem::exists(path_, ignored)) return {};
   const auto damaged = [&](const std::string& what) {
     return UserError(ExitCode::data, concat(path_.string(), ": ", what),
-                     "mend it, or remove it: then the samples are split anew");
+                     "correct the file, or remove it to split the samples anew");
   };
   const auto lines = read_text_lines(path_);
-  if (lines.empty() || lines.front() + '\n' != heading) throw damaged("no list of a split");
+  if (lines.empty() || lines.front() + '\n' != heading) throw damaged("this is not a list of a split");
   KnownSplit split;
   for (const std::string& line : std::span(lines).subspan(1)) {
     if (line.starts_with(end_word)) {
       if (parse_number<std::uint64_t>(std::string_view(line).substr(end_word.size())) != split.size())
-        throw damaged(concat("has ", split.size(), " samples, and its last line says otherwise"));
+        throw damaged(concat("it has ", split.size(), " samples, but its last line says otherwise"));
       return split;
     }
     const bool is_validation = line.starts_with(validation_word);

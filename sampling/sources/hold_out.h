@@ -1,5 +1,5 @@
 #pragma once
-// Which samples of a data set are held out for validation, by their names.
+// Holds out samples of a data set for validation, by their names.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,19 +12,19 @@
 
 namespace flowtrain {
 
-/// Where samples went when a data set was split before: by name, true for validation.
+/// The sides of samples in an earlier split: by name, true for validation.
 using KnownSplit = std::map<std::string, bool>;
 
-/// Record ids of both sides, in ascending order.
+/// The record ids of both sides, in ascending order.
 struct HoldOut {
   std::vector<std::uint64_t> training, validation;
 };
 
 /// Holds out `share` (0 … 1) of all samples to within one, and of each class to within half a sample, or to within one
-/// where many small classes need that: the samples whose names have the smallest hashes (xxHash64). No function of
-/// names alone both keeps that exact and never moves a sample when others are added, so samples in `known` stay on
-/// their side, and only the others are shared out, to bring each class as near to its share as they can. Samples of one
-/// name stay together, and count as of the class of the first.
+/// if many small classes need that: the samples whose names have the smallest hashes (xxHash64). No function of names
+/// alone both keeps that exact and never moves a sample when others are added, so samples in `known` stay on their
+/// side, and only the others are distributed, to bring each class as near to its share as possible. Samples of one name
+/// stay together, and have the class of the first.
 HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known);
 
 /// The file that keeps a split: lines "validation<TAB>name" and "training<TAB>name" under a heading, and a last line
@@ -34,9 +34,9 @@ class SplitFile {
   explicit SplitFile(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
-  /// Empty where there is no file. Throws UserError(data) for one that is damaged.
+  /// Returns the known samples; none if there is no file. Throws UserError(data) for a damaged one.
   KnownSplit read() const;
-  /// Adds the samples of `dataset` to what is `known`, and writes all of it if that is new. False: it cannot be
+  /// Adds the samples of `dataset` to the `known` ones, and writes all if that is new. Returns false if it cannot be
   /// written.
   bool keep(const NamedDataset& dataset, const HoldOut& split, KnownSplit known) const;
 

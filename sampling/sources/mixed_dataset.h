@@ -1,5 +1,5 @@
 #pragma once
-// A data set put together of several others.
+// A data set that combines several others.
 
 #include <memory>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace flowtrain {
 
-/// Which of the sources record `id` of the whole is of.
+/// Returns the index of the source of record `id` of the whole.
 std::size_t source_index(std::span<const Dataset::Source> sources, std::uint64_t id);
 
-/// The sources' records one after the other. What is read, and from where, is the sources' business. The sources agree
-/// in their classes (agreed_classes).
+/// The sources' records one after the other. All reading is left to the sources, which agree in their classes
+/// (agreed_classes).
 class MixedDataset : public Dataset {
  public:
-  /// One source at least, whose first_id is filled in. Throws std::invalid_argument where classes do not agree.
+  /// Combines at least one source, with first_id filled in. Throws std::invalid_argument if classes do not agree.
   explicit MixedDataset(std::vector<Source> sources);
 
   std::uint64_t size() const override { return size_; }
@@ -24,7 +24,7 @@ class MixedDataset : public Dataset {
   std::int64_t label(std::uint64_t id) const override;
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override;
-  /// "digits: images.gz #17".
+  /// Returns "digits: images.gz #17".
   std::string describe(std::uint64_t id) const override;
   bool resident() const override;
   std::uint64_t fingerprint() const override;
@@ -44,8 +44,8 @@ class MixedDataset : public Dataset {
   std::vector<std::string> classes_;
 };
 
-/// The classes of two data sets, if they are the same. Where one of them has but numbers for names, the other's names
-/// are taken. Throws std::invalid_argument saying what differs: "class 3 is 'cat', not 'dog'".
+/// Returns the classes of two data sets, if they are equal. If one of them has only numbers for names, the other's
+/// names are used. Throws std::invalid_argument that says what differs: "class 3 is 'cat', not 'dog'".
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second);
 
 }  // namespace flowtrain

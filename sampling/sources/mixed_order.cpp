@@ -34,13 +34,13 @@ std::vector<std::uint64_t> shared_out(std::uint64_t total, std::span<const doubl
   std::vector<std::size_t> by_rest(weights.size());
   std::iota(by_rest.begin(), by_rest.end(), 0);
   std::ranges::stable_sort(by_rest, std::greater(), [&](std::size_t i) { return rests[i]; });
-  if (left > by_rest.size()) throw InternalError("shares do not add up");
+  if (left > by_rest.size()) throw InternalError("the shares do not add up");
   for (std::size_t i = 0; i < left; ++i) ++shares[by_rest[i]];
   return shares;
 }
 
 Interleaving::Interleaving(std::span<const std::uint64_t> turns) : sources_(turns.size()) {
-  if (turns.empty() || std::ranges::find(turns, 0u) != turns.end()) throw InternalError("a source without a turn");
+  if (turns.empty() || std::ranges::find(turns, 0u) != turns.end()) throw InternalError("a source has no turn");
   size_ = std::accumulate(turns.begin(), turns.end(), std::uint64_t{0});
   std::vector<std::size_t> by_turns(turns.size());
   std::iota(by_turns.begin(), by_turns.end(), 0);
@@ -62,7 +62,7 @@ std::size_t Interleaving::build(std::span<const std::size_t> sources, std::span<
 
 std::uint64_t Interleaving::Node::left_of(std::uint64_t places) const {
   using Wide = unsigned __int128;
-  // The exact share, rounded to the nearest: half of a turn off at most, and all at the end.
+  // The exact share is rounded to the nearest: it is off by at most half of a turn, and exact at the end.
   return static_cast<std::uint64_t>((2 * static_cast<Wide>(places) * left_turns + turns) /
                                     (2 * static_cast<Wide>(turns)));
 }
@@ -103,7 +103,7 @@ void MixedOrder::fill(std::uint64_t epoch, std::uint64_t first, std::span<std::u
   }
 }
 
-// Whatever lies between them, a source's positions follow on one another: its order is asked for all of them at once.
+// A source's positions are consecutive, whatever lies between them, so its order is asked for all of them at once.
 void MixedOrder::fill_some(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const {
   std::array<Place, places_at_once> places;
   for (std::size_t i = 0; i < ids.size(); ++i) places[i] = place(epoch, first + i);
@@ -130,7 +130,7 @@ void MixedOrder::fill_some(std::uint64_t epoch, std::uint64_t first, std::span<s
 
 std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights,
                              std::uint64_t run) {
-  constexpr long double rounding = 1e-15L;  // so that shares such as 0.1 do not make a turn more
+  constexpr long double rounding = 1e-15L;  // keeps shares such as 0.1 from making one more turn
   const long double sum = std::accumulate(weights.begin(), weights.end(), 0.0L);
   std::vector<std::uint64_t> until_through;
   for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// The order of a data set put together of several sources, each of which keeps an order of its own: the sources take
-// turns, and whose turn it is is a pure function of the place in the sequence.
+// The order of a data set that combines several sources, each of which keeps an order of its own: the sources take
+// turns, and the source of a place in the sequence is a pure function of the place.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace flowtrain {
 
-/// Shares `total` things out by weights > 0: each gets its exact share, rounded down or up, so that nothing is left
-/// over (the greatest remainders are rounded up; of equal ones the first).
+/// Distributes `total` things by weights > 0: each gets its exact share, rounded down or up, so that nothing is left
+/// (the greatest remainders are rounded up; of equal ones the first).
 std::vector<std::uint64_t> shared_out(std::uint64_t total, std::span<const double> weights);
 
-/// A sequence in which source s has `turns[s]` turns, as evenly spread as can be: a balanced binary tree over the
+/// A sequence in which source s has `turns[s]` turns, as evenly spread as possible: a balanced binary tree over the
 /// sources, by their number of turns, in each of whose nodes the two sides take turns along J. Bresenham's line
-/// ("Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965). No memory of its length; a
-/// place costs log2(sources) divisions or so. In the first m places, each source has had its share of the m turns but
-/// for half a turn where there are two sources, for less than a turn where there are up to four, less than one and a
-/// half with up to eight, and so on. Any thread.
+/// ("Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965). Its memory does not depend on
+/// its length; a place costs about log2(sources) divisions. In the first m places, each source has had its share of the
+/// m turns up to half a turn with two sources, less than a turn with up to four, less than one and a half with up to
+/// eight, and so on. Any thread.
 class Interleaving {
  public:
-  /// One source at least, each with a turn at least.
+  /// Takes at least one source, each with at least one turn.
   explicit Interleaving(std::span<const std::uint64_t> turns);
 
   struct Turn {
     std::size_t source;
-    std::uint64_t number;  ///< which of this source's turns, from 0
+    std::uint64_t number;  ///< number of this turn among those of its source, from 0
   };
 
-  /// All turns.
+  /// Returns the number of all turns.
   std::uint64_t size() const { return size_; }
-  /// The turn at `place` < size().
+  /// Returns the turn at `place` < size().
   Turn at(std::uint64_t place) const;
 
  private:
   struct Node {
-    std::uint64_t turns;  ///< of both sides
+    std::uint64_t turns;  ///< turns of both sides
     std::uint64_t left_turns;
-    std::size_t left, right;  ///< a source, or behind all sources a node
+    std::size_t left, right;  ///< a source, or a node, whose numbers come after those of the sources
 
-    /// How many of the first `places` turns are the left side's.
+    /// Returns how many of the first `places` turns are the left side's.
     std::uint64_t left_of(std::uint64_t places) const;
   };
   std::size_t build(std::span<const std::size_t> sources, std::span<const std::uint64_t> turns);
@@ -51,21 +51,21 @@ class Interleaving {
   std::size_t sources_;
   std::uint64_t size_ = 0;
   std::vector<Node> nodes_;
-  std::size_t root_;  ///< as Node::left
+  std::size_t root_;  ///< a number like Node::left
 };
 
 /// One source of a MixedOrder.
 struct OrderedSource {
-  std::unique_ptr<Order> order;  ///< of the source's own ids, from 0
-  std::uint64_t first_id = 0;    ///< what its record 0 is called in the whole
-  std::uint64_t turns = 1;       ///< in an epoch; > 0
+  std::unique_ptr<Order> order;  ///< order of the source's own ids, from 0
+  std::uint64_t first_id = 0;    ///< the id of its record 0 in the whole
+  std::uint64_t turns = 1;       ///< turns per epoch; > 0
 };
 
-/// A turn is `run` positions of one source. Each source's turns take up its own order where the ones before left it, in
-/// the epoch before, too; when it is through, its own next epoch begins.
+/// A turn is `run` positions of one source. Each source's turns continue its own order where the ones before left it,
+/// also from the epoch before; at its end, its own next epoch begins.
 class MixedOrder : public Order {
  public:
-  /// One source at least; `run` > 0.
+  /// Takes at least one source; `run` > 0.
   MixedOrder(std::vector<OrderedSource> sources, std::uint64_t run);
 
   std::uint64_t size() const override { return interleaving_.size() * run_; }
@@ -75,7 +75,7 @@ class MixedOrder : public Order {
  private:
   struct Place {
     std::size_t source;
-    std::uint64_t position;  ///< in the source's own endless order
+    std::uint64_t position;  ///< position in the source's own endless order
   };
   Place place(std::uint64_t epoch, std::uint64_t index) const;
   void fill_some(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const;
@@ -85,13 +85,13 @@ class MixedOrder : public Order {
   Interleaving interleaving_;
 };
 
-/// When an epoch of several sources ends.
+/// The end of an epoch of several sources.
 enum class EpochEnd : std::uint8_t {
-  shortest,  ///< when one is through
-  longest,   ///< when all have been through once at least
+  shortest,  ///< the epoch ends when one source is through
+  longest,   ///< the epoch ends when all have been through at least once
 };
 
-/// Turns of an epoch: `sizes` are the positions of the sources' own epochs, `weights` > 0 their shares of all turns.
+/// Returns the turns of an epoch: `sizes` are the positions of the sources' epochs, `weights` > 0 their shares.
 std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights,
                              std::uint64_t run);
 

@@ -1,11 +1,11 @@
 #pragma once
-// The queue between threads: bounded, blocking, with two ways to end. moodycamel's lock-free queue, wrapped
-// once, so that its limits are met in one place:
-//  - its capacity is a hint: the bound comes from a semaphore of free places;
-//  - it is FIFO per producer only: one producer token, and callers push one at a time;
-//  - it cannot be closed: close() and drain() wake every waiter;
-//  - Debian's timed waits use the wall clock, which may jump: they are for who asks again and again (pop_within()).
-//    A jump makes one such wait longer or shorter; whoever must not be late uses pop().
+// The queue between threads: bounded, blocking, with two ways to end. It wraps moodycamel's lock-free queue, whose
+// limits are met in this one place:
+// - its capacity is a hint: the bound comes from a semaphore of free places;
+// - it is FIFO per producer only: one producer token, and callers push one at a time;
+// - it cannot be closed: close() and drain() wake every waiter;
+// - Debian's timed waits use the wall clock. A jump of it makes one wait of pop_within() longer or shorter, so a caller
+//   that must not be late uses pop().
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace flowtrain {
 
-/// Many consumers, one producer at a time (pushes must not overlap; a serial graph node or one thread).
+/// A queue for many consumers and one producer at a time (pushes must not overlap; a serial graph node or one thread).
 template <class T>
 class LockFreeQueue {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -36,37 +36,37 @@ class LockFreeQueue {
         filled_(0, spins) {}
 
   std::size_t capacity() const { return capacity_; }
-  /// Items inside; exact only while nobody pushes or pops.
+  /// Returns the number of items inside; it is exact only while nobody pushes or pops.
   std::size_t size() const {
-    const std::size_t popped = popped_.load();  // first: an item that passes meanwhile must not count below none
+    const std::size_t popped = popped_.load();  // first: an item that passes meanwhile must not count below zero
     return std::min(pushed_.load() - popped, capacity_);
   }
 
-  /// Waits for a place. False: closed or draining, the item was not taken.
+  /// Waits for a place. Returns false, without taking the item, if the queue is closed or draining.
   bool push(T item) {
     free_.wait();
     return place(item);
   }
-  /// Like push, but false at once when the queue is full.
+  /// Returns false at once when the queue is full; otherwise it is push().
   bool try_push(T item) { return free_.tryWait() && place(item); }
 
-  /// Waits for an item. False: closed, or drained to the end.
+  /// Waits for an item. Returns false if the queue is closed, or drained to the end.
   bool pop(T& item) {
     filled_.wait();
     return take(item);
   }
-  /// Like pop(), but after about `patience`, while there is neither an item nor an end: nothing.
+  /// Waits as pop() does, but returns nothing after about `patience` while there is neither an item nor an end.
   std::optional<bool> pop_within(T& item, std::chrono::microseconds patience) {
     if (!filled_.wait(patience.count())) return {};
     return take(item);
   }
 
-  /// Ends at once: what is inside is dropped, everyone wakes.
+  /// Ends at once: items inside are dropped, and every waiter wakes.
   void close() {
     closed_ = true;
     wake();
   }
-  /// Ends in order: no more pushes, what is inside can still be popped. Call it from the producer's side.
+  /// Ends in order: pushes are refused, and items inside can still be popped. The producer calls it.
   void drain() {
     draining_ = true;
     wake();
@@ -111,7 +111,7 @@ class LockFreeQueue {
   std::atomic<bool> closed_{false}, draining_{false};
 };
 
-/// The same contract with a mutex: for ThreadSanitizer, and as the reference in tests.
+/// Keeps the same contract with a mutex: for ThreadSanitizer, and as the reference in tests.
 template <class T>
 class LockedQueue {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Periods in iterations: something happens at the end of each; a period need not be a whole number of iterations.
+// Periods in iterations: an action happens at the end of each; a period need not be a whole number of iterations.
 
 #include <cstdint>
 #include <limits>
@@ -18,7 +18,7 @@ struct Every {
   bool operator==(const Every&) const = default;
 
   constexpr bool off() const { return length == 0; }
-  /// Whole periods that are over after `iteration`; 0 where there are none.
+  /// Returns the number of whole periods that are over after `iteration`.
   constexpr std::uint64_t ended(std::uint64_t iteration) const {
     return off() ? 0 : iteration / length * parts + iteration % length * parts / length;
   }
@@ -28,13 +28,13 @@ struct Every {
   }
   /// Returns whether this iteration is the first of a period.
   constexpr bool begins(std::uint64_t iteration) const { return !off() && (iteration <= 1 || ends(iteration - 1)); }
-  /// The number, from 0, of the period that `iteration` is reported in: the last one that ends with it, else the one in
-  /// which it begins.
+  /// Returns the number, from 0, of the period that `iteration` is reported in: the last one that ends with it,
+  /// otherwise the one in which it begins.
   constexpr std::uint64_t number(std::uint64_t iteration) const {
     if (iteration == 0) return 0;
     return ends(iteration) ? ended(iteration) - 1 : ended(iteration - 1);
   }
-  /// Iterations until `periods` of them are over; the greatest number there is where 64 bits do not hold it.
+  /// Returns the number of iterations until `periods` of them are over, or the greatest 64-bit number if it overflows.
   constexpr std::uint64_t iterations(std::uint64_t periods) const {
     std::uint64_t whole = 0;
     const std::uint64_t rest = (periods % parts * length + parts - 1) / parts;
@@ -42,11 +42,11 @@ struct Every {
       return std::numeric_limits<std::uint64_t>::max();
     return whole;
   }
-  /// The number of periods, with a fraction, in `iterations`.
+  /// Returns the number of periods, with a fraction, in `iterations`.
   constexpr double periods(std::uint64_t iterations) const {
     return static_cast<double>(iterations) * static_cast<double>(parts) / static_cast<double>(length);
   }
-  /// The mean number of iterations of a period, with a fraction.
+  /// Returns the mean number of iterations of a period, with a fraction.
   constexpr double mean_length() const { return static_cast<double>(length) / static_cast<double>(parts); }
 };
 

@@ -15,7 +15,7 @@ constexpr unsigned warp = 32;
 constexpr unsigned whole_warp = 0xffffffffu;
 constexpr std::int64_t max_blocks = 1 << 16;  // the loops below do the rest
 
-/// What values are compared and summed in.
+/// The type in which values are compared and summed.
 template <class T>
 struct Wide {
   using type = float;
@@ -27,15 +27,15 @@ struct Wide<double> {
 
 template <class W>
 __device__ bool replaces(W value, W largest) {
-  return value > largest || value != value;  // the latter: NaN
+  return value > largest || value != value;  // the second condition finds NaN
 }
 
-/// Where step `step` of a scan stands in its line.
+/// Returns the place of scan step `step` in its line.
 __device__ std::int64_t place(std::int64_t step, std::int64_t length, bool backwards) {
   return backwards ? length - 1 - step : step;
 }
 
-/// A thread for each sequence: neighbours in a warp read neighbours in memory.
+/// Uses a thread for each sequence: neighbours in a warp read neighbours in memory.
 template <class T>
 __global__ void scan_rows(const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ replaced, Lines all) {
   using W = typename Wide<T>::type;
@@ -74,7 +74,7 @@ __global__ void sum_rows(const T* __restrict__ g, const std::uint8_t* __restrict
   }
 }
 
-/// A warp for each line whose elements lie side by side, 32 at a time: a scan by shuffles, and what it carries over.
+/// Uses a warp for each line whose elements lie side by side, 32 at a time: a scan by shuffles with a carry.
 template <class T>
 __global__ void scan_lines(const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ replaced, Lines all) {
   using W = typename Wide<T>::type;
@@ -105,7 +105,7 @@ __global__ void scan_lines(const T* __restrict__ x, T* __restrict__ y, std::uint
   }
 }
 
-/// From the end of the scan to its start: sums that begin anew after each element that replaced.
+/// Sums from the end of the scan to its start; a sum begins anew after each element that replaced.
 template <class T>
 __global__ void sum_lines(const T* __restrict__ g, const std::uint8_t* __restrict__ replaced, T* __restrict__ gx,
                           Lines all) {

@@ -1,5 +1,5 @@
-// GPU kernels for the operators that nets/cornernet/ defines (corner_pool.cpp, gaussians.cpp). Beside graph.cpp the
-// only file of the CUDA parts that knows LibTorch; loading them registers it.
+// GPU kernels for the operators that nets/cornernet/ defines (corner_pool.cpp, gaussians.cpp). This file and graph.cpp
+// are the CUDA parts that know LibTorch; loading them registers the operators.
 
 #include <ATen/core/Tensor.h>
 #include <c10/cuda/CUDAGuard.h>

@@ -22,7 +22,7 @@
 namespace flowtrain::cuda {
 namespace {
 
-/// Of each thread, as LibTorch's current stream is.
+/// Each thread has its own, as it has its own current stream in LibTorch.
 thread_local cudaStream_t compute_stream = nullptr;
 
 /// Makes the GPU the calling thread's current one, if it is there.
@@ -41,9 +41,8 @@ int select(int index) {
   return index;
 }
 
-/// What is drawn for the rows of batches, on its way from the host. As many batches as there are slabs may be under
-/// way; from memory of the host's that is not page-locked the driver might still be reading while the next one is
-/// drawn.
+/// The random draws for the rows of batches on their way to the device. As many batches as there are slabs may be under
+/// way; the host memory is page-locked, since otherwise the driver might still read it while the next batch is drawn.
 class RowsOnTheWay {
  public:
   explicit RowsOnTheWay(std::size_t batches) : places_(batches) {}
@@ -64,14 +63,14 @@ class RowsOnTheWay {
  private:
   struct Place {
     PinnedArray<RowMix> rows;
-    Event left;  // the rows have been copied
+    Event left;  // reached when the rows have been copied
   };
   std::vector<Place> places_;
   std::size_t next_ = 0;
   DeviceArray<RowMix> there_;
 };
 
-/// On the GPU that is current when it is made.
+/// A point on the GPU that is current when it is made.
 class TimedPoint final : public StreamPoint {
  public:
   explicit TimedPoint(cudaStream_t stream) : stream_(stream) {
@@ -178,11 +177,11 @@ class CudaDevice final : public Device {
  private:
   void enter() const { make_current(index_); }
 
-  int index_;  // first: streams and events belong to the GPU that is current when they are made
-  bool pin_;   // whether host memory is page-locked; if not, the driver copies by way of its own
+  int index_;  // declared first: streams and events belong to the GPU that is current when they are made
+  bool pin_;   // host memory is page-locked; otherwise the driver copies through memory of its own
   Stream transfer_;
-  std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
-  std::vector<Event> consumed_;  // by slot: compute has read the device memory
+  std::vector<Event> copied_;    // slot's copy has left host memory and is on the device
+  std::vector<Event> consumed_;  // compute has read the slot's device memory
   RowsOnTheWay mix_rows_;
   DeviceArray<float> mix_grey_;
 };

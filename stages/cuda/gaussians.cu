@@ -11,7 +11,7 @@ constexpr unsigned block_threads = 128;
 constexpr std::int64_t max_blocks = 1 << 16;  // the loops below do the rest
 constexpr int columns = 7;
 
-/// A block for each bump, a thread for each cell of its square that lies on the map.
+/// Uses a block for each bump, and a thread for each cell of its square that lies on the map.
 __global__ void draw(const std::int32_t* __restrict__ gaussians, std::int64_t rows, int corner,
                      float* __restrict__ heat, float* __restrict__ valid, Maps maps) {
   const std::int64_t cells = std::int64_t{maps.height} * maps.width;

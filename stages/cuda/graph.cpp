@@ -1,4 +1,4 @@
-// CUDA graphs by way of LibTorch, which knows what of its own goes into one: memory, random numbers.
+// CUDA graphs through LibTorch, which knows which of its memory and random numbers belong to one.
 
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
@@ -20,36 +20,36 @@
 namespace flowtrain::cuda {
 namespace {
 
-/// The stream on which all graphs of a GPU are captured. LibTorch's pool hands out its 32 in turn, so that one of them
-/// may come back while somebody computes on it: then their work would become part of the graph. Kept for ever, as is
-/// what LibTorch keeps for it (cuBLAS's workspaces). Compute thread.
+/// Returns the stream on which all graphs of a GPU are captured. LibTorch's pool hands out its 32 streams in turn, so
+/// one of them may return while another thread computes on it, and that work would become part of the graph. This
+/// stream is kept for ever, like the cuBLAS workspaces that LibTorch keeps for it. Compute thread.
 c10::cuda::CUDAStream capture_stream(c10::DeviceIndex gpu) {
   static auto& streams = *new std::map<c10::DeviceIndex, Stream>;
   return c10::cuda::getStreamFromExternal(streams[gpu].get(), gpu);
 }
 
-/// Calls `undo`, which fails where there is nothing to undo.
+/// Calls `undo`, which fails if there is nothing to undo.
 template <class Undo>
 void try_to(Undo undo) noexcept {
   try {
     undo();
   } catch (const std::exception&) {
-    cudaGetLastError();  // or the next, innocent call would report it again
+    cudaGetLastError();  // clears the error, which the next call would report again
   }
 }
 
-/// LibTorch's graph, and what it leaves to its user where a capture ends badly.
+/// Adds the clean-up that LibTorch's graph leaves to its user if a capture fails.
 class Graph : public at::cuda::CUDAGraph {
  public:
-  /// Instantiated once it is known to hold something.
+  /// LibTorch instantiates the graph only after size() has shown that it is not empty.
   explicit Graph(c10::DeviceIndex gpu) : CUDAGraph(/*keep_graph=*/true), gpu_(gpu) {}
 
-  /// A capture that was invalidated, by a wait for the device among what was captured, is ended by capture_end() with
-  /// an exception before memory and random numbers are given back: the allocator would take all that is asked for as
-  /// part of a capture, and the generator would refuse to draw. So that is done here.
+  /// Cleans up after a capture that was invalidated, for example by a wait for the device. capture_end() throws before
+  /// it gives memory and random numbers back: the allocator would serve all requests as part of a capture, and the
+  /// generator would refuse to draw.
   void abandon() noexcept {
     if (!capture_ended_) try_to([&] { capture_end(); });
-    if (capture_ended_) return;  // then the destructor does the rest
+    if (capture_ended_) return;  // the destructor does the rest
     const auto pool = mempool_id_;
     auto* const host = at::getHostAllocator(at::kCUDA);
     try_to([&] { c10::cuda::CUDACachingAllocator::endAllocateToPool(gpu_, pool); });
@@ -59,7 +59,7 @@ class Graph : public at::cuda::CUDAGraph {
     try_to([&] { renew_generator(); });
   }
 
-  /// Nodes of what was captured.
+  /// Returns the number of captured nodes.
   std::size_t size() {
     std::size_t nodes = 0;
     check(cudaGraphGetNodes(raw_cuda_graph(), nullptr, &nodes), "cudaGraphGetNodes");
@@ -67,7 +67,8 @@ class Graph : public at::cuda::CUDAGraph {
   }
 
  private:
-  /// Only the end of a capture tells the generator's state that it is over; a copy of the state knows of none.
+  /// Renews the generator's state: only the end of a capture tells it that the capture is over, and a copy knows of
+  /// none.
   void renew_generator() const {
     at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(gpu_);
     const std::lock_guard lock(generator.mutex());
@@ -83,13 +84,13 @@ class CudaWorkGraph final : public WorkGraph {
 
   void capture(const std::function<void()>& work) override {
     const c10::cuda::CUDAGuard on_gpu(gpu_);
-    c10::cuda::device_synchronize();  // what `work` builds on is on another stream
-    // The graph's memory is its own, and while it is captured nobody gives any back: what earlier steps left would be
-    // held beside it.
+    c10::cuda::device_synchronize();  // the inputs of `work` are on another stream
+    // The graph's memory is its own, and nobody frees any during the capture, so memory of earlier steps would stay
+    // held.
     c10::cuda::CUDACachingAllocator::emptyCache();
     const c10::cuda::CUDAStreamGuard on_its_own(capture_stream(gpu_));
     try {
-      // This thread's work alone is captured: the loader's threads go on meanwhile.
+      // The capture records this thread's work alone, while the loader's threads go on.
       graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
       work();
       graph_.capture_end();

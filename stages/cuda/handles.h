@@ -1,5 +1,5 @@
 #pragma once
-// Owners of the CUDA runtime's handles, and its errors as exceptions.
+// Owners of the CUDA runtime's handles. They turn its errors into exceptions.
 
 #include <cuda_runtime_api.h>
 
@@ -10,18 +10,18 @@
 
 namespace flowtrain::cuda {
 
-/// Throws std::runtime_error naming the call that failed and the runtime's reason. "CUDA error" is what LibTorch's
-/// errors say, too: after most of them the process can use the GPU no more.
+/// Throws std::runtime_error with the call that failed and the runtime's reason. The text "CUDA error" also appears in
+/// LibTorch's errors: after most of them the process can no longer use the GPU.
 inline void check(cudaError_t status, const std::string& call) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // or the next, innocent call would report it again
+  cudaGetLastError();  // clears the error, which the next call would report again
   throw std::runtime_error(call + ": CUDA error: " + cudaGetErrorString(status));
 }
 
-/// Makes a GPU the calling thread's current one: that is a property of each thread.
+/// Makes a GPU the calling thread's current one; each thread has its own.
 inline void make_current(int gpu) { check(cudaSetDevice(gpu), "cudaSetDevice"); }
 
-/// Where the memory of an OwnedArray is taken from.
+/// The source of an OwnedArray's memory.
 struct GpuMemory {
   static void* take(std::size_t bytes) {
     void* data = nullptr;
@@ -45,7 +45,7 @@ class OwnedArray {
   OwnedArray() = default;
   explicit OwnedArray(std::size_t size) : data_(static_cast<T*>(Memory::take(size * sizeof(T)))), size_(size) {}
   ~OwnedArray() { Memory::give_back(data_); }
-  /// What is enqueued may still use the old memory: the runtime frees it after that.
+  /// Enqueued work may still use the old memory: the runtime frees it after that work.
   OwnedArray& operator=(OwnedArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -64,11 +64,11 @@ class OwnedArray {
 template <class T>
 using DeviceArray = OwnedArray<T, GpuMemory>;
 
-/// Page-locked memory of the host, which a GPU copies from while the host goes on.
+/// Page-locked host memory, which a GPU copies from while the host goes on.
 template <class T>
 using PinnedArray = OwnedArray<T, PinnedMemory>;
 
-/// A stream that does not wait for the default one, nor the other way round.
+/// A stream that neither waits for the default one nor makes it wait.
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
@@ -82,12 +82,12 @@ class Stream {
   cudaStream_t handle_ = nullptr;
 };
 
-/// A point on a stream. Until it is first recorded, everybody who waits for it goes on at once.
+/// A point on a stream. Waiting for one that was never recorded returns at once.
 class Event {
  public:
-  /// `flags`: cudaEventDisableTiming, as it costs the device time; 0 where its time is asked for.
+  /// `flags` is cudaEventDisableTiming, since timing costs device time, or 0 for events whose time is read.
   explicit Event(unsigned flags = cudaEventDisableTiming) {
-    // BlockingSync: a thread that waits sleeps, and leaves its core to the samplers.
+    // BlockingSync makes a waiting thread sleep, which leaves its core to the samplers.
     check(cudaEventCreateWithFlags(&handle_, flags | cudaEventBlockingSync), "cudaEventCreateWithFlags");
   }
   ~Event() { cudaEventDestroy(handle_); }

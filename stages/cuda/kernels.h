@@ -1,6 +1,6 @@
 #pragma once
-// The kernels, as their callers see them. All pointers are to memory of the device, unless they say otherwise. What
-// they compute is said in sampling/images/pixel_rule.h, nets/cornernet/running_max.h and nets/cornernet/gaussians.h.
+// The kernels, as their callers see them. All pointers are to device memory unless stated otherwise. The results are
+// specified in sampling/images/pixel_rule.h, nets/cornernet/running_max.h and nets/cornernet/gaussians.h.
 
 #include <cuda_runtime_api.h>
 
@@ -34,13 +34,13 @@ struct Lines {
   bool backwards = false;
 };
 
-/// Enqueues the running maximum of x as y, and which elements were a new one as `replaced`, unless null. T: float,
-/// double, __half or __nv_bfloat16; all on the device, not overlapping. Every element is read and written once. The
-/// result does not depend on how the work is split.
+/// Enqueues the running maximum of x as y, and marks each element that was a new one in `replaced` unless that is null.
+/// T is float, double, __half or __nv_bfloat16; all are on the device and do not overlap. Every element is read and
+/// written once. The result does not depend on how the work is split.
 template <class T>
 void running_max(const T* x, T* y, std::uint8_t* replaced, const Lines& lines, cudaStream_t stream);
 
-/// Enqueues the gradient gx of x from that of y, g. No atomics: the same bits every time.
+/// Enqueues the gradient gx of x from the gradient g of y. It uses no atomics: the bits are equal every time.
 template <class T>
 void running_max_backward(const T* g, const std::uint8_t* replaced, T* gx, const Lines& lines, cudaStream_t stream);
 
@@ -51,8 +51,8 @@ struct Maps {
 };
 
 /// Enqueues drawing one corner of all `gaussians`, (pictures, rows, 7), x and y in the columns `corner` and the next,
-/// on `heat`, filled with 0, and unless null on `valid`, filled with 1. The same bits every time: a maximum knows no
-/// order.
+/// on `heat`, filled with 0, and unless null on `valid`, filled with 1. The bits are equal every time, since a maximum
+/// does not depend on order.
 void draw_gaussians(const std::int32_t* gaussians, std::int64_t rows, int corner, float* heat, float* valid,
                     const Maps& maps, cudaStream_t stream);
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int max_channels = 4;
 constexpr unsigned block_threads = 256;
-constexpr std::size_t max_blocks_across = 1024;  // of one picture; the loop below does the rest
-constexpr std::size_t max_blocks_down = 65535;   // what a grid may have
+constexpr std::size_t max_blocks_across = 1024;  // blocks of one picture; the loop below does the rest
+constexpr std::size_t max_blocks_down = 65535;   // limit of a grid
 
 struct Rule {
   float scale[max_channels], shift[max_channels], fill[max_channels];
@@ -21,7 +21,7 @@ struct Rule {
 
 /// Holds one value of one channel of a picture.
 struct Value {
-  unsigned index;  // within the picture
+  unsigned index;  // place within the picture
   int x, y, channel;
 };
 
@@ -29,7 +29,7 @@ __device__ bool inside(const PixelBox& box, const Value& value) {
   return value.x >= box.left && value.x < box.right && value.y >= box.top && value.y < box.bottom;
 }
 
-__device__ std::uint64_t mix64(std::uint64_t x) {  // as in sampling/core/random.h
+__device__ std::uint64_t mix64(std::uint64_t x) {  // the function of sampling/core/random.h
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9ULL;
   x ^= x >> 27;
@@ -37,10 +37,10 @@ __device__ std::uint64_t mix64(std::uint64_t x) {  // as in sampling/core/random
   return x ^ (x >> 31);
 }
 
-/// A byte in its picture's other colours.
+/// Returns a byte in its picture's tinted colours.
 __device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, float grey, const Value& value) {
   const std::uint8_t* const pixel = picture + (value.index - value.channel);
-  // An unrolled selection, as below.
+  // The unrolled selection avoids indexing, as below.
   float m0 = tint.m[0][0], m1 = tint.m[0][1], m2 = tint.m[0][2];
 #pragma unroll
   for (int i = 1; i < 3; ++i) {
@@ -57,12 +57,12 @@ __device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, fl
   return static_cast<std::uint8_t>(__float2int_rn(fminf(fmaxf(level, 0.0f), 255.0f)));
 }
 
-/// Returns what becomes of `byte`, a value of `picture`. By the intrinsics, which the compiler makes no fused
-/// multiply-add of: the CPU rounds after each step.
+/// Returns the result for `byte`, a value of `picture`. It uses intrinsics, which the compiler never fuses into a
+/// multiply-add: the CPU rounds after each step.
 template <int Channels>
 __device__ float finished(std::uint8_t byte, const std::uint8_t* picture, const RowMix& row, float grey,
                           const PixelMix& mix, const Value& value, const Rule& rule) {
-  // An unrolled selection: indexing by a run-time channel would move the rule to slow local memory.
+  // The selection is unrolled: indexing by a run-time channel would move the rule to slow local memory.
   float scale = rule.scale[0], shift = rule.shift[0], fill = rule.fill[0];
 #pragma unroll
   for (int i = 1; i < Channels; ++i) {
@@ -131,7 +131,7 @@ __global__ void mix_kernel(const std::uint8_t* __restrict__ from, float* __restr
   }
 }
 
-/// A block for each picture in turn: each thread's share of the sums, then those of all.
+/// Uses a block for each picture in turn: each thread sums its share, then the block sums those.
 __global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t rows,
                             unsigned pixels) {
   __shared__ unsigned long long sums[3];

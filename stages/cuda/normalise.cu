@@ -21,7 +21,7 @@ struct Statistics {
 
 template <int Channels>
 __device__ float normalised(std::uint8_t value, int channel, const Statistics& statistics) {
-  // An unrolled selection: indexing by a run-time channel would move the statistics to slow local memory.
+  // The selection is unrolled: indexing by a run-time channel would move the statistics to slow local memory.
   float mean = statistics.mean[0];
   float stddev = statistics.stddev[0];
 #pragma unroll
@@ -34,7 +34,8 @@ __device__ float normalised(std::uint8_t value, int channel, const Statistics& s
   return (static_cast<float>(value) / 255.0f - mean) / stddev;
 }
 
-/// The first `quads` groups of four values with 4-byte loads and 16-byte stores, the values after them one by one.
+/// Handles the first `quads` groups of four values with 4-byte loads and 16-byte stores, and the values after them one
+/// by one.
 template <int Channels>
 __global__ void normalise_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t values,
                                  std::size_t quads, Statistics statistics) {

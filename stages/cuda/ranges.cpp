@@ -1,4 +1,4 @@
-// NVTX, whose headers are all that there is of it: an attached profiler brings the rest.
+// NVTX consists of headers alone; an attached profiler supplies the implementation.
 
 #include <nvtx3/nvToolsExt.h>
 

@@ -28,20 +28,19 @@ std::string detector_name(const Settings& detect, const Settings& net) {
 }
 
 std::vector<Key> nms_keys(const std::string& algorithm) {
-  return {
-      {.name = "nms_algorithm",
-       .kind = Kind::text,
-       .fallback = algorithm,
-       .help = "what boxes lose that overlap a better one of their class: score, by the square of the overlap or by "
-               "the overlap, or all (nms), or nothing (none)",
-       .choices = {"exp_soft_nms", "linear_soft_nms", "nms", "none"}},
-      {"nms_threshold", Kind::real, 0.5, "linear_soft_nms, nms: overlap from which on", 0, 1},
-      {"max_per_image", Kind::integer, std::int64_t{100}, "boxes of a picture", 1, 100'000}};
+  return {{.name = "nms_algorithm",
+           .kind = Kind::text,
+           .fallback = algorithm,
+           .help = "suppression of boxes that overlap a better one of their class: lower their score by the squared "
+                   "overlap or by the overlap, remove them, or keep them",
+           .choices = {"exp_soft_nms", "linear_soft_nms", "nms", "none"}},
+          {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
+          {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
 }
 
 std::vector<Key> box_keys() {
   std::vector<Key> keys = nms_keys("nms");
-  keys.insert(keys.begin(), {"least_score", Kind::real, 0.05, "boxes with a lower score are left out", 0, 1});
+  keys.insert(keys.begin(), {"least_score", Kind::real, 0.05, "smallest score of a box", 0, 1});
   return keys;
 }
 

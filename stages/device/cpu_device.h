@@ -1,5 +1,5 @@
 #pragma once
-// The CPU as a device: plain memory, nothing to copy.
+// The CPU as a device: plain memory without copies.
 
 #include <new>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// Batches are used where samplers wrote them.
+/// Compute uses batches in the memory that samplers wrote.
 class CpuDevice : public Device {
  public:
   std::string name() const override { return "cpu"; }

@@ -1,5 +1,5 @@
 #pragma once
-// What libflowtrain_cuda.so exports, for the program that opens it at run time: the program itself never links CUDA.
+// The exports of libflowtrain_cuda.so for the program, which opens it at run time and never links CUDA itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace flowtrain {
 
-/// The GPU `index` for `slots` slabs, page-locked with `pin`, owned by the caller; null with a message (ended by 0) in
-/// `error` where none answers.
+/// Makes the GPU `index` for `slots` slabs, page-locked with `pin`, owned by the caller; returns null, with a message
+/// (ended by 0) in `error`, if none answers.
 using CudaDeviceEntry = Device*(int index, std::uint32_t slots, bool pin, char* error, std::size_t error_size);
 
-/// The name under which it is exported.
 inline constexpr char cuda_device_entry[] = "flowtrain_cuda_device";
 
-/// A graph of work on the GPU `index`, owned by the caller. Not exported where LibTorch came without CUDA.
+/// Makes a graph of work on the GPU `index`, owned by the caller. It is not exported if LibTorch came without CUDA.
 using CudaGraphEntry = WorkGraph*(int index);
 inline constexpr char cuda_graph_entry[] = "flowtrain_cuda_graph";
 
-/// NVTX, for good. Not exported where its headers were missing.
+/// Returns the functions of NVTX, which stay valid. It is not exported if NVTX's headers were missing.
 using CudaRangesEntry = const RangeCalls*();
 inline constexpr char cuda_ranges_entry[] = "flowtrain_cuda_ranges";
 

@@ -28,23 +28,23 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
     throw UserError(ExitCode::usage, name + ": this build of flowtrain has no CUDA parts (" + cuda_parts + ")",
                     "Install the CUDA toolkit (nvcc) and build again, or train on the CPU: run.device = \"cpu\".");
   }
-  // Asked first, because without a driver the reason that the parts do not load would name some other library.
+  // The driver comes first: without it the loader's error would name some other library.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     throw UserError(ExitCode::usage, name + ": no GPU answers: the NVIDIA driver (libcuda.so.1) is not on this machine",
                     "Install the driver, or train on the CPU: run.device = \"cpu\".");
   }
-  // Never closed: LibTorch keeps pointers to what the parts bring in.
+  // The library is never closed: LibTorch keeps pointers into it.
   void* library = open_part(parts, "libtorch_cuda.so");
   if (library == nullptr) {
     throw UserError(ExitCode::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
-                    "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");
+                    "Run cmake/go build on this machine: if a GPU answers, it installs LibTorch's CUDA libraries.");
   }
   auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, cuda_device_entry));
   if (entry == nullptr) {
     throw UserError(ExitCode::usage, name + ": " + parts.string() + " lacks " + cuda_device_entry,
                     "It comes from another version of flowtrain: build or install this one again.");
   }
-  if (auto* ranges = reinterpret_cast<CudaRangesEntry*>(dlsym(library, cuda_ranges_entry))) tell_ranges_to(ranges());
+  if (auto* ranges = reinterpret_cast<CudaRangesEntry*>(dlsym(library, cuda_ranges_entry))) report_ranges_to(ranges());
   std::array<char, 512> error{};
   std::unique_ptr<Device> device(entry(index, slots, pin, error.data(), error.size()));
   if (!device) {
@@ -62,7 +62,7 @@ MakeWorkGraph cuda_work_graphs(int index) {
 
 int count_gpus() {
   std::error_code ignored;
-  // The driver's device nodes (the second is WSL's): looked at first, because loading the driver takes its time.
+  // The driver's device nodes (the second is WSL's) are checked first because loading the driver is slow.
   if (!std::filesystem::exists("/dev/nvidiactl", ignored) && !std::filesystem::exists("/dev/dxg", ignored)) return 0;
   if (find_part(cuda_parts).empty()) return 0;
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);

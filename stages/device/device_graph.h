@@ -1,5 +1,5 @@
 #pragma once
-// Work that a device repeats as a whole, without being told each part of it: a CUDA graph. No torch, no CUDA here.
+// Recorded work that a device repeats as a whole (a CUDA graph). This file needs neither torch nor CUDA.
 
 #include <functional>
 #include <memory>
@@ -9,18 +9,18 @@ namespace flowtrain {
 class WorkGraph {
  public:
   virtual ~WorkGraph() = default;
-  /// Keeps what `work` asks the device for; none of it is carried out. Throws what `work` throws, and std::exception
-  /// where something in it cannot be kept (it waits for the device, say) or it asks for nothing; the device is then as
-  /// before. Once.
+  /// Records the requests of `work` to the device and runs none of them; called once. Throws whatever `work` throws,
+  /// and std::exception if a request cannot be recorded (it waits for the device, for example) or there is none;
+  /// the device is then as before.
   virtual void capture(const std::function<void()>& work) = 0;
-  /// Asks for all of it, in the same memory, behind what the device was asked for before.
+  /// Enqueues the recorded work, in the same memory, behind all earlier requests.
   virtual void replay() = 0;
 };
 
-/// Null: the device has no such thing.
+/// The maker returns null if the device has no such graphs.
 using MakeWorkGraph = std::function<std::unique_ptr<WorkGraph>()>;
 
-/// Those of a GPU: of libflowtrain_cuda.so, which make_cuda_device() has opened. Null where it is not, or has none.
+/// Returns the maker of libflowtrain_cuda.so, which make_cuda_device() has opened. It is null if there is none.
 MakeWorkGraph cuda_work_graphs(int index);
 
 }  // namespace flowtrain

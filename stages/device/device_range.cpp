@@ -10,7 +10,7 @@ std::atomic<const RangeCalls*> range_calls{nullptr};
 
 }  // namespace
 
-void tell_ranges_to(const RangeCalls* calls) { range_calls.store(calls, std::memory_order_release); }
+void report_ranges_to(const RangeCalls* calls) { range_calls.store(calls, std::memory_order_release); }
 
 DeviceRange::DeviceRange(const char* name) : calls_(range_calls.load(std::memory_order_acquire)) {
   if (calls_) calls_->push(name);

@@ -1,19 +1,19 @@
 #pragma once
-// Names for what threads do, in the timelines of NVIDIA's profilers (NVTX ranges). No CUDA here.
+// Names for the work of threads in the timelines of NVIDIA's profilers (NVTX ranges). This file needs no CUDA.
 
 namespace flowtrain {
 
-/// How ranges are told: functions of the CUDA parts, for the calling thread. Ranges of a thread nest.
+/// Functions of the CUDA parts that report ranges of the calling thread. Ranges of a thread nest.
 struct RangeCalls {
   void (*push)(const char* name);
   void (*pop)();
 };
 
-/// From now on ranges are told there; null: nobody is told. `calls` stays valid for good.
-void tell_ranges_to(const RangeCalls* calls);
+/// Reports ranges to `calls` from now on; null reports them to nobody. `calls` stays valid for ever.
+void report_ranges_to(const RangeCalls* calls);
 
-/// A range of the calling thread while it lives. Nothing where the CUDA parts are not loaded, or came without NVTX;
-/// with them and without an attached profiler a call that returns at once.
+/// Reports a range of the calling thread while it lives. It does nothing if the CUDA parts are not loaded or came
+/// without NVTX; without an attached profiler it returns at once.
 class DeviceRange {
  public:
   /// `name` is read before it returns.

@@ -10,22 +10,22 @@
 namespace flowtrain {
 namespace {
 
-constexpr int success = 0;  // of all the libraries asked here
+constexpr int success = 0;  // the success code of all libraries asked here
 
-// A function of one of them, whichever has it; null: it is not loaded.
+// Returns a function of whichever library has it; null if that is not loaded.
 template <class Signature>
 Signature* find(const char* name) {
   return reinterpret_cast<Signature*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// As CUDA counts: 13010 is 13.1.
+// CUDA counts 13010 for 13.1.
 std::string cuda_version(int (*ask)(int*)) {
   int version = 0;
   if (ask == nullptr || ask(&version) != success || version == 0) return {};
   return concat(version / 1000, '.', version % 1000 / 10);
 }
 
-// As NCCL (since 2.9) and cuDNN (since 9) count: 91200 is 9.12.0.
+// NCCL (since 2.9) and cuDNN (since 9) count 91200 for 9.12.0.
 std::string library_version(std::size_t version) {
   return version == 0 ? "" : concat(version / 10000, '.', version / 100 % 100, '.', version % 100);
 }

@@ -11,7 +11,7 @@ struct Peak {
   double half, single;    // TFLOP/s, without sparsity
 };
 
-// The first that fits counts, so longer names come before those that they begin with.
+// The first entry that fits counts, so longer names precede their own beginnings.
 constexpr Peak peaks[] = {
     {"B200", 2250, 1125},
     {"GH200", 989.4, 494.7},
@@ -40,7 +40,7 @@ constexpr Peak peaks[] = {
 }  // namespace
 
 double peak_flops(const std::string& name, bool half) {
-  // Whole words: an "A100X" or a "T400" is another one.
+  // Names match as whole words: an "A100X" or a "T400" is another GPU.
   const auto is_part = [](char c) { return c != ' ' && c != '-'; };
   for (auto& peak : peaks) {
     const auto at = name.find(peak.name);

@@ -1,5 +1,5 @@
 #pragma once
-// The NVIDIA driver's library for looking at GPUs, opened when it is asked for.
+// The NVIDIA driver's library for monitoring GPUs, opened on demand.
 
 #include <dlfcn.h>
 
@@ -12,12 +12,12 @@
 
 namespace flowtrain {
 
-/// Calls functions by their names. Their signatures are those of nvml.h, whose results are 0 for success.
+/// Calls functions by their names. Signatures are those of nvml.h, whose functions return 0 for success.
 class Nvml {
  public:
   using Gpu = void*;
 
-  /// `name`: of the library. Throws std::runtime_error where there is no driver, or it does not answer.
+  /// `name` is the library's. Throws std::runtime_error if there is no driver, or it does not answer.
   explicit Nvml(const std::string& name = "libnvidia-ml.so.1") : library_(dlopen(name.c_str(), RTLD_NOW)) {
     if (library_ == nullptr) throw std::runtime_error("the NVIDIA driver is not on this machine (" + name + ")");
     call("nvmlInit_v2", {0});

@@ -1,5 +1,5 @@
 #pragma once
-// What was taken for what: the confusion matrix of a validation, for files and people.
+// The confusion matrix of a validation, for files and people.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// Counts of samples (of segmentation: pixels) by their label and by what was predicted.
+/// Counts samples (for segmentation: pixels) by label and prediction.
 struct ClassTable {
   std::vector<std::string> classes;   ///< names, in label order
   std::vector<std::uint64_t> counts;  ///< (label, prediction), row by row
@@ -18,10 +18,10 @@ struct ClassTable {
   }
 };
 
-/// A line for each label, a column for each prediction; the first line and the first column have the names (RFC 4180).
+/// Writes a line for each label and a column for each prediction; the first line and column hold the names (RFC 4180).
 std::string to_csv(const ClassTable& table);
 
-/// Lines for people: the columns by the classes' numbers, the rows by numbers and names.
+/// Formats lines for people: columns by the classes' numbers, rows by numbers and names.
 std::vector<std::string> to_lines(const ClassTable& table);
 
 }  // namespace flowtrain

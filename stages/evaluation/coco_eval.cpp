@@ -15,30 +15,30 @@ namespace {
 
 constexpr std::size_t thresholds = 10, recall_points = 101, max_detections = 100;
 
-/// Of overlap; computed as numpy.linspace(0.5, 0.95, 10) does, to the last bit.
+/// Returns threshold `t` of the overlap, equal to numpy.linspace(0.5, 0.95, 10) to the last bit.
 constexpr double threshold(std::size_t t) { return t == 9 ? 0.95 : static_cast<double>(t) * ((0.95 - 0.5) / 9) + 0.5; }
 
-/// Ranges of areas, both ends included.
+/// Ranges of areas include both ends.
 enum Range : std::size_t { all, small, medium, large, ranges };
 constexpr std::array<std::pair<double, double>, ranges> areas{
     {{0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}}};
 
 bool outside(double area, std::size_t range) { return area < areas[range].first || area > areas[range].second; }
 
-/// What became of a detection; a bit for each threshold.
+/// The outcome of a detection; a bit for each threshold.
 struct Outcome {
   double score;
-  std::size_t rank;  ///< in its picture, from 0
+  std::size_t rank;  ///< place in its picture, from 0
   std::array<std::uint16_t, ranges> matched{}, ignored{};
 };
 
 using Objects = std::span<const Placed<TrueObject>>;
 using Detections = std::span<const Placed<FoundObject>>;
 
-/// One picture: gives each detection the object it overlaps most among those that are still free.
+/// Gives each detection of one picture the object it overlaps most among the free ones.
 class Matcher {
  public:
-  /// `detections`: by descending score.
+  /// `detections` come by descending score.
   Matcher(Objects objects, Detections detections) : objects_(objects), detections_(detections) {
     overlaps_.reserve(objects.size() * detections.size());
     for (const auto& found : detections)
@@ -48,7 +48,7 @@ class Matcher {
     taken_.resize(objects.size());
   }
 
-  /// Fills in the outcomes for a range of areas; returns how many objects are to be found.
+  /// Fills in the outcomes for a range of areas; returns the number of objects to find.
   std::size_t match(std::size_t range, std::span<Outcome> outcomes) {
     for (std::size_t i = 0; i < objects_.size(); ++i)
       ignored_[i] = objects_[i].item->ignore || outside(objects_[i].item->area, range);
@@ -74,7 +74,7 @@ class Matcher {
     }
   }
 
-  /// Of equal overlaps the last object; one that is ignored only where no other will do; crowds are never taken.
+  /// Prefers the last of equal overlaps; an ignored object counts only if no other will do, and may be matched again.
   std::size_t best_object(std::size_t detection, double least) const {
     const double* overlaps = overlaps_.data() + detection * objects_.size();
     std::size_t best = objects_.size();
@@ -91,9 +91,9 @@ class Matcher {
   Objects objects_;
   Detections detections_;
   std::vector<double> overlaps_;  ///< (detections, objects)
-  std::vector<char> ignored_;     ///< objects: in the range at hand
+  std::vector<char> ignored_;     ///< ignored objects in the current range
   std::vector<std::size_t> order_;
-  std::vector<char> taken_;  ///< objects: at the threshold at hand
+  std::vector<char> taken_;  ///< objects taken at the current threshold
 };
 
 /// One class over all pictures.
@@ -148,7 +148,7 @@ class ClassEvaluation {
       to_find_[range] += matcher.match(range, std::span(outcomes_).subspan(begin));
   }
 
-  /// The mean, over 101 recalls, of the best precision at that recall or above.
+  /// Returns the mean, over 101 recalls, of the best precision at that recall or above.
   double precision(std::size_t t, std::size_t range) const {
     std::vector<double> precisions, recalls;
     double right = 0, wrong = 0;
@@ -185,7 +185,7 @@ class ClassEvaluation {
     return static_cast<double>(found) / static_cast<double>(to_find_[range]) / thresholds;
   }
 
-  std::vector<Outcome> outcomes_;  ///< by descending score
+  std::vector<Outcome> outcomes_;  ///< sorted by descending score
   std::array<std::size_t, ranges> to_find_{};
 };
 

@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// All metrics of detection_metric_names(), in that order; -1 where there is no object to find.
+/// Returns all metrics of detection_metric_names(), in that order; -1 if there is no object to find.
 Scalars detection_metrics(const CocoEvaluation& coco, const VocEvaluation& voc);
 
 }  // namespace flowtrain

@@ -108,7 +108,7 @@ std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObj
 }
 
 double overlap(const FoundObject& found, const TrueObject& object, bool crowd) {
-  // In the order of operations of pycocotools: many overlaps lie exactly on a threshold.
+  // The operations follow pycocotools' order: many overlaps lie exactly on a threshold.
   const double width = std::min(found.width + found.x, object.width + object.x) - std::max(found.x, object.x);
   if (width <= 0) return 0;
   const double height = std::min(found.height + found.y, object.height + object.y) - std::max(found.y, object.y);

@@ -1,5 +1,5 @@
 #pragma once
-// What the name of a metric of validation says.
+// The parts of a validation metric's name.
 
 #include <algorithm>
 #include <string>
@@ -11,11 +11,12 @@
 
 namespace flowtrain {
 
-/// What the metrics of accuracy_per_class begin with, before the name of the class.
+/// The beginning of accuracy_per_class's metrics, before the name of the class.
 inline constexpr std::string_view class_accuracy = "accuracy.";
 
-/// Which of `metrics`, or the loss, a metric is of, whatever set stands before it and whatever group of val.group_by
-/// after it: "f1" of "f1", of "night.f1" and of "night.f1.cat". Empty: of none. No set is called like a metric.
+/// Returns the one of `metrics`, or the loss, that a scalar belongs to, whatever set stands before it and whatever
+/// group of val.group_by after it: "f1" for "f1", "night.f1" and "night.f1.cat". Empty: none. No set is called like a
+/// metric.
 inline std::string metric_of(std::string_view scalar, const std::vector<std::string>& metrics) {
   const auto begins = [](std::string_view text, const std::string& name) {
     return text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '.');
@@ -28,7 +29,7 @@ inline std::string metric_of(std::string_view scalar, const std::vector<std::str
   return {};
 }
 
-/// The metrics of boxes: COCO's twelve, `ap`, `ap50` … `arl`, and `voc_map`.
+/// Returns the metrics of boxes: COCO's twelve, `ap`, `ap50` … `arl`, and `voc_map`.
 inline const std::vector<std::string>& detection_metric_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-// In the fewest digits that give it back.
+// Writes the fewest digits that read back to the same value.
 std::string_view shortest(double value, std::span<char, 32> digits) {
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }

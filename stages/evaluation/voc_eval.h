@@ -8,20 +8,21 @@
 
 namespace flowtrain {
 
-/// How the curve of precision over recall becomes a number.
+/// The rule that turns the curve of precision over recall into a number.
 enum class VocRule {
   eleven_points,  ///< VOC 2007: the mean of the best precisions at recalls of at least 0, 0.1 … 1
-  all_points,     ///< from VOC 2010 on: the area under the curve, made to fall only
+  all_points,     ///< VOC 2010 and later: the area under the curve, made to fall only
 };
 
 struct VocEvaluation {
-  double mean_ap = -1;                     ///< over the classes that have objects; -1: none has
-  std::vector<double> average_precisions;  ///< in the order of the categories; -1: no object
+  double mean_ap = -1;                     ///< mean over the classes that have objects; -1: none has
+  std::vector<double> average_precisions;  ///< one for each category, in their order; -1: no object
 };
 
-/// A detection is right if it overlaps the object of its class and picture that it overlaps most by at least
-/// `least_overlap`, and that one was not found before; detections of what is to be ignored do not count. Taken by
-/// descending score; of ties the lower image id comes first, then the order given. Throws as by_class() does.
+/// Evaluates detections by VOC's rules. A detection is right if it overlaps the object of its class and picture that it
+/// overlaps most by at least `least_overlap`, and that object was not found before; detections of ignored objects do
+/// not count. Order is by descending score; ties go to the lower image id, then to the order given. Throws like
+/// by_class().
 VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections,
                            VocRule rule = VocRule::all_points, double least_overlap = 0.5);
 

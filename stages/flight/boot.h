@@ -1,5 +1,5 @@
 #pragma once
-// Which boot of which machine this is: monotonic clocks can be compared where it is the same.
+// An id of the machine's current boot: monotonic clocks can be compared if it is equal.
 
 #include <cstdint>
 #include <fstream>
@@ -9,7 +9,7 @@
 
 namespace flowtrain::flight {
 
-/// A hash of the boot id; 0 where the system has none.
+/// Returns a hash of the boot id; 0 if the system has none.
 inline std::uint64_t boot_hash() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;

@@ -43,8 +43,8 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
 }
 
-// Whether a store to a mapping of the file can neither fail nor wait for a server. A file system that copies on write
-// may find no room for what was stored, and one of another machine may be gone: the process would be killed.
+// Returns whether a store to a mapping of the file can neither fail nor wait for a server. A copy-on-write file system
+// may run out of space, and a remote one may be gone: the kernel would kill the process.
 bool is_safe_to_map(int descriptor) {
   struct statfs system {};
   if (::fstatfs(descriptor, &system) != 0) return false;
@@ -65,7 +65,7 @@ FileWriter::FileWriter(const std::filesystem::path& path, std::uint64_t rank, st
   if (::rename(path.c_str(), former.c_str()) != 0 && errno != ENOENT) throw cannot_make(path, errno);
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw cannot_make(path, errno);
-  // Room is taken beforehand: where the disk is full, a store to the mapping would kill the process.
+  // The space is allocated first: with a full disk, a store to the mapping would kill the process.
   int error = ::posix_fallocate(descriptor_, 0, sizeof(File<AtomicWord>));
   void* memory = MAP_FAILED;
   if (error == 0) {
@@ -88,7 +88,7 @@ void* FileWriter::map() {
                 is_mapped_ ? MAP_SHARED | MAP_POPULATE : MAP_PRIVATE | MAP_ANONYMOUS, is_mapped_ ? descriptor_ : -1, 0);
 }
 
-// Other threads write meanwhile, as they do while a reader copies the file.
+// Other threads may write meanwhile, as they may while a reader copies the file.
 void FileWriter::save() const {
   if (is_mapped_) return;
   const auto* bytes = reinterpret_cast<const char*>(content_);
@@ -116,7 +116,7 @@ void FileWriter::write_header(std::uint64_t rank, std::uint64_t world) {
   header.started_ns = header.alive_ns = now_ns();
   header.wall_ns = static_cast<std::uint64_t>(1e9 * wall_time_s());
   header.places = 1;
-  // Who reads the file learns from the lock that the process lives.
+  // The lock tells readers of the file that the process lives.
   struct stat file {};
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 && ::fstat(descriptor_, &file) == 0)
     header.locked_inode = file.st_ino;
@@ -149,8 +149,8 @@ std::uint64_t FileWriter::learn(const char* name, Kind kind) {
   return number;
 }
 
-// A thread goes on in the slot of an ended one of its name, as the threads that write snapshots do; else in one that
-// nobody had, or in the first that is free.
+// A thread takes the slot of an ended one of its name, as the threads that write snapshots do, or an unused or free
+// one.
 std::size_t FileWriter::take_slot(const char* name, std::uint64_t id) {
   MutexLock lock(mutex_);
   auto& threads = content_->threads;

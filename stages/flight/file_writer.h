@@ -1,5 +1,5 @@
 #pragma once
-// The file of the flight recorder as its process writes it. Within this folder.
+// The writer's view of the flight recorder's file. Within this folder.
 
 #include <array>
 #include <atomic>
@@ -16,21 +16,21 @@ using AtomicWord = std::atomic<std::uint64_t>;
 static_assert(AtomicWord::is_always_lock_free && sizeof(File<AtomicWord>) == sizeof(File<std::uint64_t>));
 static_assert(sizeof(File<std::uint64_t>) <= 1u << 20);
 
-/// Makes a file and maps it; its last writer unmaps it. Where a store to a mapping could fail or wait for a server, as
-/// on network file systems, the content is in memory, and save() writes it.
+/// Makes a file and maps it; the last thread that uses it unmaps it. If a store to a mapping could fail or wait for a
+/// server, as on network file systems, the content is in memory, and save() writes it.
 class FileWriter {
  public:
-  /// A file that is at `path` becomes `path` with ".1" before its extension. Throws UserError(snapshot).
+  /// Renames an existing file at `path` to `path` with ".1" before its extension. Throws UserError(snapshot).
   FileWriter(const std::filesystem::path& path, std::uint64_t rank, std::uint64_t world);
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   File<AtomicWord>& content() { return *content_; }
-  /// Writes the content where the file is not mapped. What cannot be written is missing; the next call may do it.
+  /// Writes the content if the file is not mapped. A failed write is skipped; the next call may succeed.
   void save() const;
 
-  /// The number of a place; 0 where there are too many.
+  /// Returns the number of a place; 0 if there are too many.
   std::uint64_t place(const char* name, Kind kind) {
     for (std::size_t at = slot_of(name), tries = 0; tries < known_.size(); at = (at + 1) % known_.size(), ++tries) {
       const char* key = known_[at].name.load(std::memory_order_acquire);
@@ -39,10 +39,10 @@ class FileWriter {
     }
     return learn(name, kind);
   }
-  /// A slot for a thread; most_threads: all are taken. The first one asked for is slot 0.
+  /// Returns a slot for a thread; most_threads if all are taken. The first one is slot 0.
   std::size_t take_slot(const char* name, std::uint64_t id);
   void free_slot(std::size_t slot);
-  /// The number of a queue; most_queues: there are too many.
+  /// Returns the number of a queue; most_queues if there are too many.
   std::size_t queue(std::string_view name, std::uint64_t capacity);
   void failed(std::string_view message, std::uint64_t exit_code);
 
@@ -65,7 +65,7 @@ class FileWriter {
   bool is_mapped_ = false;
   File<AtomicWord>* content_ = nullptr;
   std::array<Known, known_places> known_;
-  Mutex mutex_;  // of the tables of places, queues and threads
+  Mutex mutex_;  // guards the tables of places, queues and threads
 };
 
 }  // namespace flowtrain::flight

@@ -26,14 +26,14 @@ std::uint64_t ns_of(FlightSpan::Clock::time_point time) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(time.time_since_epoch()).count());
 }
 
-// The same clock, read in a fifth of the time; it is late by a tick of the kernel.
+// Reads the same clock in a fifth of the time; it is late by a tick of the kernel.
 std::uint64_t coarse_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// What records; threads that hold on to an earlier one keep it until they ask again.
+// The current recorder's file; threads that hold an earlier one keep it until they ask again.
 std::atomic<FileWriter*> recording{nullptr};
 Mutex owner_mutex;
 std::shared_ptr<FileWriter> owner FT_GUARDED_BY(owner_mutex);
@@ -47,7 +47,7 @@ std::shared_ptr<FileWriter> owned() {
 
 namespace flight {
 
-/// The slot of a thread and its records, as only that thread writes them.
+/// A thread's slot and its records, which only that thread writes.
 class Ring {
  public:
   ~Ring() { leave(); }
@@ -87,11 +87,11 @@ class Ring {
   }
 
   void leave(std::size_t depth, std::uint64_t now_ns) {
-    if (depth_ != depth + 1) return;  // of an earlier recorder
+    if (depth_ != depth + 1) return;  // a span of an earlier recorder
     --depth_;
     if (depth >= most_depth) return;
     const auto& open = thread_->open[depth];
-    constexpr auto own = std::memory_order_relaxed;  // only this thread writes it
+    constexpr auto own = std::memory_order_relaxed;  // no other thread writes it
     const std::uint64_t sequence = ++recorded_;
     auto& record = records_[sequence % most_records];
     record.tail.store(0, memory_order_release);
@@ -139,7 +139,7 @@ class Ring {
   }
 
   std::shared_ptr<FileWriter> file_;
-  const char* name_ = nullptr;  // in place of the system's
+  const char* name_ = nullptr;  // replaces the system's name
   std::size_t slot_ = 0, depth_ = 0;
   Thread<AtomicWord>* thread_ = nullptr;  // null: there was no slot left
   Record<AtomicWord>* records_ = nullptr;
@@ -148,7 +148,7 @@ class Ring {
 
 namespace {
 
-// A plain pointer is read without the check that an object with a destructor needs.
+// Reading a plain pointer needs no check, unlike an object with a destructor.
 constinit thread_local Ring* ring = nullptr;
 
 Ring& own_ring() {
@@ -161,7 +161,7 @@ Ring& own_ring() {
   return holder.held;
 }
 
-/// That of the calling thread; null where nothing records, or there was no place for the thread.
+/// Returns the calling thread's ring; null if no recorder runs, or no slot was left for the thread.
 Ring* ring_here() {
   const FileWriter* file = recording.load(std::memory_order_acquire);
   if (!file) return nullptr;
@@ -223,7 +223,7 @@ void flight_failed(std::string_view message, int exit_code) {
 
 FlightRecorder::FlightRecorder(const std::filesystem::path& folder, int rank, int world) {
   std::error_code error;
-  std::filesystem::create_directory(folder, error);  // whatever is wrong, the file says it
+  std::filesystem::create_directory(folder, error);  // opening the file below reports any error
   file_ = std::make_shared<FileWriter>(folder / ("rank-" + std::to_string(rank) + ".bin"),
                                        static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world));
   flight::own_ring().set_name("compute");
@@ -233,7 +233,7 @@ FlightRecorder::FlightRecorder(const std::filesystem::path& folder, int rank, in
     owner = file_;
     recording = file_.get();
   }
-  thread_ = named_thread("ft-flight", [this] { tell_life(); });
+  thread_ = named_thread("ft-flight", [this] { show_life(); });
 }
 
 FlightRecorder::~FlightRecorder() {
@@ -254,7 +254,7 @@ FlightRecorder::~FlightRecorder() {
   if (end == static_cast<std::uint64_t>(flight::End::none)) end = static_cast<std::uint64_t>(flight::End::ended);
 }
 
-void FlightRecorder::tell_life() {
+void FlightRecorder::show_life() {
   MutexLock lock(mutex_);
   while (!is_over_) {
     const auto now = std::chrono::steady_clock::now();

@@ -1,6 +1,6 @@
 #pragma once
-// What each thread of a run is at, for the flight recorder (recorder.h), whose file outlives the process. Where none
-// records, this does nothing and reads no clock. What it costs is some stores to memory of the thread's own.
+// Records the place of each thread of a run for the flight recorder (recorder.h), whose file outlives the process. If
+// no recorder runs, this does nothing and reads no clock; otherwise it costs a few stores to the thread's own memory.
 
 #include <chrono>
 #include <cstdint>
@@ -19,18 +19,18 @@ class FileWriter;
 
 using FlightKind = flight::Kind;
 
-/// A text that stays, for FlightSpan: equal texts are the same pointer.
+/// Returns a permanent copy of a text, for FlightSpan: equal texts give the same pointer.
 const char* flight_name(const std::string& text);
 
-/// Where a span is.
+/// The place of a span.
 struct FlightPlace {
   const char* name;             ///< a literal, or flight_name(): pointers are compared, not texts
-  std::uint64_t iteration = 0;  ///< 0: that of flight_iteration()
-  std::uint64_t number = 0;     ///< of a collective
+  std::uint64_t iteration = 0;  ///< 0: the value of flight_iteration()
+  std::uint64_t number = 0;     ///< number of a collective
   FlightKind kind = FlightKind::work;
 };
 
-/// The calling thread is at a place while it lives. Spans of a thread nest.
+/// Marks the calling thread's place while it lives. Spans of a thread nest.
 class FlightSpan {
  public:
   using Clock = std::chrono::steady_clock;
@@ -38,7 +38,7 @@ class FlightSpan {
   explicit FlightSpan(const FlightPlace& place) {
     if (is_on()) begin(place, Clock::now());
   }
-  /// Where the clock was read already.
+  /// Takes a time that was read already.
   FlightSpan(const FlightPlace& place, Clock::time_point now) {
     if (is_on()) begin(place, now);
   }
@@ -48,40 +48,40 @@ class FlightSpan {
   FlightSpan(const FlightSpan&) = delete;
   FlightSpan& operator=(const FlightSpan&) = delete;
 
-  /// Ends before it is destroyed, at a time that is known.
+  /// Ends the span before it is destroyed, at a known time.
   void end(Clock::time_point now);
 
  private:
   static bool is_on();
   void begin(const FlightPlace& place, Clock::time_point now);
 
-  flight::Ring* ring_ = nullptr;  // of the thread; null: it is over, or nothing records
+  flight::Ring* ring_ = nullptr;  // ring of the thread; null: the span is over, or no recorder runs
   std::size_t depth_ = 0;
 };
 
-/// The sample that the calling thread works on, within the innermost span. Made once for several samples.
+/// Marks the sample that the calling thread works on, within the innermost span. One object serves several samples.
 class FlightSample {
  public:
   FlightSample();
 
-  /// Whether anything records.
+  /// Returns whether a recorder runs.
   explicit operator bool() const { return ring_ != nullptr; }
-  /// It begins with record `id` of its data set; `name` is shown with it.
+  /// Begins with record `id` of its data set; `name` is shown with it.
   void at(std::uint64_t id, std::string_view name = {});
 
  private:
   flight::Ring* ring_;
 };
 
-/// How full a queue is.
+/// Shows the fill of a queue.
 class FlightQueue {
  public:
-  /// One queue for each name; a later one of that name takes its place.
+  /// A later queue of the same name takes its place.
   FlightQueue(const std::string& name, std::size_t capacity);
   FlightQueue(const FlightQueue&) = delete;
   FlightQueue& operator=(const FlightQueue&) = delete;
 
-  /// Any thread.
+  /// Sets the fill. Any thread.
   void set(std::size_t fill) const;
 
  private:
@@ -89,10 +89,10 @@ class FlightQueue {
   std::size_t number_ = 0;
 };
 
-/// The calling thread's spans are of this iteration from now on, unless they say otherwise.
+/// Sets the iteration of the calling thread's spans from now on, unless they have their own.
 void flight_iteration(std::uint64_t iteration);
 
-/// This process ends with an error, and with an exit code (ExitCode). Any thread; the first one counts.
+/// Records that this process ends with an error and an exit code (ExitCode). Any thread; the first call counts.
 void flight_failed(std::string_view message, int exit_code);
 
 }  // namespace flowtrain

@@ -1,8 +1,8 @@
 #pragma once
-// The file of the flight recorder, flight/rank-R.bin of a run's folder: of fixed size, in the byte order of its
-// machine. What threads change while a run goes on are words of 64 bits, so that no reader sees half of one. What is
-// more than a word has its number before and behind it: a writer clears the number behind, writes the number before,
-// the content, and the number behind. So a copy is whole where the two are equal, in whatever order it was made.
+// The file of the flight recorder, flight/rank-R.bin of a run's folder. It has a fixed size and the byte order of its
+// machine. Threads change only words of 64 bits during a run, so no reader sees half of one. A larger entry has its
+// number before and behind it: a writer clears the number behind, writes the number before, the content, and the number
+// behind. So a copy is whole if both are equal, in whatever order it was made.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,26 +12,26 @@ namespace flowtrain::flight {
 inline constexpr char magic[8] = {'F', 'T', 'F', 'L', 'I', 'G', 'H', 'T'};
 inline constexpr std::uint64_t version = 1;
 inline constexpr std::size_t most_places = 256, most_queues = 32, most_threads = 96;
-inline constexpr std::size_t most_records = 208;  ///< of each thread, the last ones
-inline constexpr std::size_t most_depth = 8;      ///< of spans within spans
-inline constexpr std::size_t text_words = 16;     ///< of the name of a sample
+inline constexpr std::size_t most_records = 208;  ///< number of each thread's last records that are kept
+inline constexpr std::size_t most_depth = 8;      ///< depth of spans within spans
+inline constexpr std::size_t text_words = 16;     ///< words for the name of a sample
 
-/// What a thread does in a place.
+/// The kind of work that a thread does in a place.
 enum class Kind : std::uint64_t {
   work,
-  loads,      ///< a batch
-  waits,      ///< for a batch
-  collective  ///< with the other ranks
+  loads,      ///< loads a batch
+  waits,      ///< waits for a batch
+  collective  ///< works with the other ranks
 };
 
-/// How a process ended, as far as it could say so.
+/// The way a process ended, if it could say so.
 enum class End : std::uint64_t { none, ended, failed };
 
-/// Of a thread's slot. One that has ended may be taken by another thread.
+/// The state of a thread's slot. Another thread may take the slot of an ended one.
 enum class SlotState : std::uint64_t { unused, used, ended };
 
-/// `Word`: std::uint64_t, or the atomic of it; all structures are alike. Times are in nanoseconds of the monotonic
-/// clock, unless their name says otherwise. Texts end with a zero, unless they fill their place.
+/// `Word` is std::uint64_t or the atomic of it; all structures are alike. Times are in nanoseconds of the monotonic
+/// clock unless their name says otherwise. Texts end with a zero unless they fill their place.
 template <class Word>
 struct Header {
   char magic[8];  ///< written last
@@ -39,11 +39,11 @@ struct Header {
   Word rank, world, pid;
   Word boot;                   ///< a hash of the machine's boot id: the clocks of equal ones can be compared
   Word started_ns, wall_ns;    ///< one instant, by the monotonic and by the wall clock
-  Word alive_ns;               ///< twice a second: the process runs
-  Word end, exit_code;         ///< End; of one that failed
-  Word places, queues;         ///< how many there are
-  Word threads_without_place;  ///< that found all slots taken
-  Word locked_inode;           ///< of the file that the process holds a lock on while it lives; 0: there are no locks
+  Word alive_ns;               ///< written twice a second while the process runs
+  Word end, exit_code;         ///< End; exit code of a failed process
+  Word places, queues;         ///< numbers of places and queues
+  Word threads_without_place;  ///< threads that found all slots taken
+  Word locked_inode;           ///< inode of the file that the process keeps locked while it lives; 0: no locks
   char host[64], message[256];
 };
 
@@ -67,14 +67,14 @@ struct Open {
 
 template <class Word>
 struct Thread {
-  Word changes;  ///< number of the last change of `open`, before
-  Word depth;    ///< entries of `open` that count
+  Word changes;  ///< number of the last change of `open`, written before it
+  Word depth;    ///< valid entries of `open`
   Open<Word> open[most_depth];
-  Word changes_again;            ///< and behind
+  Word changes_again;            ///< repeats that number behind it
   Word state, id, recorded;      ///< SlotState; the system's id; records so far
-  Word sample, sample_since_ns;  ///< that it works on, and since when (to within 10 ms)
-  Word sample_span_ns;           ///< begin of the place in which it does so
-  Word text_sample;              ///< whose name `text` is; all bits: nobody's
+  Word sample, sample_since_ns;  ///< sample that it works on, and its start (to within 10 ms)
+  Word sample_span_ns;           ///< begin of the place in which it works on the sample
+  Word text_sample;              ///< sample that `text` names; all bits: none
   char name[16];
   Word text[text_words];
 };
@@ -82,17 +82,17 @@ struct Thread {
 /// A place where a thread was.
 template <class Word>
 struct Record {
-  Word sequence;  ///< from 1; record n is at n % most_records
+  Word sequence;  ///< number from 1; record n is at n % most_records
   Word begin_ns, end_ns, iteration, number;
-  Word tail;  ///< place in bits 0 to 15, depth in bits 16 to 31; above: the lower half of `sequence`
+  Word tail;  ///< place in bits 0 to 15, depth in bits 16 to 31, the lower half of `sequence` above
 };
 
 template <class Word>
 struct File {
   Header<Word> header;
-  Place<Word> places[most_places];  ///< the first one is no place
+  Place<Word> places[most_places];  ///< the first entry is unused
   Queue<Word> queues[most_queues];
-  Thread<Word> threads[most_threads];  ///< the first one computes
+  Thread<Word> threads[most_threads];  ///< the first thread computes
   Record<Word> records[most_threads][most_records];
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The flight recorder of a process: a file of about 1 MB, with the places where each thread is and was last.
+// The flight recorder of a process: a file of about 1 MB with the current and the last places of each thread.
 
 #include <filesystem>
 #include <memory>
@@ -13,21 +13,21 @@ namespace flight {
 class FileWriter;
 }
 
-/// While it lives, spans (flight.h) of all threads are recorded in `folder`/rank-R.bin. All of it survives kill -9;
-/// only a power cut or a crash of the kernel loses some. Where the file cannot be mapped safely (FileWriter), it is
-/// written twice a second. A process has one at a time; a later one takes over.
+/// Records spans (flight.h) of all threads in `folder`/rank-R.bin while it lives. The whole record survives kill -9;
+/// only a power cut or a crash of the kernel loses some. If the file cannot be mapped safely (FileWriter), it is
+/// written twice a second. A process has one recorder at a time; a later one takes over.
 class FlightRecorder {
  public:
-  /// Makes the folder, whose parent must be there. The file of the start before is kept as rank-R.1.bin. The calling
-  /// thread is called "compute". Throws UserError(snapshot) where the file cannot be made.
+  /// Makes the folder, whose parent must exist, and keeps the previous start's file as rank-R.1.bin. The calling thread
+  /// is called "compute". Throws UserError(snapshot) if the file cannot be made.
   FlightRecorder(const std::filesystem::path& folder, int rank, int world);
-  /// The process ended by itself, unless flight_failed() came before.
+  /// Records that the process ended by itself, unless flight_failed() came before.
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
  private:
-  void tell_life();
+  void show_life();
 
   std::shared_ptr<flight::FileWriter> file_;
   Mutex mutex_;

@@ -1,5 +1,5 @@
 #pragma once
-// Hooks: what a user adds to a run without changing it. The trainer and the learner call them at the events below.
+// Hooks add a user's code to a run. The trainer and the learner call them at the events below.
 
 #include <cstdint>
 #include <exception>
@@ -16,37 +16,36 @@ namespace nets {
 class NamedTensors;
 }
 
-/// Where hooks are called, in the order in which a run comes by. Epochs are counted in whole iterations, as periods
-/// are.
+/// The events of a run at which hooks are called, in order. Epochs are counted in whole iterations, as periods are.
 enum class HookEvent {
-  run_begin,        ///< the weights are there, no batch is
-  resume,           ///< likewise, where the run goes on from a snapshot: restore() has been called
-  epoch_begin,      ///< before its first iteration; not where a run goes on within the epoch
+  run_begin,        ///< the weights are loaded, no batch is
+  resume,           ///< run_begin of a run that continues from a snapshot: restore() has been called
+  epoch_begin,      ///< precedes the epoch's first iteration; skipped if a run continues within the epoch
   iteration_begin,  ///< `hyper` may be changed, for this iteration
-  batch,            ///< a micro-batch is about to be used: `batch` may be changed
-  loss,             ///< its scalars are there, backward has not begun: `losses` may be changed
-  backward,       ///< gradients of the whole iteration, of all processes, are in `parameters`, not clipped yet; may be
+  batch,            ///< a micro-batch is about to be used; `batch` may be changed
+  loss,             ///< the batch's scalars are known, backward has not begun; `losses` may be changed
+  backward,       ///< `parameters` have the gradients of the whole iteration, of all processes, not clipped yet; may be
                   ///< changed
-  step,           ///< the parameters have been changed by them; not where an update is left out
-  iteration_end,  ///< with `scalars`: where the loss is known, it comes first
+  step,           ///< the gradients have changed the parameters; skipped with an update that is left out
+  iteration_end,  ///< comes with `scalars`; the loss, if known, is the first of them
   epoch_end,
-  validation_begin,  ///< still in train mode
-  validation_end,    ///< with `scalars`
+  validation_begin,  ///< the net is still in train mode
+  validation_end,    ///< comes with `scalars`
   snapshot_begin,    ///< the state is about to be copied: state() is asked after this
   snapshot_end,      ///< the copy is on its way to the disk
   exception,         ///< `error` ends the run
-  run_end,           ///< in good order, an interruption included
+  run_end,           ///< the run ends in good order, an interruption included
 };
-/// "iteration_begin".
+/// Returns its name, "iteration_begin".
 std::string_view name_of(HookEvent event);
-/// All events, in their order.
+/// Returns all events, in their order.
 std::span<const HookEvent> all_events();
 
-/// What a hook sees. Valid during the call; what an event does not have is null or empty.
+/// The view of a hook, valid during the call. Members that an event lacks are null or empty.
 struct HookContext {
-  std::uint64_t iteration = 0;       ///< under way, or the last one that was finished; 0 before the first
-  std::uint64_t last_iteration = 0;  ///< of the run
-  std::uint64_t epoch = 0;           ///< from 0
+  std::uint64_t iteration = 0;       ///< the current one, or the last finished one; 0 before the first
+  std::uint64_t last_iteration = 0;  ///< the run's last iteration
+  std::uint64_t epoch = 0;           ///< counted from 0
   int rank = 0, world = 1;
   std::span<HyperParameters> hyper = {};           ///< iteration_begin: one for each optimizer
   std::span<const std::uint64_t> samples = {};     ///< batch, loss: ids of this process's rows
@@ -56,27 +55,26 @@ struct HookContext {
   const Scalars* scalars = nullptr;                ///< iteration_end, validation_end
   const std::exception* error = nullptr;           ///< exception
 
-  /// Ends the run after this iteration as if it were the last, on all processes. At run_begin: before the first. In a
-  /// distributed run the others hear of it with the next iteration, so that one more is done.
+  /// Ends the run after this iteration as if it were the last, on all processes; at run_begin it ends before the first.
+  /// In a distributed run the other ranks learn of it in the next iteration, so that one more is done.
   void stop(std::string reason) { stopped = std::move(reason); }
-  /// Puts a value into metrics.jsonl's next training line; of several with one name the last one counts.
+  /// Puts a value into metrics.jsonl's next training line; the last of several with one name counts.
   void log(const std::string& name, double value);
 
-  std::string stopped = {};  ///< what stop() was called with
+  std::string stopped = {};  ///< argument of stop()
   Scalars logged = {};
 };
 
-/// One hook. Called by the compute thread only. What on_event() throws ends the run, as a UserError(usage) that names
-/// the hook.
+/// The compute thread alone calls a hook. An exception of on_event() ends the run as a UserError(usage).
 class Hook {
  public:
   virtual ~Hook() = default;
-  /// The events at which on_event() is called.
+  /// Returns the events at which on_event() is called.
   virtual std::vector<HookEvent> events() const = 0;
   virtual void on_event(HookEvent event, HookContext& context) = 0;
-  /// Goes into each snapshot, and comes back by restore() where the run goes on from one.
+  /// Returns text for each snapshot, which restore() gets if the run continues from one.
   virtual std::string state() const { return {}; }
-  /// Throws std::invalid_argument for what state() does not give.
+  /// Throws std::invalid_argument for a text that state() cannot have returned.
   virtual void restore(const std::string&) {}
 };
 

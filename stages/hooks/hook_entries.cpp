@@ -6,7 +6,7 @@ namespace flowtrain {
 #include "stages/hooks/hook_list.h"
 #undef FLOWTRAIN_FILE
 
-// Never destroyed: entries of plugins may outlive what a program's end takes down.
+// The registry is never destroyed: entries of plugins may outlive the program's static objects.
 Registry<Hook, HookInput>& hooks() {
   static Registry<Hook, HookInput>& all = *[] {
     auto* const made = new Registry<Hook, HookInput>("hook");

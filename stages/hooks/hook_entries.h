@@ -1,5 +1,5 @@
 #pragma once
-// The hooks that [[hook]] can name. No LibTorch here.
+// The hooks that [[hook]] can name. This file needs no LibTorch.
 
 #include "sampling/core/registry.h"
 #include "stages/hooks/hook.h"
@@ -11,19 +11,18 @@ struct HookInput {};
 
 template <>
 struct TraitsOf<Hook> {
-  bool observes_only =
-      false;  ///< it changes nothing that is computed, so a resumed run may have other values of its keys
+  bool observes_only = false;  ///< changes no computed value, so a resumed run may have other values of its keys
 };
 
 using HookEntry = Entry<Hook, HookInput>;
 
-/// Makers throw UserError(usage), or std::invalid_argument, which is told at the table's name.
+/// Returns the registry. Makers throw UserError(usage), or std::invalid_argument, reported at the table's name.
 Registry<Hook, HookInput>& hooks();
 
 }  // namespace flowtrain
 
-/// At the end of a file of hooks, in namespace flowtrain: `FLOWTRAIN_HOOKS(norms) { hooks.add({…}); }`. Its name is a
-/// line of stages/hooks/hook_list.h, and FLOWTRAIN_MAKE() holds what needs LibTorch.
+/// Ends a file of hooks, in namespace flowtrain: `FLOWTRAIN_HOOKS(norms) { hooks.add({…}); }`. Its name is a line of
+/// stages/hooks/hook_list.h, and FLOWTRAIN_MAKE() holds the code that needs LibTorch.
 #define FLOWTRAIN_HOOKS(file)                                                                 \
   void FLOWTRAIN_ENTRIES(file)(flowtrain::EntrySink<flowtrain::Hook, flowtrain::HookInput>&); \
   void FLOWTRAIN_ENTRIES(file)(flowtrain::EntrySink<flowtrain::Hook, flowtrain::HookInput> & hooks)

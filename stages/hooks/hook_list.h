@@ -1,4 +1,4 @@
-// The files of hooks: one line each. Included where FLOWTRAIN_FILE says what to do with a line.
+// The files of hooks, one line each. FLOWTRAIN_FILE decides the use of a line.
 
 FLOWTRAIN_FILE(norms)
 FLOWTRAIN_FILE(stop_file)

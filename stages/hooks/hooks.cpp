@@ -86,7 +86,7 @@ std::vector<std::string> Hooks::differences(const std::map<std::string, std::str
   std::vector<std::string> found;
   for (auto& [label, state] : states)
     if (std::ranges::none_of(entries_, [&](auto& entry) { return entry->label == label; }))
-      found.push_back(concat("the snapshot has a state of the hook '", label, "', which this run has not"));
+      found.push_back(concat("the snapshot has a state of the hook '", label, "', which this run does not have"));
   for (auto& [label, state] : this->states())
     if (!states.contains(label))
       found.push_back(concat("the hook '", label, "' begins anew: the snapshot has no state of it"));

@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-/// What a hook has thrown: it ends the run, whatever the run does about other errors.
+/// An exception of a hook, which ends the run whatever the run does about other errors.
 class HookError : public UserError {
  public:
   using UserError::UserError;
@@ -23,25 +23,25 @@ void put_scalar(Scalars& scalars, const std::string& name, double value);
 /// Calls hooks. One thread.
 class Hooks {
  public:
-  /// `label`: for people and for state(); `priority`: lower ones are called first, of equal ones the one that was added
-  /// first; `first_rank_only`: other processes do not call it.
+  /// `label` is for people and for state(); hooks with a lower `priority` are called first, equal ones in the order
+  /// added; `first_rank_only`: other processes do not call it.
   void add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority = 50, bool first_rank_only = false);
 
-  /// Whether anyone wants to be called there.
+  /// Returns whether a hook listens to the event.
   bool wants(HookEvent event) const { return !at_[static_cast<std::size_t>(event)].empty(); }
-  /// Calls those that do; context() is what they see. Throws HookError.
+  /// Calls the hooks of an event with context(). Throws HookError.
   void call(HookEvent event);
   HookContext& context() { return context_; }
 
-  /// State by label; empty ones are left out.
+  /// Returns states by label; empty ones are left out.
   std::map<std::string, std::string> states() const;
-  /// Throws UserError(snapshot) for a state that a hook refuses. States of hooks that are not there do not matter.
+  /// Throws UserError(snapshot) for a state that a hook refuses. States of absent hooks are ignored.
   void restore(const std::map<std::string, std::string>& states);
-  /// A sentence for each of these states that no hook takes, and for each hook with a state of its own that is not
-  /// among them. Before restore().
+  /// Returns a sentence for each of these states that no hook takes, and for each hook with a state of its own that is
+  /// not among them. Called before restore().
   std::vector<std::string> differences(const std::map<std::string, std::string>& states) const;
 
-  /// "iteration_begin   warm (10), noise (50)", a line for each event that has hooks.
+  /// Returns "iteration_begin   warm (10), noise (50)", a line for each event that has hooks.
   std::string describe() const;
 
  private:

@@ -10,24 +10,24 @@
 
 namespace flowtrain {
 
-/// The bad records of one split. One thread. Counting happens where batches are consumed, not where they are prepared,
-/// so that the run stops at the same iteration whatever the workers and the prefetch depth are.
+/// The bad records of one split. One thread. They are counted where batches are consumed, and not where they are
+/// prepared, so that the run stops at the same iteration whatever the workers and the prefetch depth are.
 class BadSamples {
  public:
   struct Policy {
     std::string split = "train";  ///< "train" or "val"
     std::uint64_t budget = 0;     ///< distinct records that may be bad; 0 stops at the first
-    std::string file = {};        ///< where all of them are listed; empty: nowhere
+    std::string file = {};        ///< file that lists all of them; empty: no file
   };
-  /// What is reported of a bad record, once.
+  /// The report of a bad record, made once.
   struct Entry {
     const std::string& split;
-    std::uint64_t iteration;  ///< of training
+    std::uint64_t iteration;  ///< iteration of training
     const BadSample& sample;
     std::string name;  ///< Dataset::describe
-    bool tolerated;    ///< false: it is beyond the budget, and ends the run
+    bool tolerated;    ///< false: it is beyond the budget and ends the run
 
-    /// "bad sample 17 (a/17.jpg) at iteration 3: read: …"
+    /// Returns "bad sample 17 (a/17.jpg) at iteration 3: read: …".
     std::string text() const;
   };
   using Report = std::function<void(const Entry&)>;
@@ -35,10 +35,9 @@ class BadSamples {
   BadSamples(const Dataset& dataset, Policy policy, Report report)
       : dataset_(dataset), policy_(std::move(policy)), report_(std::move(report)) {}
 
-  /// Enters what was found bad, in order of positions, and reports each new record. Throws UserError(data) beyond the
-  /// budget.
+  /// Adds bad samples in order of positions, and reports each new record. Throws UserError(data) beyond the budget.
   void account(std::vector<BadSample> found, std::uint64_t iteration);
-  /// Records found bad so far.
+  /// Returns the records found bad so far.
   const std::set<std::uint64_t>& ids() const { return ids_; }
   /// Continues from the list of a snapshot.
   void restore(std::set<std::uint64_t> ids) { ids_ = std::move(ids); }

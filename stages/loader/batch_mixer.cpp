@@ -10,7 +10,7 @@ BatchMixer::BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint
     : mixing_(mixing), seed_(seed), accum_(accum) {
   const auto& fields = layout.fields();
   const auto image = std::find_if(fields.begin(), fields.end(), [](auto& field) { return is_image(field); });
-  if (image == fields.end()) throw InternalError("batches without pictures of bytes are to be mixed");
+  if (image == fields.end()) throw InternalError("batches without pictures of bytes cannot be mixed");
   shape_ = shape_of(*image);
 }
 

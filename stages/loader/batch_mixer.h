@@ -1,5 +1,5 @@
 #pragma once
-// What is drawn for the batch in a slab, on its way into the net.
+// Random draws for the batch in a slab, on its way into the net.
 
 #include "sampling/images/mix.h"
 #include "stages/loader/slab.h"
@@ -9,10 +9,10 @@ namespace flowtrain {
 /// Draws for batches of one layout. One thread.
 class BatchMixer {
  public:
-  /// `accum` micro-batches make an iteration. Throws InternalError where the layout has no `image` of bytes.
+  /// `accum` micro-batches make an iteration. Throws InternalError if the layout has no `image` of bytes.
   BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint64_t seed, std::uint32_t accum);
 
-  /// Pure in the slab's ticket and positions. Good until the next call.
+  /// Returns the draws, a pure function of the slab's ticket and positions. They are valid until the next call.
   const BatchMix& operator()(const Slab& slab);
 
   const PictureShape& shape() const { return shape_; }

@@ -57,7 +57,7 @@ class FinishedSampler final : public Sampler {
   }
 
  private:
-  /// `make` writes as many rows, pictures beside the others.
+  /// Lets `make` write as many rows, with its pictures in memory beside the others.
   template <typename Make>
   void finish(std::size_t rows, Row first, const Make& make) const {
     thread_local std::vector<std::vector<std::byte>> pictures;

@@ -14,8 +14,8 @@ namespace {
 constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
 
-// Where reading takes no time, nor does a sample have a file whose name would help.
-void tell(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
+// A resident sample is read at once and has no file whose name would help.
+void mark_sample(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
   if (flight) flight.at(id, dataset.resident() ? "" : dataset.describe(id));
 }
 
@@ -25,7 +25,7 @@ void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
   FlightSample flight;
   for (auto& row : rows) {
     if (row.state != RowWork::State::pending) continue;
-    tell(flight, dataset, row.id);
+    mark_sample(flight, dataset, row.id);
     try {
       row.record = dataset.read(row.id, row.buffer);
       row.state = RowWork::State::read;
@@ -57,7 +57,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   for (auto& row : rows) {
     if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
     if (row.state == RowWork::State::read) {
-      tell(flight, dataset_, row.id);
+      mark_sample(flight, dataset_, row.id);
       slab.row_pointers(index, {pointers.data(), fields});
       Stream random(seed_, purpose_, row.position);
       try {
@@ -78,8 +78,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   return complete;
 }
 
-// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one
-// tell.
+// Returns false, with no row done, if a row was not read or is bad; the rows one by one then show which.
 bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
   thread_local std::vector<const Record*> records;
   records.clear();

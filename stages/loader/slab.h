@@ -1,5 +1,5 @@
 #pragma once
-// Slabs: one batch's memory, allocated once and reused for ever. Rows are written in place by the sample stage.
+// Slabs hold one batch's memory, allocated once and reused for ever. The sample stage writes rows in place.
 
 #include <atomic>
 #include <cstddef>
@@ -20,19 +20,18 @@
 
 namespace flowtrain {
 
-/// Whether it is the `image` (height, width, channels) of bytes that nets read, rather than one that the sampler
-/// finished.
+/// Returns whether it is the `image` (height, width, channels) of bytes that nets read, and no finished one.
 bool is_image(const Field& field);
-/// The shape of a field of pictures.
+/// Returns the shape of a field of pictures.
 PictureShape shape_of(const Field& field);
 
-/// Where each field of a batch lies within a slab: one block, fields one after the other, each aligned to 64 bytes.
+/// Places each field of a batch within a slab: one block, fields one after the other, each aligned to 64 bytes.
 class SlabLayout {
  public:
   SlabLayout(std::vector<Field> fields, std::uint32_t rows);
 
   const std::vector<Field>& fields() const { return fields_; }
-  /// Rows that fit.
+  /// Returns the number of rows that fit.
   std::uint32_t rows() const { return rows_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t offset(std::size_t field) const { return offsets_[field]; }
@@ -45,26 +44,26 @@ class SlabLayout {
   std::size_t bytes_ = 0;
 };
 
-/// A sample that could not be used, and what took its place.
+/// A sample that could not be used, and its substitute.
 struct BadSample {
-  std::uint64_t epoch;       ///< of the stream, from 0
+  std::uint64_t epoch;       ///< epoch of the stream, from 0
   std::uint64_t position;    ///< row of the stream
   std::uint64_t id;          ///< record
   std::uint64_t substitute;  ///< record used instead
-  const char* stage;         ///< that found it: "read" or "sample"
+  const char* stage;         ///< stage that found it: "read" or "sample"
   std::string reason;
 };
 
-/// One row on its way: which record it is, and how far it has come. Owned by the thread that holds its chunk.
+/// One row on its way: its record and its progress. The thread that holds its chunk owns it.
 struct RowWork {
   enum class State : std::uint8_t { pending, read, failed, done };
 
   std::uint64_t position = 0;  ///< keys all random draws
   std::uint64_t id = 0;        ///< record; changes when a bad one is replaced
   State state = State::pending;
-  std::uint16_t replaced = 0;  ///< how often the record was replaced
-  const char* stage = "";      ///< that failed: "read" or "sample"
-  std::string reason = {};     ///< of State::failed
+  std::uint16_t replaced = 0;  ///< number of times the record was replaced
+  const char* stage = "";      ///< stage that failed: "read" or "sample"
+  std::string reason = {};     ///< reason of State::failed
   Record record = {};
   ReadBuffer buffer = {};
 };
@@ -78,21 +77,20 @@ class Slab {
 
   /// Prepares the slab for another batch of `rows` rows, handled in `chunks` parts.
   void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks);
-  /// One part more, beside the chunks, is to be done before the batch is complete.
+  /// Adds a part beside the chunks, which must be done before the batch is complete.
   void add_part() { chunks_left_.fetch_add(1, std::memory_order_relaxed); }
-  /// The rows of one chunk.
+  /// Returns the rows of one chunk.
   std::span<RowWork> chunk(std::uint32_t index);
-  /// True for the caller that finished the last chunk or part: the batch is complete.
+  /// Returns true to the caller that finished the last chunk or part: the batch is complete.
   bool chunk_done() { return chunks_left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const Ticket& ticket() const { return ticket_; }
-  /// The plan of its iteration.
+  /// Returns the plan of its iteration.
   Plan& plan() { return plan_; }
   const Plan& plan() const { return plan_; }
   std::uint64_t epoch() const { return epoch_; }
-  /// What its rows weigh in the iteration's mean over all processes and micro-batches: own rows × processes ×
-  /// micro-batches / rows of the whole iteration. 1 where all have as many; 0 where the rows only fill in, as the batch
-  /// has none for this process.
+  /// Returns the weight of its rows in the iteration's mean over all processes and micro-batches: own rows × processes
+  /// × micro-batches / rows of the whole iteration. It is 1 if all have as many, and 0 if this process has none.
   double share() const { return share_; }
   void set_share(double share) { share_ = share; }
   std::span<RowWork> rows() { return {rows_.data(), used_}; }
@@ -100,18 +98,18 @@ class Slab {
   const SlabLayout& layout() const { return layout_; }
   std::byte* host() { return host_; }
   const std::byte* host() const { return host_; }
-  /// Where compute reads: device memory, or host() where the device does not copy.
+  /// Returns the memory that compute reads: on the device, or host() if the device does not copy.
   const std::byte* device() const { return device_memory_; }
   std::byte* device() { return device_memory_; }
-  /// Gives the slab other memory of layout().bytes(), which its owner has allocated, and returns what it had: a batch
-  /// can be kept while its slab goes back to work. Only where the device does not copy; whoever holds the ticket.
+  /// Gives the slab other memory of layout().bytes(), which its owner has allocated, and returns the old one: the batch
+  /// can be kept. Only the holder of the ticket calls it, and only if the device does not copy.
   std::byte* exchange_memory(std::byte* memory) {
     device_memory_ = memory;
     return std::exchange(host_, memory);
   }
-  /// The device whose memory this is.
+  /// Returns the device that allocated the memory.
   Device& owner() const { return device_; }
-  /// Pointers to row `row` of each field, into `out`.
+  /// Writes pointers to row `row` of each field to `out`.
   void row_pointers(std::uint32_t row, std::span<std::byte*> out);
 
   /// Keeps the first error of the batch; the ticket goes on as `bad`.
@@ -121,7 +119,7 @@ class Slab {
     return error_;
   }
   void add_bad(BadSample bad);
-  /// Of a batch whose chunks are all done: nobody adds to it any more, so no lock is needed.
+  /// Returns the bad samples of a batch whose chunks are all done: nobody adds to it any more, so no lock is needed.
   const std::vector<BadSample>& bad() const FT_UNCHECKED { return bad_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Predictions of classes. No torch here; the LibTorch learner is in stages/torch/.
+// Predictions of classes. This file needs no torch; the LibTorch learner is in stages/torch/.
 
 #include <cstddef>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// What a classifier gives for a batch, before softmax.
+/// The outputs of a classifier for a batch, before softmax.
 struct Logits {
   std::size_t classes = 0;
   std::vector<float> values;  ///< (rows, classes), in the batch's order
@@ -18,8 +18,8 @@ struct Logits {
 class ClassPredictor {
  public:
   virtual ~ClassPredictor() = default;
-  /// The same logits, bit for bit, that validate() measures for this batch. From begin_validation() to
-  /// end_validation(). Throws UserError(usage) where the net gives no `logits` of that shape.
+  /// Returns the same logits, bit for bit, that validate() measures for this batch. Called between begin_validation()
+  /// and end_validation(). Throws UserError(usage) if the net gives no `logits` of that shape.
   virtual Logits predict(Slab& slab) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a net makes of single rows of a validation batch: for people who look at samples one by one.
+// A net's results for single rows of a validation batch, for people who look at samples one by one.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace flowtrain {
 
-/// Of one row, as far as the net, the loss and the batch say.
+/// The result of one row, as far as the net, the loss and the batch define it.
 struct RowResult {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-  double loss = none;            ///< cross-entropy of this row's logits and label, of pixels their mean
-  std::int64_t prediction = -1;  ///< the class with the largest logit
-  double confidence = none;      ///< that class's probability by softmax, 0 … 1
-  double pixels = none;          ///< with a label, of a net that classifies pixels
-  double right_pixels = none;    ///< of them, those of the predicted class
-  Image made;    ///< a picture that the net gives for the row: a generated one, or the predicted class of each pixel
-  Image wanted;  ///< what `made` should be: the label of each pixel
+  double loss = none;            ///< cross-entropy of this row's logits and label; for pixels, their mean
+  std::int64_t prediction = -1;  ///< class with the largest logit
+  double confidence = none;      ///< softmax probability of that class, 0 … 1
+  double pixels = none;          ///< number of pixels with a label, if the net classifies pixels
+  double right_pixels = none;    ///< number of those that have the predicted class
+  Image made;    ///< picture that the net gives for the row: a generated one, or the predicted class of each pixel
+  Image wanted;  ///< the ideal of `made`: the label of each pixel
 };
 
-/// Of a batch.
+/// The results of a batch.
 struct RowResults {
-  /// What the net does: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" where it says
-  /// nothing of single rows.
+  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" without such
+  /// results.
   std::string kind = "samples";
-  std::vector<RowResult> rows;    ///< in the batch's order; empty where it has no rows of this process
+  std::vector<RowResult> rows;    ///< ordered as the batch; empty if it has no rows of this process
   double loss = RowResult::none;  ///< the validation's loss of the batch: a mean over its rows
 };
 
-/// A Validator (stages/model/validator.h) may be one of these, too: it tells of single rows.
+/// A Validator (stages/model/validator.h) may also implement this and report single rows.
 class RowValidator {
  public:
   virtual ~RowValidator() = default;
-  /// As Validator::validate(), and returns what the net makes of each row; its pictures only for the rows `shown`.
+  /// Works as Validator::validate(), and returns the result of each row, with pictures for `shown` rows.
   virtual RowResults validate_rows(Slab& slab, std::span<const std::size_t> shown) = 0;
 };
 

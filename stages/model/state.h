@@ -12,20 +12,20 @@ namespace flowtrain {
 /// A named tensor as bytes, on the host.
 struct StateTensor {
   std::string name;
-  std::string dtype;  ///< as safetensors spells it: "F32", "I64", …
+  std::string dtype;  ///< safetensors' spelling: "F32", "I64", …
   std::vector<std::int64_t> shape;
-  bool parameter = false;  ///< learned by gradients, not a running statistic or an optimizer's
+  bool parameter = false;  ///< learned by gradients, unlike running statistics and optimizer state
   std::vector<std::byte> bytes;
-  /// In elements, of a tensor that was copied as it lay in memory; empty: row-major.
+  /// Strides in elements of a tensor that was copied as it lay in memory; empty: row-major.
   std::vector<std::int64_t> strides = {};
 };
 
-/// All tensors that a snapshot keeps.
+/// The tensors that a snapshot keeps.
 struct LearnerState {
-  std::vector<StateTensor> model;  ///< parameters and buffers, names of the reference implementation
+  std::vector<StateTensor> model;  ///< parameters and buffers, with the names of the reference implementation
   std::vector<StateTensor> optim;
 
-  /// Set while the bytes are still on their way from a device: waits for them and fills them in.
+  /// Waits for bytes that are still on their way from a device and fills them in; empty otherwise.
   std::function<void(LearnerState&)> arrive = {};
 
   /// Makes a copied state readable: its bytes have arrived, in row-major order. Copying state as it lies in memory

@@ -1,5 +1,5 @@
 #pragma once
-// What each process tells all others with every step, so that all decide the same in the same one.
+// Flags that each process sends to all others with every step, so that all take the same decisions in the same step.
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 
 namespace flowtrain {
 
-/// One thing to tell. A new flag is one line here, and one where it is set.
+/// One flag. A new one is a line here and a line where it is set.
 enum class Flag : std::size_t {
-  bad_samples,      ///< how many were found in the iteration
+  bad_samples,      ///< number of bad samples in the iteration
   interrupted,      ///< SIGINT asked this process to end
-  terminated,       ///< SIGTERM, SIGHUP or SIGUSR1 did
-  snapshot_failed,  ///< a snapshot could not be written, and the run is to stop then
+  terminated,       ///< SIGTERM, SIGHUP or SIGUSR1 asked this process to end
+  snapshot_failed,  ///< a snapshot could not be written, and that stops the run
   out_of_time,      ///< early_stop.hours are over
   stopped,          ///< a hook has asked for the end
   step_failed,      ///< an error kept this process from computing its part (train.on_error)

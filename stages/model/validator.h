@@ -1,5 +1,5 @@
 #pragma once
-// Measuring a net on batches. No torch here; the LibTorch ones are in stages/torch/.
+// Measures a net on batches. This file needs no torch; the LibTorch validators are in stages/torch/.
 
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ class Detector;
 class Group;
 struct ClassTable;
 
-/// Named values, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
+/// Named values, for example {"loss", 0.31}, {"accuracy", 0.97}.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
 /// Measures a net. One thread at a time.
@@ -22,30 +22,30 @@ class Validator {
  public:
   virtual ~Validator() = default;
 
-  /// Eval mode, sums at zero.
+  /// Switches to eval mode and sets all sums to zero.
   virtual void begin_validation() = 0;
   virtual void validate(Slab& slab) = 0;
-  /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects.
+  /// Returns a detector with the net, between begin_validation() and end_validation(); null if the net finds no
+  /// objects.
   virtual Detector* detector() { return nullptr; }
-  /// Means over all rows since begin_validation, of all processes, the loss first; a learner is back in train mode.
+  /// Returns means over all ranks' rows since begin_validation(), loss first; a learner is back in train mode.
   virtual Scalars end_validation() = 0;
-  /// Called instead of end_validation() after an error: a learner is back in train mode.
+  /// Replaces end_validation() after an error: a learner is back in train mode.
   virtual void leave_validation() {}
-  /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no
-  /// `confusion`.
+  /// Returns the ended validation's confusion matrix, over all processes; null if val.metrics has no `confusion`.
   virtual const ClassTable* confusion() const { return nullptr; }
 };
 
-/// A second net like a learner's, which another thread measures while the learner trains.
+/// A replica of a learner's net, which another thread measures while the learner trains.
 class ValidationReplica : public Validator {
  public:
-  /// Rank 0's buffers into all learners; then the learner's weights and buffers as they are, averages where its
-  /// validation sees those. Compute thread, while nobody measures; a collective of those who train.
+  /// Copies rank 0's buffers to all learners, and then the learner's weights and buffers to the replica; averages if
+  /// validation uses them. Compute thread, while nobody measures; a collective of the training processes.
   virtual void take() = 0;
-  /// Takes a snapshot's weights instead, which rank 0 gives to all. Likewise; throws UserError(snapshot) where names or
-  /// shapes differ.
+  /// Loads a snapshot's weights, which rank 0 gives to all, else as take(). Throws UserError(snapshot) unless names and
+  /// shapes agree.
   virtual void load(const std::vector<StateTensor>& model) = 0;
-  /// Those who measure together; its collectives are the measuring thread's.
+  /// Returns the group that measures together; the measuring thread calls its collectives.
   virtual Group& group() = 0;
 };
 

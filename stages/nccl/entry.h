@@ -1,6 +1,6 @@
 #pragma once
-// What libflowtrain_nccl.so exports, for the program that opens it at run time: LibTorch's NCCL backend needs its CUDA
-// libraries, which the program itself never links.
+// The exports of libflowtrain_nccl.so for the program, which opens it at run time: LibTorch's NCCL backend needs its
+// CUDA libraries, which the program itself never links.
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -8,13 +8,13 @@
 
 namespace flowtrain {
 
-/// From now on NCCL carries the group's tensors that are on GPUs; this process's are on `gpu`, which becomes the
-/// calling thread's. A collective that takes longer than `timeout` ends the process, as LibTorch's watchdog and the
-/// variables TORCH_NCCL_… have it. Throws std::exception.
+/// Makes NCCL carry the group's GPU tensors from now on; this process uses `gpu`, which becomes the calling thread's. A
+/// collective that takes longer than `timeout` ends the process, as LibTorch's watchdog and the variables TORCH_NCCL_…
+/// define it. Throws std::exception.
 using NcclEntry = void(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d::Store>& store, int gpu,
                        std::chrono::milliseconds timeout);
 
-/// The file, and the name under which it exports that.
+/// The file and its exported name.
 inline constexpr char nccl_parts[] = "libflowtrain_nccl.so";
 inline constexpr char nccl_entry[] = "flowtrain_add_nccl";
 

@@ -1,12 +1,11 @@
 #pragma once
-// How many files a process may have open.
+// The limit on open files.
 
 #include <sys/resource.h>
 
 namespace flowtrain {
 
-/// As many as the system allows this user at all: shards, connections of ranks and of servers need more than the usual
-/// 1,024.
+/// Raises it to the most that the system allows this user: shards, and connections need more than the usual 1,024.
 inline void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

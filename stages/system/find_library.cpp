@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Where the file lies that holds this code. Empty: unknown.
+// Returns the folder of the file that holds this code; empty if unknown.
 fs::path own_folder() {
   Dl_info info{};
   return ::dladdr(reinterpret_cast<const void*>(&find_part), &info) == 0 ? fs::path()
                                                                          : fs::path(info.dli_fname).parent_path();
 }
 
-// As cmake/LibTorch.cmake looks for it.
+// cmake/LibTorch.cmake searches in the same order.
 fs::path find_in_torch(const fs::path& torch, const char* library) {
   std::error_code ignored;
   for (const auto& candidate : {torch / "lib" / library, torch / "torch" / "lib" / library})
@@ -42,7 +42,7 @@ fs::path find_part(const char* file_name) {
 }
 
 void* open_part(const fs::path& part, const char* torch_library) {
-  // The part's library of that name is then the one that is open already.
+  // The part then uses that library, which is open already.
   if (const char* torch = std::getenv("FLOWTRAIN_TORCH"); torch != nullptr && *torch != '\0')
     if (::dlopen(find_in_torch(torch, torch_library).c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return nullptr;
   return ::dlopen(part.c_str(), RTLD_NOW | RTLD_GLOBAL);

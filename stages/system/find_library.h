@@ -1,18 +1,18 @@
 #pragma once
-// flowtrain's own shared objects that are not linked but opened when they are needed, and the LibTorch that they need.
+// flowtrain's own shared objects that are opened on demand and not linked, and the LibTorch that they need.
 
 #include <filesystem>
 
 namespace flowtrain {
 
-/// The file of that name in the folder of the library (or program) that holds this code, or beside the program, or in
-/// ../lib: where the build and the installed tree have it. Empty: in none of them.
+/// Returns the file of that name in the folder of the library (or program) that holds this code, or beside the program,
+/// or in ../lib, which are the places in the build and the installed tree; empty if none has it.
 std::filesystem::path find_part(const char* file_name);
 
-/// Opens a part for good (dlopen), with its symbols for all that is opened later, as LibTorch's libraries look up each
-/// other's. `torch_library` is the library of LibTorch that it needs: it comes from the folder that the environment
-/// variable FLOWTRAIN_TORCH names (LibTorch's, a torch package's, or the one above it), and where that is not set from
-/// the part's run path. Null: dlerror() says why. Throws UserError(usage) where FLOWTRAIN_TORCH names no LibTorch.
+/// Opens a part for good (dlopen), with its symbols global, as LibTorch's libraries look up each other's.
+/// `torch_library` is the library of LibTorch that it needs: it comes from the folder in the environment variable
+/// FLOWTRAIN_TORCH (LibTorch's, a torch package's, or its parent), or from the part's run path. Returns null if it
+/// cannot be opened; dlerror() says why. Throws UserError(usage) if FLOWTRAIN_TORCH names no LibTorch.
 void* open_part(const std::filesystem::path& part, const char* torch_library);
 
 }  // namespace flowtrain

@@ -1,5 +1,4 @@
 #pragma once
-// The name of this machine.
 
 #include <unistd.h>
 
@@ -7,7 +6,7 @@
 
 namespace flowtrain {
 
-/// This machine's name, as its system has it; "?" where it has none.
+/// Returns this machine's name; "?" if it has none.
 inline std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";

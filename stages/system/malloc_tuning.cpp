@@ -13,7 +13,7 @@ void keep_freed_memory() {
   constexpr int mib = 1 << 20;
   mallopt(M_TRIM_THRESHOLD, -1);  // never
   mallopt(M_MMAP_THRESHOLD, 1024 * mib);
-  // Other threads have heaps of 64 MiB, which go as a whole unless there is as much to spare.
+  // Other threads have heaps of 64 MiB, which are unmapped as a whole unless this much may stay spare.
   mallopt(M_TOP_PAD, 64 * mib);
 }
 

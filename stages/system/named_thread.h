@@ -9,11 +9,11 @@
 
 namespace flowtrain {
 
-/// How many threads of named_thread() run now: what a test of leaks counts.
+/// The number of threads of named_thread() that run now, for tests of leaks.
 inline std::atomic<int> named_threads{0};
 
-/// Starts a thread called `name` (at most 15 characters are kept by Linux). Joins when destroyed. Throws
-/// std::system_error where the system has no room for another one.
+/// Starts a thread called `name` (Linux keeps at most 15 characters). Joins when destroyed. Throws std::system_error if
+/// the system has no room for another one.
 template <class Body>
 std::jthread named_thread(const std::string& name, Body body) {
   return std::jthread([name, body = std::move(body)]() mutable {

@@ -1,11 +1,11 @@
 #pragma once
-// The time of day, for people to read. Nothing in a run may depend on it: it may be set at any moment.
+// The time of day, for people to read. A run must not depend on it: it may be set at any moment.
 
 #include <chrono>
 
 namespace flowtrain {
 
-/// Seconds since 1970, by the machine's clock.
+/// Returns the seconds since 1970, by the machine's clock.
 inline double wall_time_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }

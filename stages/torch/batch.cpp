@@ -28,7 +28,7 @@ at::ScalarType scalar_type(DType type) {
 BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last,
                            std::optional<BatchMixer> mixer)
     : layout_(layout), where_(where), mixer_(std::move(mixer)) {
-  // The device's kernels write (B, H, W, C) memory, which is what channels_last means.
+  // The device's kernels write (B, H, W, C) memory, which is the layout of channels_last.
   const bool planar = !channels_last && !where.is_cuda();
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
@@ -62,7 +62,7 @@ at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* 
 }
 
 void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
-  constexpr std::int64_t values_at_once = 32768;  // as torch has it; fewer are not worth another thread
+  constexpr std::int64_t values_at_once = 32768;  // torch's limit; fewer values are not worth another thread
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
   const auto row_values = static_cast<std::int64_t>(layout_.row_bytes(picture.field));
   const auto each_row = [&](auto body) {
@@ -91,8 +91,7 @@ void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, flo
 void BatchAdapter::mix_labels(const BatchMix& mix, nets::NamedTensors& batch) {
   if (mix.kind == BatchMix::Kind::none) return;
   const auto rows = static_cast<std::int64_t>(mix.rows.size());
-  // They follow from the number of rows. To bring them to a device each time would wait for all that it still has to
-  // do.
+  // The partners follow from the number of rows. Copying them to a device each time would wait for it.
   if (!partners_.defined() || partners_.size(0) != rows) {
     const auto partners = torch::empty({rows}, torch::kLong);
     for (std::int64_t* to = partners.data_ptr<std::int64_t>(); auto& drawn : mix.rows) *to++ = drawn.partner;

@@ -1,5 +1,5 @@
 #pragma once
-// The one adapter between slabs and tensors.
+// The adapter between slabs and tensors.
 
 #include <ATen/core/Tensor.h>
 
@@ -15,28 +15,28 @@
 
 namespace flowtrain {
 
-/// Makes named tensors of a slab's rows. Fields are views into the slab; u8 pictures (B, H, W, C) become f32
-/// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch. An f32 `image` (B, H, W, C) is
-/// finished: it becomes a view (B, C, H, W).
+/// Makes named tensors of a slab's rows. Fields are views into the slab; u8 pictures (B, H, W, C) become f32 (B, C, H,
+/// W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch. An f32 `image` (B, H, W, C) is finished:
+/// it becomes a view (B, C, H, W).
 ///
-/// With a mixer the field `image` is tinted, erased and mixed in the same pass. In a batch that is mixed `label` is the
-/// heavier of each row's two labels, so that whoever measures against it measures against that one; beside it come
-/// `second_label` (B) i64, and `label_weight` () f64 on the CPU: the share of `label`, at least a half.
+/// With a mixer the field `image` is tinted, erased and mixed in the same pass. In a mixed batch `label` is the heavier
+/// of each row's two labels, and every measure compares with that one. It also has `second_label` (B) i64, and
+/// `label_weight` () f64 on the CPU: the share of `label`, at least a half.
 class BatchAdapter {
  public:
-  /// `where`: the device that the slabs' memory is on.
+  /// `where` is the device of the slabs' memory.
   BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last, std::optional<BatchMixer> mixer = {});
-  /// The tensors are good until the next call, or until the slab is given back.
+  /// Returns tensors that are valid until the next call, or until the slab is given back.
   nets::NamedTensors operator()(Slab& slab);
 
  private:
   struct Picture {
     std::size_t field;
-    std::vector<float> mean, stddev;  // per channel, of values in 0 … 1
+    std::vector<float> mean, stddev;  // values 0 … 1 per channel
     PixelRule rule;
-    PictureFinisher finish;   // on the CPU
+    PictureFinisher finish;   // used on the CPU
     at::Tensor pixels;        // f32 (B, C, H, W) for a full batch
-    std::vector<float> grey;  // mean levels of the batch's rows, where colours change on the CPU
+    std::vector<float> grey;  // mean levels of the batch's rows, used if colours change on the CPU
   };
   at::Tensor view(Slab& slab, std::size_t field) const;
   at::Tensor finished(Slab& slab, Picture& picture, const BatchMix* mix);
@@ -48,16 +48,16 @@ class BatchAdapter {
   at::Device where_;
   std::vector<Picture> pictures_;
   std::optional<BatchMixer> mixer_;
-  at::Tensor partners_;  // (rows) i64: of the last mixed batch
+  at::Tensor partners_;  // (rows) i64 of the last mixed batch
 };
 
-/// The fields of its batches, as the adapter makes them of a full slab.
+/// Returns the fields of its batches, as the adapter makes them of a full slab.
 std::vector<nets::BatchField> batch_fields(const SlabLayout& layout);
 
-/// A batch of these fields, all zero.
+/// Returns a batch of these fields, all zero.
 nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::Device where);
 
-/// Makes tensors of the spec's training batches, in slabs of a layout.
+/// Makes the adapter of the spec's training batches, in slabs of a layout.
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout);
 
 }  // namespace flowtrain

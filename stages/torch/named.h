@@ -1,5 +1,5 @@
 #pragma once
-// What is done to named tensors again and again.
+// Helpers for named tensors.
 
 #include <ATen/core/Tensor.h>
 
@@ -15,14 +15,14 @@ inline void append(nets::NamedTensors& to, const nets::NamedTensors& more) {
   for (const auto& [name, tensor] : more) to.add(name, tensor);
 }
 
-/// The tensors alone, in their order.
+/// Returns the tensors alone, in their order.
 inline std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : named) all.push_back(tensor);
   return all;
 }
 
-/// The same names with what `change` makes of each tensor.
+/// Returns the same names with the result of `change` for each tensor.
 template <class Change>
 nets::NamedTensors mapped(const nets::NamedTensors& named, const Change& change) {
   nets::NamedTensors result;
@@ -30,7 +30,7 @@ nets::NamedTensors mapped(const nets::NamedTensors& named, const Change& change)
   return result;
 }
 
-/// The parameters of all groups.
+/// Returns the parameters of all groups.
 inline nets::NamedTensors parameters_of(const std::vector<nets::ParameterGroup>& groups) {
   nets::NamedTensors all;
   for (const auto& group : groups) append(all, group.parameters);

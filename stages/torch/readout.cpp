@@ -11,7 +11,7 @@ namespace {
 
 at::Tensor on_host(const at::Tensor& values) {
   if (values.is_cpu()) return values;
-  // To memory that is not page-locked the driver would copy piece by piece.
+  // The driver would copy piece by piece to memory that is not page-locked.
   at::Tensor there = at::empty(values.sizes(), at::TensorOptions(values.scalar_type()).pinned_memory(true));
   there.copy_(values, /*non_blocking=*/true);
   c10::Event arrived(values.device().type());

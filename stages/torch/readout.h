@@ -9,23 +9,23 @@
 
 namespace flowtrain {
 
-/// Reads small tensors together: one copy from the device, and one wait for it, however many they are. Use: ask() for
-/// each, fetch(), then operator[]. As doubles, which hold what is asked for exactly: f32, f64, and whole numbers below
-/// 2^53.
+/// Reads small tensors together: one copy from the device and one wait for it, however many they are. Use: ask() for
+/// each, fetch(), then operator[]. Values come as doubles, which hold f32, f64, and whole numbers below 2^53 exactly.
 class Readout {
  public:
-  /// The number of the answer, whose values are in row-major order; an undefined tensor has none. All of one device.
+  /// Returns the number of the answer, whose values are in row-major order; an undefined tensor has none. They share a
+  /// device.
   std::size_t ask(const at::Tensor& values);
-  /// Once. Waits for the device, unless nothing was asked for.
+  /// Reads all answers; called once. It waits for the device, unless there was no ask().
   void fetch();
-  /// After fetch().
+  /// Returns the values of an answer, after fetch().
   std::span<const double> operator[](std::size_t answer) const;
-  /// Of an answer with one value.
+  /// Returns the value of an answer with one value.
   double one(std::size_t answer) const { return (*this)[answer].front(); }
 
  private:
   std::vector<at::Tensor> asked_;
-  std::vector<std::size_t> begins_{0};  // of the answers, and where the last one ends
+  std::vector<std::size_t> begins_{0};  // begins of the answers, and the end of the last one
   at::Tensor values_;
 };
 

@@ -38,7 +38,7 @@ const char* dtype_name(at::ScalarType type) {
   }
 }
 
-// The bytes as they lie, where they lie in one piece.
+// Copies the bytes as they lie, if they lie in one piece.
 void copy_bytes(const at::Tensor& from, StateTensor& to) {
   to.bytes.resize(from.nbytes());
   if (from.is_non_overlapping_and_dense()) {
@@ -75,7 +75,7 @@ std::vector<StateTensor>::iterator describe(const nets::NamedTensors& tensors, b
   return to;
 }
 
-// "3 tensors (a, b, c)"; of many the first few.
+// Returns "3 tensors (a, b, c)"; only the first few of many.
 std::string list_of(const auto& names) {
   constexpr std::size_t most = 10;
   const std::string count = concat(names.size(), names.size() == 1 ? " tensor" : " tensors");
@@ -86,7 +86,7 @@ std::string list_of(const auto& names) {
 
 }  // namespace
 
-// Page-locked memory for all twins of a copy, in one piece: to page-lock is slow, and LibTorch rounds each piece up to
+// Page-locked memory for all twins of a copy, in one piece: page-locking is slow, and LibTorch rounds each piece up to
 // a power of two, which it then keeps.
 class StateCopier::TwinMemory {
  public:
@@ -95,7 +95,7 @@ class StateCopier::TwinMemory {
 
   std::size_t bytes() const { return all_.nbytes(); }
 
-  // Twins side by side from `used` on, which is moved on. They lie as the tensors do, where these lie in one piece.
+  // Makes twins side by side from `used` on, and advances it. They have the tensors' layout if those lie in one piece.
   Twins start_copies(const nets::NamedTensors& from, std::size_t& used) const {
     Twins twins;
     for (auto& [name, tensor] : from) {
@@ -113,7 +113,7 @@ class StateCopier::TwinMemory {
   at::Tensor all_;
 };
 
-// LearnerState keeps it until the bytes have arrived, compute until it need not wait any more.
+// LearnerState keeps it until the bytes have arrived, and compute until it need not wait any more.
 struct StateCopier::Side {
   Side(at::Device on, std::shared_ptr<const TwinMemory> twin_memory)
       : where(on),
@@ -122,7 +122,7 @@ struct StateCopier::Side {
         buffers_read(on.type()),
         all_read(on.type()),
         memory(std::move(twin_memory)) {}
-  // On a thread that has no device yet, freeing would make a context on the first one.
+  // A thread that has no device yet would make a context on the first one by freeing.
   ~Side() { c10::impl::VirtualGuardImpl(where.type()).uncheckedSetDevice(where); }
 
   const at::Device where;
@@ -153,7 +153,7 @@ void StateCopier::copy(const nets::NamedTensors& parameters, const nets::NamedTe
 
   const std::size_t bytes = twin_bytes(buffers) + twin_bytes(parameters) + twin_bytes(slots);
   before_change();  // two copies on their way would share the memory
-  // The last copy's, unless somebody still reads that.
+  // The memory of the last copy is reused, unless somebody still reads that.
   if (!memory_ || memory_.use_count() > 1 || memory_->bytes() != bytes) memory_ = std::make_shared<TwinMemory>(bytes);
   side_ = std::make_shared<Side>(where_, memory_);
   Side& side = *side_;
@@ -161,7 +161,7 @@ void StateCopier::copy(const nets::NamedTensors& parameters, const nets::NamedTe
   side.before.record(c10::impl::VirtualGuardImpl(where_.type()).getStream(where_));
   side.before.block(side.stream);
   const c10::StreamGuard on_side(side.stream);
-  side.buffers = memory_->start_copies(buffers, used);  // first: the next forward pass changes them
+  side.buffers = memory_->start_copies(buffers, used);  // buffers come first: the next forward pass changes them
   side.buffers_read.record(side.stream);
   side.parameters = memory_->start_copies(parameters, used);
   side.slots = memory_->start_copies(slots, used);
@@ -197,8 +197,8 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
     if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
   if (!missing.empty() || !unexpected.empty())
     throw UserError(ExitCode::snapshot,
-                    concat("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
-                           list_of(unexpected), " that this run has not"),
+                    concat("the snapshot's ", what, " does not fit: it lacks ", list_of(missing), ", and has ",
+                           list_of(unexpected), " that this run does not have"),
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);

@@ -1,5 +1,5 @@
 #pragma once
-// The tensors of a net that trains, and their way to snapshots and back.
+// The tensors of a training net, and their way to snapshots and back.
 
 #include <torch/types.h>
 
@@ -13,59 +13,58 @@
 
 namespace flowtrain {
 
-/// Copies a learner's tensors to the host. On the CPU that is a memcpy. From a device the copy goes to page-locked
-/// memory on a stream of its own, while compute goes on; only what is about to be changed is waited for, and on the
-/// device.
+/// Copies a learner's tensors to the host. The CPU makes a memcpy. A device copies to page-locked memory on a stream of
+/// its own, while compute goes on; compute waits, on the device, only before it changes tensors in transit.
 class StateCopier {
  public:
   explicit StateCopier(at::Device where);
   ~StateCopier();
 
-  /// Buffers, parameters and the optimizer's slots into `state`; LearnerState::settle() waits until they are there.
+  /// Copies buffers, parameters and the optimizer's slots to `state`; LearnerState::settle() waits for them.
   void copy(const nets::NamedTensors& parameters, const nets::NamedTensors& buffers, const nets::NamedTensors& slots,
             LearnerState& state);
-  /// Compute is about to change buffers: what it enqueues from now on waits until the copy has left them.
+  /// Comes before compute changes buffers: its later work waits until the copy has left them.
   void before_buffers_change();
-  /// Likewise for everything.
+  /// Comes before compute changes anything, and waits for all copies.
   void before_change();
 
  private:
   class TwinMemory;
   struct Side;
   at::Device where_;
-  std::shared_ptr<TwinMemory> memory_;  // of the last copy from a device
-  std::shared_ptr<Side> side_;          // of the last copy from a device
+  std::shared_ptr<TwinMemory> memory_;  // memory of the last copy from a device
+  std::shared_ptr<Side> side_;          // stream and twins of the last copy from a device
 };
 
-/// Puts stored tensors into the `to` of the same names. Throws UserError(snapshot) where names, shapes or types differ;
+/// Copies stored tensors to the `to` of the same names. Throws UserError(snapshot) if names, shapes or types differ;
 /// `what` ("model") is for its message.
 void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what);
 
-/// Parameters and buffers (running statistics) of a net, in its order.
+/// The parameters and buffers (running statistics) of a net, in its order.
 class Weights {
  public:
-  /// Without `keeps` buffers are not kept, and restore_buffers() does nothing.
+  /// `keeps` is false if buffers are not kept, and restore_buffers() does nothing.
   Weights(const nets::Net& net, at::Device where, bool keeps)
       : parameters_(net.parameters()), buffers_(net.buffers()), copier_(where), keeps_(keeps) {}
 
   const nets::NamedTensors& parameters() const { return parameters_; }
   const nets::NamedTensors& buffers() const { return buffers_; }
 
-  /// The forward passes of an iteration are about to change the buffers.
+  /// Keeps the buffers, which the forward passes of an iteration are about to change.
   void keep_buffers();
-  /// As they were when they were kept.
+  /// Restores the buffers that keep_buffers() kept.
   void restore_buffers();
-  /// Anything may be changed after this: a copy that is on its way is waited for, on the device.
+  /// Comes before any change: the device waits for a copy that is on its way.
   void before_change() { copier_.before_change(); }
 
-  /// See Learner::copy_state(). `slots`: what the optimizers keep.
+  /// Implements Learner::copy_state(). `slots` are the optimizers' tensors.
   void copy(const nets::NamedTensors& slots, LearnerState& state) { copier_.copy(parameters_, buffers_, slots, state); }
-  /// Throws UserError(snapshot) where names or shapes differ.
+  /// Throws UserError(snapshot) if names or shapes differ.
   void load(const std::vector<StateTensor>& model);
 
  private:
   nets::NamedTensors parameters_, buffers_;
-  std::vector<at::Tensor> kept_;  // the buffers' values, in memory that stays; empty until they are first kept
+  std::vector<at::Tensor> kept_;  // the buffers' values, in reused memory; empty until they are first kept
   StateCopier copier_;
   bool keeps_;
 };

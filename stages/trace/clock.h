@@ -1,5 +1,5 @@
 #pragma once
-// How busy a stage was: sums over its threads, cheap enough to be always on.
+// Measures the load of a stage: sums over its threads, cheap enough to be always on.
 
 #include <time.h>
 
@@ -15,26 +15,25 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What a stage did since the start, summed over its threads.
+/// The work of a stage since the start, summed over its threads.
 struct StageTimes {
-  double busy_s = 0;          ///< at work, waits within the work included
-  std::uint64_t samples = 0;  ///< that it handled
-  std::uint64_t pieces = 0;   ///< of work that it began: parts of a batch, as a rule
-  /// Of a few pieces of work: what they took, and what of that their thread computed. The rest are waits: for a disk, a
-  /// lock or a core.
+  double busy_s = 0;          ///< time at work, including waits within the work
+  std::uint64_t samples = 0;  ///< number of samples that it handled
+  std::uint64_t pieces = 0;   ///< pieces of work that it began, usually parts of a batch
+  /// Times of a few pieces of work, and the part that was computed. The rest are waits for a disk, a lock or a core.
   double timed_s = 0, cpu_s = 0;
 
   StageTimes operator-(const StageTimes& earlier) const {
     return {busy_s - earlier.busy_s, samples - earlier.samples, pieces - earlier.pieces, timed_s - earlier.timed_s,
             cpu_s - earlier.cpu_s};
   }
-  /// 0 … 1: of its work, what its threads computed; 1 where it is not known.
+  /// Returns the share of its work that its threads computed, 0 … 1; 1 if not known.
   double cpu_share() const { return timed_s > 0 ? cpu_s / timed_s : 1; }
 };
 
 class StageClock {
  public:
-  /// Adds the time between construction and destruction, which the flight recorder is told of as well.
+  /// Adds the time between construction and destruction, and reports it to the flight recorder.
   class Scope {
    public:
     Scope(StageClock& clock, std::size_t samples, const FlightPlace& place)
@@ -71,7 +70,7 @@ class StageClock {
   }
 
  private:
-  // The processor's clock is a system call, unlike the steady one.
+  // The processor's clock is a system call, unlike the steady one, so only one piece in 16 is timed.
   static constexpr std::uint64_t pieces_per_timed = 16;
 
   static std::int64_t thread_cpu_ns() {

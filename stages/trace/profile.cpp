@@ -10,9 +10,9 @@ namespace flowtrain {
 
 namespace {
 
-constexpr std::uint64_t warm_up = 10, window = 10;  // iterations
+constexpr std::uint64_t warm_up = 10, window = 10;  // numbers of iterations
 
-// Threads that were given no name have that of the program.
+// Threads without a name have that of the program.
 std::string thread_name() {
   std::array<char, 16> name{};
   ::pthread_getname_np(::pthread_self(), name.data(), name.size());
@@ -122,7 +122,7 @@ void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end,
   phases_[static_cast<std::size_t>(phase)].add(own_s);
 }
 
-// Other phases are about all batches of an iteration, or about none.
+// Other phases concern all batches of an iteration, or none.
 Profile::Work Profile::work_of(Phase phase) const {
   const bool passes = phase == Phase::transfer || phase == Phase::forward || phase == Phase::backward;
   return {to_text(phase), passes ? batch_ : BatchPlace(), iteration_};

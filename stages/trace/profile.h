@@ -1,7 +1,7 @@
 #pragma once
-// Where the time of a run goes: what the compute thread is at, all the time; with --profile also how its times are
-// spread, and for a few iterations whatever any thread does. Who is given no Profile measures nothing and reads no
-// clock.
+// Measures where the time of a run goes: the phases of the compute thread, all the time; with --profile also the
+// distribution of their times, and for a few iterations the work of every thread. Code that gets no Profile measures
+// nothing and reads no clock.
 
 #include <array>
 #include <atomic>
@@ -20,85 +20,85 @@
 
 namespace flowtrain {
 
-/// What the compute thread is at.
+/// The phases of the compute thread.
 enum class Phase : std::uint8_t {
   data,      ///< waits for a batch
-  transfer,  ///< waits for its copy, and makes tensors of it
+  transfer,  ///< waits for its copy and makes its tensors
   forward,   ///< net and loss
   backward,
   communication,  ///< waits for other processes' gradients
-  gradients,      ///< their norm, and what clips them
+  gradients,      ///< computes their norm and clips them
   optimizer,
   validation,
-  snapshot  ///< the copy of the state that training waits for
+  snapshot  ///< copies the state while training waits
 };
 inline constexpr std::size_t phases = 9;
 const char* to_text(Phase phase);
 
-/// How long something took, each time. Of fixed size; percentiles are right to within five percent.
+/// The durations of one kind of work. It has a fixed size; percentiles are right to within five percent.
 class Durations {
  public:
   void add(double duration_s);
-  /// Of the sum, that was something else.
+  /// Subtracts time from the sum that belongs to other work.
   void take_away(double duration_s) { total_s_ -= duration_s; }
   std::uint64_t count() const { return count_; }
   double total_s() const { return total_s_; }
   double mean_s() const { return count_ > 0 ? total_s_ / static_cast<double>(count_) : 0; }
-  /// `share`: 0.5 for the median.
+  /// Returns a percentile; `share` is 0.5 for the median.
   double percentile_s(double share) const;
 
  private:
-  static constexpr double steps_ = 8;       // of buckets to a factor of two
-  static constexpr double least_s_ = 1e-7;  // the first one's
+  static constexpr double steps_ = 8;       // buckets to a factor of two
+  static constexpr double least_s_ = 1e-7;  // duration of the first bucket
   std::array<std::uint64_t, 320> buckets_{};
   std::uint64_t count_ = 0;
   double total_s_ = 0;
 };
 
-/// Which batch a slice of the trace is about: those of the same batch are linked.
+/// The batch that a slice of the trace belongs to: slices of one batch are linked.
 struct BatchPlace {
   static constexpr int whole = -1;
 
-  const char* line = nullptr;  ///< its loader: "train", "val"; a literal or flight_name(). Null: about no batch
-  std::uint64_t number = 0;    ///< in the loader's sequence, from 0
-  int chunk = whole;           ///< the part of it, from 0
+  const char* line = nullptr;  ///< name of its loader: "train", "val"; a literal or flight_name(). Null: no batch
+  std::uint64_t number = 0;    ///< place in the loader's sequence, from 0
+  int chunk = whole;           ///< part of the batch, from 0
 };
 
-/// Collects. Phases belong to the compute thread, spans to any.
+/// Collects times. Phases belong to the compute thread, spans to any.
 class Profile {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Made by the compute thread. Adds up the time of each phase, for line_s(), and nothing else: cheap enough for every
-  /// run.
+  /// Adds up the time of each phase for line_s() and nothing else: cheap enough for every run. Compute thread.
   Profile() = default;
-  /// Made by the compute thread. Of iterations `first` to `last`; the window, in which all is recorded, begins after
-  /// the first ten and has ten; half and a quarter of the run where it is short.
+  /// Covers iterations `first` to `last`. All is recorded in the window, which begins after the first ten and has ten;
+  /// half and a quarter of a short run. The compute thread makes it.
   Profile(std::uint64_t first, std::uint64_t last);
-  /// Whether --profile asks for more than the sums of phases. On a GPU a phase then ends when the device is done.
+  /// Returns whether --profile asks for more than the sums of phases. A phase then ends when the GPU is done.
   bool detailed() const { return window_first_ > 0; }
-  /// In the window the streams of a device are timed as well, where it has some. `device`: where the compute thread
-  /// computes; it must outlive finish().
+  /// Times the device's streams, too, in the window, if it has any. The compute thread's `device` must outlive
+  /// finish().
   void time_streams(Device& device) { device_ = &device; }
 
-  /// The compute thread begins an iteration, or ends the run: then it waits for what was timed on streams.
+  /// Begins an iteration, or ends the run and waits for the times of streams. Compute thread.
   void begin_iteration(std::uint64_t iteration);
   void finish();
-  /// The compute thread's next passes are about this batch.
+  /// Sets the batch of the compute thread's next passes.
   void begin_batch(const BatchPlace& batch) { batch_ = batch; }
-  /// Whether the compute thread is at a phase, and in no other within it. It, and those that it waits for.
+  /// Returns whether the compute thread is at a phase, and in no other within it. Compute thread, and threads that it
+  /// waits for.
   bool is_at(Phase phase) const;
-  /// In the window. Any thread.
+  /// Returns whether the window is open. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
-  /// Whether work on an iteration's batch is recorded (0: on none in particular): in the window, and before it where
+  /// Returns whether work on an iteration's batch is recorded (0: on no particular one): in the window, and earlier if
   /// the window has that iteration. Any thread.
   bool records(std::uint64_t iteration) const {
     return recording() || (iteration > 0 && iteration >= window_first_ && iteration <= window_last_);
   }
 
-  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Without a profile
-  /// only the flight recorder and NVIDIA's profilers are told.
+  /// Marks the compute thread's `phase` while it lives. An inner phase interrupts the time of the outer one. Without a
+  /// profile it reports to the flight recorder and NVIDIA's profilers alone.
   class At {
    public:
     At(Profile* profile, Phase phase);
@@ -113,18 +113,17 @@ class Profile {
     Profile* profile_;
     Phase phase_;
     At* outer_ = nullptr;
-    double inner_s_ = 0;  // of others within this one
+    double inner_s_ = 0;  // time of others within this one
   };
 
-  /// What a slice is about.
+  /// The subject of a slice.
   struct Work {
     const char* name;  ///< a literal, or flight_name()
     BatchPlace batch = {};
     std::uint64_t iteration = 0;  ///< 0: unknown
   };
 
-  /// Work of the calling thread, where it is recorded (records()), while it lives. Without a profile only NVIDIA's
-  /// profilers are told.
+  /// Records work of the calling thread, if records(), while it lives. Without one only NVIDIA's profilers see it.
   class Span {
    public:
     Span(Profile* profile, const Work& work)
@@ -141,16 +140,16 @@ class Profile {
     Clock::time_point begin_;
   };
 
-  /// What a stream of a device is asked for between construction and end(), in the window, as the device's clock
-  /// measures it. Nothing without a profile, without end(), and on devices without streams.
+  /// Measures a device stream's work between construction and end(), in the window, by the device's clock. It does
+  /// nothing without a profile, without end(), and on devices without streams.
   class StreamSpan {
    public:
-    /// `track`: what the stream is called; the first name that it is given counts.
+    /// `track` is the stream's name; its first name counts.
     StreamSpan(Profile* profile, Device& device, DeviceStream stream, const char* track, const Work& work);
-    /// A phase on the compute thread's stream. Compute thread.
+    /// Measures a phase on the compute thread's stream. Compute thread.
     StreamSpan(Profile* profile, Phase phase);
     StreamSpan(const StreamSpan&) = delete;
-    /// Where the stream is asked for no more.
+    /// Ends the stream's work.
     void end();
 
    private:
@@ -166,38 +165,38 @@ class Profile {
     void begin(Profile* profile, Device& device, DeviceStream stream, const char* track, const Work& work);
   };
 
-  /// How full a queue is, in the window. `name`: a literal, or flight_name(). Any thread.
+  /// Records the fill of a queue, in the window. `name` is a literal, or flight_name(). Any thread.
   void count(const char* name, std::size_t fill) {
     if (recording()) record_count(name, fill);
   }
 
-  /// Some of the last backward pass was waiting for other processes.
+  /// Counts part of the last backward pass as waiting for other processes.
   void waited_for_others(double duration_s);
 
-  /// Seconds in each phase since the last begin_line(), without other phases within it.
+  /// Returns the seconds in each phase since the last begin_line(), without other phases within it.
   const std::array<double, phases>& line_s() const { return line_s_; }
-  /// The next train line begins.
+  /// Begins the next train line.
   void begin_line() { line_s_ = {}; }
 
-  /// One operation of the net, in the window: of which layer; `own_s`: without those that it called.
+  /// One operation of the net in the window, with its layer; `own_s` excludes operations that it called.
   struct Operation {
-    std::string name, layer;  ///< no layer: outside of the passes
+    std::string name, layer;  ///< empty layer: outside the passes
     bool backward = false;
     Clock::time_point begin, end;
     double own_s = 0;
   };
   void add(const Operation& operation);
 
-  /// What a thread, or a stream of the device, did from when to when.
+  /// The work of a thread or a device stream over a span of time.
   struct Event {
     std::string name, category, layer = {};
     bool on_device = false;
-    int thread = 0;  ///< by the system's number; of a stream: its place in streams(), from 0
-    std::int64_t begin_ns = 0, duration_ns = 0;  ///< since the profile's beginning
+    int thread = 0;                              ///< the system's number; for a stream, its place in streams(), from 0
+    std::int64_t begin_ns = 0, duration_ns = 0;  ///< times since the profile's beginning
     std::uint64_t iteration = 0;                 ///< 0: unknown
     BatchPlace batch = {};
   };
-  /// How full a queue was from then on.
+  /// The fill of a queue from a moment on.
   struct Count {
     const char* name;
     std::int64_t at_ns;
@@ -209,23 +208,23 @@ class Profile {
     double sum_s() const { return forward_s + backward_s; }
   };
 
-  // For who reports, after finish().
+  // The results, after finish().
   const Durations& of(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
-  /// Outside the window, which is left out of `of`: there measuring takes its time.
+  /// These iterations exclude the window, where measuring takes time.
   std::uint64_t iterations() const { return iterations_; }
   double wall_s() const { return wall_s_; }
   std::uint64_t window_first() const { return window_first_; }
   std::uint64_t window_last() const { return window_last_; }
-  std::uint64_t recorded() const { return recorded_; }  ///< iterations of the window
-  /// By names. An operation's time is without those that it calls.
+  std::uint64_t recorded() const { return recorded_; }  ///< number of iterations of the window
+  /// The costs are by name. An operation's time excludes operations that it calls.
   const std::map<std::string, Cost>& operations() const { return operations_; }
   const std::map<std::string, Cost>& layers() const { return layers_; }
-  /// Copies, as a loader that runs on may still add to them.
+  /// Returns copies, since a loader that runs on may still add events.
   std::vector<Event> events() const;
   std::vector<Count> counts() const;
   std::map<int, std::string> threads() const;
   std::vector<std::string> streams() const;
-  /// Whose streams were timed; empty: nobody's.
+  /// Returns the device whose streams were timed; empty if there is none.
   const std::string& device() const { return device_name_; }
 
  private:
@@ -250,7 +249,7 @@ class Profile {
   void read_streams();
   void count_wall();
 
-  static constexpr std::size_t most_events_ = 500'000;  // of each kind; about 70 MB of trace.json
+  static constexpr std::size_t most_events_ = 500'000;  // limit for each kind; about 70 MB of trace.json
   std::uint64_t window_first_ = 0, window_last_ = 0;
   Clock::time_point start_ = Clock::now(), since_ = start_;
   std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
@@ -261,14 +260,14 @@ class Profile {
   std::array<double, phases> line_s_{};
   std::map<std::string, Cost> operations_, layers_;
   Device* device_ = nullptr;
-  std::unique_ptr<StreamPoint> origin_;  // from which streams are timed; made once, before recording_
+  std::unique_ptr<StreamPoint> origin_;  // start of the streams' times; made once, before recording_
   std::int64_t origin_ns_ = 0;
   std::string device_name_;
   std::atomic<bool> recording_{false};
   mutable Mutex mutex_;
   std::vector<Event> events_ FT_GUARDED_BY(mutex_);
   std::vector<Count> counts_ FT_GUARDED_BY(mutex_);
-  std::map<int, std::string> threads_ FT_GUARDED_BY(mutex_);  // by their system's numbers
+  std::map<int, std::string> threads_ FT_GUARDED_BY(mutex_);  // keyed by the system's numbers
   std::vector<StreamWork> stream_works_ FT_GUARDED_BY(mutex_);
   std::vector<std::pair<std::uintptr_t, std::string>> streams_ FT_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// When a device did what: the part of the profile that has to do with streams.
+// The part of the profile that times a device's streams.
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ void Profile::StreamSpan::end() {
   profile_->add(*this);
 }
 
-// An idle stream gets to a point as soon as it is asked for one: then the two clocks show the same moment.
+// An idle stream reaches a point as soon as it is enqueued: then both clocks show the same moment.
 void Profile::set_origin() {
   const auto last = device_->point(DeviceStream::compute);
   if (!last) return;
@@ -54,7 +54,7 @@ void Profile::add(StreamSpan& span) {
                            std::move(span.begin_), std::move(span.end_), span.work_.iteration, span.work_.batch});
 }
 
-// A device begins nothing before it is asked: what the clocks differ by must not make it seem so.
+// A device begins no work before it is enqueued: the difference of the clocks must not suggest otherwise.
 void Profile::read_streams() {
   std::vector<StreamWork> works;
   {

@@ -1,5 +1,5 @@
 #pragma once
-// What a sequence of system calls does to a disk, as steps that a power cut may keep or lose.
+// The effects of a sequence of system calls on a disk, as steps that a power cut may keep or lose.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
-// What a power cut may leave on a disk, after T. S. Pillai et al., "All File Systems Are Not Created Equal: On the
-// Complexity of Crafting Crash-Consistent Applications", OSDI'14 (ALICE). The model promises no more than POSIX does:
-// until its file is synced, a write may be lost, torn at a sector or leave other bytes; until its folder is synced, a
-// new, renamed or removed name may be lost; and any of these without the others.
+// The states that a power cut may leave on a disk, after T. S. Pillai et al., "All File Systems Are Not Created Equal:
+// On the Complexity of Crafting Crash-Consistent Applications", OSDI'14 (ALICE). The model promises no more than POSIX
+// does: until its file is synced, a write may be lost, torn at a sector or leave other bytes; until its folder is
+// synced, a new, renamed or removed name may be lost; and any of these without the others.
 
 #include <cstddef>
 #include <cstdint>

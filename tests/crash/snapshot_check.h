@@ -1,5 +1,5 @@
 #pragma once
-// What must hold for a folder of snapshots after any accident, checked against contents that are known beforehand.
+// Checks that a folder of snapshots is valid after any accident, against contents that are known beforehand.
 
 #include <cstddef>
 #include <cstdint>

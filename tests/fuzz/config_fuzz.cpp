@@ -1,7 +1,7 @@
 #include "pipeline/base/config/config.h"
 #include "tests/fuzz/fuzz_target.h"
 
-// What loads is written out, as a run's folder has it, and must load again to the same.
+// A configuration that loads is written out as in a run's folder, and must load again to the same.
 FUZZ_TARGET(config) {
   const auto config = flowtrain::load_config(flowtrain::fuzz::as_file(input, "a.toml"));
   const auto written = flowtrain::to_toml(config);

@@ -1,4 +1,4 @@
-// What libFuzzer calls: the one target that is linked.
+// The entry points that libFuzzer calls, for the one target that is linked.
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 #include "sampling/core/error.h"
 #include "tests/fuzz/fuzz_target.h"
 
-// As it is, and with the right hash at its end: otherwise nothing would get beyond that.
+// Reads the input as it is, and with the right hash at its end, which would otherwise be refused at once.
 FUZZ_TARGET(manifest) {
   const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
   try {

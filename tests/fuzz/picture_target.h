@@ -1,5 +1,5 @@
 #pragma once
-// What the targets of picture files do.
+// The work of the targets of picture files.
 
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// What a thread draws beside training: the numbers of a generator that was seeded alike, and nobody else's.
+// Draws of a thread beside training come from a generator of its own that was seeded alike.
 
 #include "stages/torch/validation/own_draws.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch does on this machine, for a visit to compare with. Prints JSON.
+"""Measures PyTorch on this machine, for a visit to compare with. Prints JSON.
 
     peer.py step NET --batch B --side S    a training step on one batch that lies ready on the device
 """
@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--side", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=100, help="that are timed")
+    parser.add_argument("--steps", type=int, default=100, help="time so many steps")
     parser.add_argument("--amp", choices=["off", "bf16"], default="off")
     parser.add_argument("--graph", action="store_true", help="the step is captured, and repeated")
     parser.add_argument("--compile", action="store_true", help="torch.compile of net and loss")

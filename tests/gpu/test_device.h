@@ -1,5 +1,5 @@
 #pragma once
-// Where the tests of this folder compute.
+// The device on which the tests of this folder compute.
 
 #include <c10/core/Device.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a visit does with flowtrain's Python package. Prints JSON.
+"""Uses flowtrain's Python package for a visit. Prints JSON.
 
     with_python.py export FOLDER NET              compiles a net for the device: net.pt2, and its weights as net.pt
     with_python.py train FOLDER NET --run RUN     trains these weights in eager PyTorch, on the batches of a run

@@ -24,7 +24,7 @@ TEST_CASE("a GAN makes pictures of the size it judges") {
   const at::Tensor pictures = gan.generate(at::randn({5, Gan::latent}));
   CHECK(pictures.sizes() == at::IntArrayRef({5, 3, 16, 24}));
   CHECK(pictures.abs().max().item<double>() <= 1);
-  CHECK(gan.judge(pictures).sizes() == at::IntArrayRef({5}));
+  CHECK(gan.score(pictures).sizes() == at::IntArrayRef({5}));
   for (const auto& [name, parameter] : gan.parameters())
     CHECK((name.starts_with("generator.") || name.starts_with("discriminator.")));
   CHECK_THROWS_AS(Gan(pictures_of(16, 20)), std::invalid_argument);
@@ -55,6 +55,6 @@ TEST_CASE("the losses of a GAN, each from its own pass") {
   };
   CHECK(made_for(gan)->losses() == std::vector<std::string>{"discriminator", "generator"});
   const auto other = flowtrain::testing::make_net({"mlp", pictures_of(16, 16)});
-  CHECK_THROWS_WITH_AS(made_for(*other), "gan: needs the net gan, a generator and a discriminator",
+  CHECK_THROWS_WITH_AS(made_for(*other), "gan: this step needs net.name = \"gan\", a generator and a discriminator",
                        std::invalid_argument);
 }

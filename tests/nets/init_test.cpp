@@ -77,7 +77,7 @@ TEST_CASE("every rule can be used, and no other; some need two dimensions") {
     CHECK(drawn({.name = name, .range = {-1, 1}}, {8, 4}).isfinite().all().item<bool>());
   }
   CHECK_THROWS_WITH_AS(drawn({.name = "xavier_normal"}, {3}),
-                       "xavier_normal is for tensors of 2 dimensions or more, and this one has 1",
+                       "xavier_normal is for tensors of 2 dimensions or more, but this one has 1",
                        std::invalid_argument);
   CHECK_THROWS_AS(drawn({.name = "kaiming_uniform"}, {}), std::invalid_argument);
   CHECK_THROWS_AS(drawn({.name = "orthogonal"}, {3}), std::invalid_argument);

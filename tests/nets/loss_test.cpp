@@ -76,9 +76,8 @@ TEST_CASE("labels that the net has no logits for, or of another form, are named"
       loss(name, {{"label", at::tensor({0, 5}, at::kLong)}});
       FAIL("accepted");
     } catch (const flowtrain::Mistake& mistake) {
-      CHECK(std::string(mistake.what()) ==
-            "a label is 5, and the net gives 3 logits a row, which are of the labels from 0 to 2");
-      CHECK(mistake.hint() == "the net needs as many logits as the data has classes; labels count from 0");
+      CHECK(std::string(mistake.what()) == "a label is 5, but the net gives 3 logits per row, for the labels 0 to 2");
+      CHECK(mistake.hint() == "make a net with as many logits as the data has classes; labels count from 0");
     }
     CHECK_THROWS_WITH_AS(loss(name, {{"label", at::zeros({3}, at::kLong)}}),
                          "logits have shape [2, 3] and label has [3], expected (B, K, …) and (B, …)",
@@ -98,7 +97,7 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
   losses.at("loss").backward();
   CHECK(given.grad().item<double>() == 1);
   CHECK_THROWS_WITH_AS((*own)({{"logits", logits}}, batch),
-                       "loss output: the net gives no 'loss'; a script does whose forward returns a dict with one",
+                       "loss output: the net gives no 'loss'; return a dict with 'loss' from the script's forward",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((*own)({{"loss", logits}}, batch),
                        "loss output: the net's 'loss' has shape [2, 3], expected one number", std::invalid_argument);

@@ -73,7 +73,7 @@ TEST_CASE("topN counts the N largest, of which there must be so many") {
   const auto two = make_metric("top2", 10);
   update(*two, {0, 0, 9}, {1, 2, 0}, 10);
   CHECK(two->value() == 2.0 / 3);
-  const char* const message = "top5 needs 5 classes or more, and there are 3: top3 at most";
+  const char* const message = "top5 needs 5 classes or more, but there are 3: use top3 at most";
   CHECK_THROWS_WITH_AS(make_metric("top5", 3), message, std::invalid_argument);
   CHECK_THROWS_WITH_AS(update(*make_metric("top5"), {0, 1}, {2, 0}, 3), message, std::invalid_argument);
   for (const char* name : {"top", "top0", "top05", "top-1", "top5 ", "top99999999999999999999"})
@@ -157,7 +157,7 @@ TEST_CASE("the error rate counts what is inserted, removed and replaced, over al
   CHECK(metric->value() == 3);
   CHECK_THROWS_WITH_AS(metric->update({{"prediction", at::zeros({1, 2})}}, {{"target", sequences({{1}})}}),
                        "prediction has shape [1, 2] of Float, expected (B, T) of integers", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(compare(*metric, {{1}, {2}}, {{1}}), "2 rows of prediction for 1 of target",
+  CHECK_THROWS_WITH_AS(compare(*metric, {{1}, {2}}, {{1}}), "prediction has 2 rows, but target has 1",
                        std::invalid_argument);
 }
 
@@ -181,8 +181,7 @@ TEST_CASE("a label that there is no logit for is refused by every metric of clas
   const at::Tensor logits = at::zeros({2, 3}), label = at::tensor({0, 3}, at::kLong);
   for (const std::string name : {"accuracy", "perplexity", "f1", "accuracy_per_class", "confusion"})
     CHECK_THROWS_WITH_AS(make_metric(name)->update({{"logits", logits}}, {{"label", label}}),
-                         "a label is 3, and the net gives 3 logits a row, which are of the labels from 0 to 2",
-                         flowtrain::Mistake);
+                         "a label is 3, but the net gives 3 logits per row, for the labels 0 to 2", flowtrain::Mistake);
 }
 
 TEST_CASE("an unknown metric lists the known ones") {

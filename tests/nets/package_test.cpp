@@ -179,7 +179,7 @@ TEST_CASE("a label that the graph would end the process for is named, in trainin
   };
   for (const std::int64_t value : {6, -1}) {
     const std::string said = "'label' of row 5 of the batch has the value " + std::to_string(value) +
-                             ", and the graph takes 0 to 5, or -100";
+                             ", but the graph takes 0 to 5, or -100";
     CHECK_THROWS_WITH_AS(losses_of_package(*net, with_label(value)), doctest::Contains(said.c_str()),
                          std::invalid_argument);
     CHECK_THROWS_WITH_AS(net->forward(with_label(value)), doctest::Contains(said.c_str()), std::invalid_argument);
@@ -203,12 +203,12 @@ TEST_CASE("parts of a field have values of their own: tokens that are looked up,
   CHECK_NOTHROW(check(0, 8));  // it is not among those that come next
   CHECK_NOTHROW(check(3, -100));
   CHECK_THROWS_WITH_AS(check(0, 9),
-                       doctest::Contains("'tokens' of row 1 of the batch has the value 9, and the graph "
+                       doctest::Contains("'tokens' of row 1 of the batch has the value 9, but the graph "
                                          "takes 0 to 8"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(check(2, 8), doctest::Contains("the value 8, and the graph takes 0 to 6, or -100"),
+  CHECK_THROWS_WITH_AS(check(2, 8), doctest::Contains("the value 8, but the graph takes 0 to 6, or -100"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(check(2, -100), doctest::Contains("the value -100, and the graph takes 0 to 8"),
+  CHECK_THROWS_WITH_AS(check(2, -100), doctest::Contains("the value -100, but the graph takes 0 to 8"),
                        std::invalid_argument);
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("arguments take the batch's tensors of their names") {
   const auto net = load(file);
   CHECK(net->forward({{"label", at::ones({1})}, {"image", at::ones({1})}}).at("logits").item<double>() == 4);
   CHECK_THROWS_WITH_AS(net->forward({{"image", at::ones({1})}}),
-                       ("script " + file + ": the batch has no 'label', which forward wants").c_str(),
+                       ("script " + file + ": the batch has no 'label', which forward needs").c_str(),
                        std::invalid_argument);
 }
 
@@ -123,11 +123,12 @@ TEST_CASE("inputs name the fields for arguments, by their places or their names"
   CHECK_THROWS_WITH_AS(load(file, Inputs{"b = labels"})->forward(batch),
                        ("script " + file + ": the batch has no 'labels', which inputs names for 'b'").c_str(),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(load(file, Inputs{"c = label"}),
-                       ("script " + file + ": inputs names the argument 'c', and forward has: a, b, scale").c_str(),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      load(file, Inputs{"c = label"}),
+      ("script " + file + ": inputs names the argument 'c', but forward has only: a, b, scale").c_str(),
+      std::invalid_argument);
   CHECK_THROWS_WITH_AS(load(file, Inputs{"image", "label", "image", "label"}),
-                       ("script " + file + ": inputs names 4 fields, and forward has: a, b, scale").c_str(),
+                       ("script " + file + ": inputs names 4 fields, but forward has only: a, b, scale").c_str(),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(flowtrain::testing::make_net({"mlp", {2, 3, 4, 4}, {{"inputs", Inputs{"image"}}}}),
                        "test.toml:1:1: net.inputs: unknown key", flowtrain::UserError);
@@ -152,5 +153,5 @@ TEST_CASE("files that are no scripts are refused in one line that names them") {
   const std::string cut = write_script(folder, conv_source);
   fs::resize_file(cut, fs::file_size(cut) / 2);
   refused(cut, " cannot be read: ");
-  refused(write_script(folder, "def infer(self, x):\n    return x\n"), ": it has no method named forward");
+  refused(write_script(folder, "def infer(self, x):\n    return x\n"), ": the module has no method named forward");
 }

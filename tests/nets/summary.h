@@ -1,5 +1,5 @@
 #pragma once
-// How large a net is.
+// Measures the size of a net.
 
 #include <cstdint>
 

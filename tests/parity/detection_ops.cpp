@@ -1,4 +1,4 @@
-// From the nets' maps to boxes: decoding, NMS, and the steps of both detectors. All mirror the reference.
+// Turns the nets' maps into boxes: decoding, NMS, and the steps of both detectors. All mirror the reference.
 
 #include <ATen/ATen.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the detection operations share.
+// Helpers that the detection operations share.
 
 #include "stages/torch/detection/detector.h"
 #include "tests/parity/ops.h"

@@ -143,7 +143,7 @@ TEST_CASE("what does not train leaves the batch open and says so; what trains wi
   const auto plan = place.run(with({"plan", "tiny.toml"}, auto_config));
   REQUIRE_EXIT(plan, 0);
   for (auto text :
-       {"batches of 64", "loader.batch = \"auto\", which is looked for where training starts", "--set loader.batch=N"})
+       {"batches of 64", "loader.batch = \"auto\", which is determined when training starts", "--set loader.batch=N"})
     CHECK_PRINTS(plan, text);
   const auto dry = place.train(with(auto_config, {"--dry-run", "--max-iter", "2"}));
   REQUIRE_EXIT(dry, 0);

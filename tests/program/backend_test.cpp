@@ -11,7 +11,7 @@ TEST_CASE("nccl for processes on the CPU is refused, once, with the way out") {
   for (const Words& asked : {Words{"--dist-backend", "nccl"}, Words{"--set", "dist.backend=nccl"}}) {
     const auto refused = train(place, 2, "none", with(asked, {"--device", "cpu"}));
     CHECK_EXIT(refused, 2);
-    CHECK_SAYS(refused, "dist.backend: nccl talks between GPUs, and this run computes on the CPU");
+    CHECK_SAYS(refused, "dist.backend: nccl connects GPUs, but this run computes on the CPU");
     CHECK_SAYS(refused, "leave it at \"auto\"");
     CHECK(refused.err.find("nccl talks") == refused.err.rfind("nccl talks"));
     CHECK_FALSE(fs::exists(place.path("none")));

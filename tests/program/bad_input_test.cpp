@@ -1,4 +1,4 @@
-// What is wrong from outside ends in one message, the right exit code, and neither a crash nor a hang.
+// A fault of the input or the system ends in one message and the right exit code, without a crash or a hang.
 
 #include <doctest/doctest.h>
 
@@ -106,7 +106,7 @@ TEST_CASE("data that is missing, empty or not as it should be is named") {
   place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(13, {64, 8, 8}, std::string(64 * 64 * 4, '\0')));
   check_refused(place.train(), 3, {"train-images-idx3-ubyte", "f32", "expected u8"});
   place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(8, {0, 8, 8}, ""));
-  check_refused(place.train(), 3, {"train-images-idx3-ubyte", "no pictures"});
+  check_refused(place.train(), 3, {"train-images-idx3-ubyte", "no images"});
   place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(8, {64, 8, 8}, "short"));
   check_refused(place.train(), 3, {"train-images-idx3-ubyte"});
 
@@ -179,7 +179,7 @@ TEST_CASE("what cannot be read or is no picture is in the bad-sample log, of tra
   }
   CHECK(reasons.size() == 6);
   CHECK(reasons["train/dog/0.jpg"] == "sample: the image file is empty");
-  CHECK(reasons["train/dog/2.jpg"] == "sample: neither a JPEG nor a PNG nor a WebP file");
+  CHECK(reasons["train/dog/2.jpg"] == "sample: this is not a JPEG, PNG or WebP file");
   CHECK(reasons["train/cat/5.jpg"].starts_with("sample: JPEG: "));
   CHECK(reasons["train/dog/6.jpg"].find("Permission denied") != std::string::npos);
   CHECK(reasons["val/dog/4.jpg"] == "sample: the image file is empty");

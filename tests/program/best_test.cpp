@@ -1,4 +1,4 @@
-// Which snapshots are best, and what a run ends with; a learning rate from a test of its range.
+// The best snapshots and the end of a run, and a learning rate from a range test.
 
 #include <doctest/doctest.h>
 
@@ -150,7 +150,7 @@ TEST_CASE("a learning rate is found") {
   const auto found = place.run(
       {"lr-find", "tiny.toml", "--from", "1e-4", "--to", "100", "--csv", "lr.csv", "--set", "optim.momentum=0"});
   REQUIRE_EXIT(found, 0);
-  CHECK_PRINTS(found, "it falls fastest at ");
+  CHECK_PRINTS(found, "the loss falls fastest at ");
   CHECK_PRINTS(found, "try --set optim.lr=0.");
   CHECK_MESSAGE(found.err.find("samples in") == std::string::npos, found);  // what it trains on is not what was asked
   CHECK_FALSE(std::filesystem::exists(place.path("runs")));

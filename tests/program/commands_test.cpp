@@ -28,6 +28,14 @@ TEST_CASE("every command helps") {
   CHECK_EXIT(place.run({}), 2);
 }
 
+TEST_CASE("the help groups the commands by what people want to do") {
+  const std::string help = TempRun().run({"--help"}).out;
+  std::size_t at = 0;
+  for (auto text : {"\nTrain:\n  [train] CONFIG ", "\nLook at runs:\n  watch RUN ",
+                    "\nData and speed:\n  bench CONFIG ", "\nMake your own:\n  info [CONFIG] "})
+    CHECK_MESSAGE((at = help.find(text, at)) != help.npos, help);
+}
+
 TEST_CASE("metrics prints what a run measured as a table") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "40"}), 0);
@@ -81,7 +89,7 @@ TEST_CASE("a word that is no command is called that, with the command that it re
   for (const char* word : {"frobnicate", "serv"}) {
     const auto refused = place.run({word});
     CHECK_EXIT(refused, 2);
-    CHECK_SAYS(refused, std::string("there is no command '") + word + "', and no file or folder of that name");
+    CHECK_SAYS(refused, std::string("there is no command, file or folder '") + word + "'");
   }
   CHECK_SAYS(place.run({"serv", "runs"}), "did you mean 'serve'?");
   CHECK_SAYS(place.run({"snapshot", "verifi", "runs"}),
@@ -295,7 +303,7 @@ TEST_CASE("the example plugin is described, and trains") {
   for (const std::string name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "cosine",
                                  "supervised", "stop_file", "accuracy"})
     CHECK_PRINTS(all, "\n  " + name + " ");
-  CHECK_PRINTS(all, "\n  script             a TorchScript file\n");
+  CHECK_PRINTS(all, "\n  script             net from a TorchScript file\n");
   CHECK_EXIT(place.run({"plugins", "absent.so"}), 2);
 
   REQUIRE_EXIT(place.train({"--run-dir", "built-in"}), 0);

@@ -24,7 +24,7 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   const Words two = with(two_ranks, {"--run-dir", "run", "--max-iter"});
   const auto first = place.train(with(two, {"10"}));
   REQUIRE_EXIT(first, 0);
-  CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they meet at tcp://");
+  CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they connect at tcp://");
   const std::string done = "done: iteration 10 (10 in ";
   CHECK(times_in(first.err, done) == 1);
   const auto log = [&] { return read_text(place.path("run/logs/rank-1.log")); };
@@ -314,7 +314,7 @@ TEST_CASE("a run goes on with another number of processes, in the same order") {
   REQUIRE_EXIT(train(place, 4, "some", {"--max-iter", "20"}), 0);
   REQUIRE_EXIT(train(place, 3, "some", {"--max-iter", "40", "--resume", "auto"}), 0);
   const auto log = [&] { return read_text(place.path("some/train.log")); };
-  CHECK(times_in(log(), "rank 0 of 3, 3 of them on this machine; they meet at ") == 1);
+  CHECK(times_in(log(), "rank 0 of 3, 3 of them on this machine; they connect at ") == 1);
   CHECK(times_in(log(), "processes now: 3; when the snapshot was made: 4") == 1);
   REQUIRE_EXIT(train(place, 1, "some", {"--resume", "auto"}), 0);
   CHECK(times_in(log(), "processes now: 1; when the snapshot was made: 3") == 1);

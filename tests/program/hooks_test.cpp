@@ -199,7 +199,7 @@ TEST_CASE("hooks in their order, and those that cannot be") {
           {"tiny.toml:30:1: hook.0.eta: the hook 'norms' has no such key", "it is a key of the hook gradient_noise"});
   refused("[[hook]]\nname = \"gradient_noise\"\neta = \"much\"\n", {"tiny.toml:30:1: hook.0.eta: expected a number"});
   refused("[step]\nname = \"gann\"\n", {"step.name: no training step is called 'gann'", "did you mean 'gan'?"});
-  refused("[step]\nname = \"gan\"\n", {"step.name: gan: needs the net gan"});
+  refused("[step]\nname = \"gan\"\n", {"step.name: gan: this step needs net.name"});
 }
 
 TEST_CASE("the built-in hooks and the example plugins") {

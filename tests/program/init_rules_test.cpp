@@ -96,10 +96,10 @@ TEST_CASE("rules that cannot be") {
     CHECK_SAYS(outcome, words);
   };
   refused(rule("^layer1\\.weight", "normal"), "tiny.toml:28:1: net.init.0.params: matches no parameter of the net");
-  refused(rule("layers.1.weigth", "normal"), "most like it are layers.1.weight, ");
+  refused(rule("layers.1.weigth", "normal"), "the most similar are layers.1.weight, ");
   refused(rule("bias$", "constant") + rule("layers.0", "xavier_normal"),
           "tiny.toml:32:1: net.init.1.rule: parameter layers.0.bias: xavier_normal is for tensors of 2 dimensions or "
-          "more, and this one has 1");
+          "more, but this one has 1");
   refused(rule("(", "normal"), "tiny.toml:28:1: net.init.0.params: not a regular expression");
   refused(rule(".", "kaiming"), "tiny.toml:29:1: net.init.0.rule: must be ");
   refused("[[net.init]]\nparams = '.'\n", "tiny.toml:27:1: net.init.0.rule: must be given");

@@ -1,4 +1,4 @@
-// What a validation can be measured by: metrics, metrics of each class, and what was taken for what.
+// The metrics of validations, those of each class, and the counts of confused classes.
 
 #include <doctest/doctest.h>
 
@@ -242,7 +242,7 @@ TEST_CASE("metrics that cannot be measured are refused before anything is traine
   };
   says(refusal("acuracy"), "unknown metric 'acuracy'; known: accuracy, accuracy_per_class");
   says(refusal("span_f1"), "'span_f1' is made of 'prediction', which this net does not give");
-  says(refusal("top5", {"--set", "data.classes=3"}), "top5 needs 5 classes or more, and there are 3: top3 at most");
+  says(refusal("top5", {"--set", "data.classes=3"}), "top5 needs 5 classes or more, but there are 3: use top3 at most");
   says(refusal("f1\", \"f1"), "'f1' is there twice");
   says(refusal("ap50"), "metrics of other nets: accuracy, accuracy_per_class");
 

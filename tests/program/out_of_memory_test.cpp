@@ -1,4 +1,4 @@
-// What does not fit into memory is refused or told as what it is: a matter of the configuration.
+// A run that does not fit into memory is refused as a matter of the configuration.
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ namespace {
 void check_refused(const TempRun& place, const Outcome& outcome, const Words& texts) {
   CHECK_EXIT(outcome, 2);
   for (auto& text : texts) CHECK_SAYS(outcome, text);
-  CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+  CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   CHECK((!std::filesystem::exists(place.path("runs")) || std::filesystem::is_empty(place.path("runs"))));
 }
 
@@ -48,19 +48,19 @@ TEST_CASE("a net that no memory holds is told as such, and its start leaves noth
   for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
     const auto outcome = place.train(with(ranks, {"--set", "net.hidden=[1, 16777216, 16777216]"}));
     check_refused(place, outcome,
-                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: a smaller loader.batch"});
+                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: set a smaller loader.batch"});
   }
 }
 
 TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
   const TempRun place;
   const Words small{"--set", "net.name=resnet18", "--set", "data.size=32", "--max-iter", "3", "--set", "val.every=0"};
-  const Words said{"batch normalisation takes no statistics of a single row", "hint: each process needs two"};
+  const Words said{"batch normalisation cannot compute statistics of a single row", "hint: give each process two"};
   const auto refused = [&](const Words& more) {
     const auto outcome = place.train(with(small, more));
     CHECK_EXIT(outcome, 2);
     for (auto& text : said) CHECK_SAYS(outcome, text);
-    CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+    CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   };
   refused({"--set", "data.samples=13", "--set", "loader.batch=12", "--set", "loader.last_batch=pad"});
   refused({"--set", "loader.batch=3", "--distributed", "--world-size", "2"});

@@ -63,7 +63,7 @@ TEST_CASE("files that are no plugins, and names that are taken, are refused at t
        {std::pair<std::string, std::string>{"nowhere.so", "no such file"},
         {"text.so", "cannot be loaded: "},
         {test::build_path("test_plugins/no_entry.so"), "exports neither flowtrain_plugin nor flowtrain_sampler_plugin"},
-        {"again.so", "there is a data set called 'stripes' already"}}) {
+        {"again.so", "there is already a data set called 'stripes'"}}) {
     const auto refused = place.train(setting("run.plugins", toml_list({plugin_file("own_parts"), file})));
     CHECK_EXIT(refused, 2);
     CHECK_SAYS(refused, "--set: run.plugins: " + file + ": " + says);

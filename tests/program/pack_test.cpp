@@ -228,7 +228,7 @@ TEST_CASE("what cannot be packed, and where to, is named") {
                        "<annotation><size><width>9</width><height>9</height></size><object><name>cat</name><bndbox>"
                        "<xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></object></annotation>");
   refused({"--out", "p", "--split", "train", "--set", "data.dataset=voc", "--set", "data.path=voc"}, 2,
-          "pictures with boxes and no label cannot be packed");
+          "pictures with boxes but without a label cannot be packed");
 }
 
 TEST_CASE("an interrupted pack leaves nothing that counts") {
@@ -256,7 +256,7 @@ size = 32
     process.send(SIGINT);
     const auto ended = process.wait();
     CHECK_EXIT(ended, 130);
-    CHECK_SAYS(ended, "interrupted: nothing of packed/train is left");
+    CHECK_SAYS(ended, "interrupted: packed/train was removed");
     CHECK_FALSE(fs::exists(out));
   }
   SUBCASE("asked to end, in a folder that was there") {

@@ -232,18 +232,18 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
     check_not_begun(place, place.train(words), texts);
   };
   const std::string anew = "make it anew: python -m flowtrain export full.pt2 -o full.pt2";
-  refused({"version=1"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 1, and this flowtrain reads"});
-  refused({"torch=\"2.10.0\""}, {"torch 2.10.0 has compiled it, and this is LibTorch", anew});
-  refused({"instruction_set=\"AVX1024\""}, {"its code needs a CPU with AVX1024, and this one has", anew});
-  refused({"device=\"cuda\""}, {"it was compiled for cuda, and the net runs on cpu", anew});
-  refused({"amp=\"bf16\""}, {"its graph computes with amp \"bf16\", and train.amp is \"off\""});
+  refused({"version=1"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 1, but this flowtrain reads"});
+  refused({"torch=\"2.10.0\""}, {"it was compiled by torch 2.10.0, but this is LibTorch", anew});
+  refused({"instruction_set=\"AVX1024\""}, {"its code needs a CPU with AVX1024, but this one has", anew});
+  refused({"device=\"cuda\""}, {"it was compiled for cuda, but the net runs on cpu", anew});
+  refused({"amp=\"bf16\""}, {"its graph computes with amp \"bf16\", but train.amp is \"off\""});
   refused({"inputs.1.field=\"target\""}, {"the batch has no 'target', which the graph takes; it has: image, label"});
-  refused({"inputs.1.dtype=\"int32\""}, {"'label' of the batch is int64, and the graph takes int32"});
+  refused({"inputs.1.dtype=\"int32\""}, {"'label' of the batch is int64, but the graph takes int32"});
   refused({"inputs.0.shape=[-1,3,32,32]"},
-          {"'image' of the batch has shape [16, 3, 16, 16], and the graph takes [any, 3, 32, 32]"});
+          {"'image' of the batch has shape [16, 3, 16, 16], but the graph takes [any, 3, 32, 32]"});
   refused({"inputs.0.values=[{\"least\":0,\"end\":9,\"ignored\":null,\"part\":[[3,0,17]]}]"},
-          {"a part of the input 'image' is none"});
-  refused({"inputs.0.shape=[8,3,16,16]"}, {"has shape [16, 3, 16, 16], and the graph takes [8, 3, 16, 16]"});
+          {"a part of the input 'image' is out of range"});
+  refused({"inputs.0.shape=[8,3,16,16]"}, {"has shape [16, 3, 16, 16], but the graph takes [8, 3, 16, 16]"});
   refused({"command="}, {"its flowtrain.json is damaged", "'command'"});
   refused({"train.0.outputs.0.kind=\"metric\""}, {"the graph 'train_loss' has 0 outputs of kind 'loss', expected 1"});
   refused({"eval.outputs.0.name=\"other\""}, {"the evaluation graph does not give the loss 'loss'"});
@@ -251,10 +251,10 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
   refused({"train.0.parameters.0=\"gone\"", "train.0.outputs.2.of=\"gone\""}, {"lacks the tensor 'gone'"});
   refused({"-extra/"}, {"it has no extra/flowtrain.json"});
   refused({"-data/aotinductor/eval/"}, {"it has no compiled graph 'eval'"});
-  refused({"inputs.1.values.0.end=5"}, {"its net tells 5 classes apart, and the data set has 6"});
+  refused({"inputs.1.values.0.end=5"}, {"its net has 5 classes, but the data set has 6"});
   refused({}, {"loss.name: net.package is given too (tiny.toml:14:1)"}, {"--set", "loss.name=mse"});
   refused({}, {"optim.losses: the step has no loss 'critic'", "known: loss"}, {"--set", "optim.losses=[\"critic\"]"});
-  refused({}, {"val.amp is \"bf16\": leave val.amp out"}, {"--set", "val.amp=bf16"});
+  refused({}, {"val.amp is \"bf16\": remove val.amp"}, {"--set", "val.amp=bf16"});
   refused({}, {"[batch_augment] mixes labels"}, {"--set", "batch_augment.mixup=0.2"});
   refused({}, {"net.package: package other.pt2: no such file"}, {"--set", "net.package=other.pt2"});
 }
@@ -284,7 +284,7 @@ TEST_CASE("a package for one number of rows trains with such batches, and is not
   const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);
   const PackageRun place(*packages / "fixed.pt2");
-  const std::string message = "its graphs take batches of 16 rows alone, and the last one of ";
+  const std::string message = "its graphs take batches of exactly 16 rows, but the last batch of ";
   check_not_begun(place, place.train({"--set", "data.val_samples=40"}), {message});
   check_not_begun(place, place.train({"--set", "loader.last_batch=pad", "--set", "data.val_samples=48"}), {message});
   REQUIRE_EXIT(place.train({"--set", "data.val_samples=48", "--run-dir", "whole"}), 0);

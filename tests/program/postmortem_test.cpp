@@ -45,7 +45,7 @@ class Job {
     const auto outcome = process_.wait();
     CHECK_EXIT(outcome, 6);
     CHECK_SAYS(outcome, concat("rank ", victim, " was killed by SIGKILL"));
-    CHECK_SAYS(outcome, "/run` tells what each rank did last");
+    CHECK_SAYS(outcome, "/run` shows what each rank did last");
     return postmortem(place_);
   }
 
@@ -98,7 +98,7 @@ void kill_in_read() {
   CAPTURE(found.at("sentence"));
   CHECK(found.at("rank") == victim);
   const std::string sentence = found.at("sentence");
-  CHECK(sentence.find(concat("rank ", victim, " stands still in ", stuck, " for ")) == 0);
+  CHECK(sentence.find(concat("rank ", victim, " is stuck in ", stuck, " for ")) == 0);
   CHECK(sentence.find(concat("rank ", 1 - victim, " waits for it in the collective `")) != std::string::npos);
   check_names(job.kill(victim), victim, stuck);
 }

@@ -81,7 +81,7 @@ TEST_CASE("predict gives validation's logits, bit for bit, and needs nothing but
         logits.append(reinterpret_cast<const char*>(&logit), sizeof logit);
       CHECK(answer.at("top").size() == 2);
       CHECK((answer.at("top")[0].at("class") == "cat") == (answer.at("top")[0].at("label") == 0));
-      const double first = answer.at("top")[0].at("probability"), second = answer.at("top")[1].at("probability");
+      const double first = answer.at("top")[0].at("score"), second = answer.at("top")[1].at("score");
       CHECK(first >= second);
       CHECK(first + second == doctest::Approx(1));
     }
@@ -108,8 +108,7 @@ TEST_CASE("a net that learnt from pixels in memory sees files as it saw these") 
     const auto& top = answers[i].at("top");
     REQUIRE(top.size() == 1);
     CHECK(top[0].at("class") == shown[i].at("prediction"));
-    CHECK(top[0].at("probability").get<double>() ==
-          doctest::Approx(shown[i].at("confidence").get<double>()).epsilon(1e-4));
+    CHECK(top[0].at("score").get<double>() == doctest::Approx(shown[i].at("confidence").get<double>()).epsilon(1e-4));
   }
 }
 
@@ -152,7 +151,7 @@ TEST_CASE("files, folders, patterns, lists, archives and addresses give the same
   check_same(run_with_input(place, with(asked, {"-"}), of_windows), "new/0.jpg");
   const auto wide = run_with_input(place, with(asked, {"-"}), std::string("\xff\xfen\0e\0w\0\n\0", 10));
   REQUIRE_EXIT(wide, 3);
-  CHECK_SAYS(wide, "standard input: its first line is no UTF-8 text");
+  CHECK_SAYS(wide, "standard input: its first line is not UTF-8");
   check_same(place.run(with(asked, {"some.tar"})), "some.tar:deep/0.jpg");
   check_same(place.run(with(asked, {server.url("some.tar?key=1")})), server.url("some.tar?***") + ":deep/0.jpg");
   Words addresses;
@@ -167,17 +166,17 @@ TEST_CASE("files, folders, patterns, lists, archives and addresses give the same
   REQUIRE_EXIT(table, 0);
   REQUIRE_EXIT(place.run({"predict", "run", "new", "--csv", "out.csv", "--jsonl=out.jsonl"}), 0);
   CHECK(read_text(place.path("out.jsonl")) == plain.out);
-  std::string csv = "file,rank,class,label,probability,error\n", rows;
+  std::string csv = "file,rank,class,label,score,error\n", rows;
   for (auto& answer : answers) {
     const std::string file = answer.at("file");
     for (int rank = 0; rank < 2; ++rank) {
       const auto& top = answer.at("top")[rank];
-      char probability[32];
-      std::snprintf(probability, sizeof probability, "%.6g", top.at("probability").get<double>());
+      char score[32];
+      std::snprintf(score, sizeof score, "%.6g", top.at("score").get<double>());
       csv += file + "," + std::to_string(rank + 1) + "," + top.at("class").get<std::string>() + "," +
-             top.at("label").dump() + "," + probability + ",\n";
-      std::snprintf(probability, sizeof probability, " %.4f", top.at("probability").get<double>());
-      if (rank == 0) rows += file + "  " + top.at("class").get<std::string>() + probability + "\n";
+             top.at("label").dump() + "," + score + ",\n";
+      std::snprintf(score, sizeof score, " %.4f", top.at("score").get<double>());
+      if (rank == 0) rows += file + "  " + top.at("class").get<std::string>() + score + "\n";
     }
   }
   CHECK(read_text(place.path("out.csv")) == csv);
@@ -251,13 +250,13 @@ TEST_CASE("damaged inputs are named and left out, and all others are predicted a
   for (std::size_t i = 0; i < 3; ++i) {
     const auto expected = lines_of(alone.out)[i];
     CHECK(whole[i].at("file") == expected.at("file"));
-    CHECK(whole[i].at("top")[0].at("probability").get<double>() ==
-          doctest::Approx(expected.at("top")[0].at("probability").get<double>()).epsilon(1e-5));
+    CHECK(whole[i].at("top")[0].at("score").get<double>() ==
+          doctest::Approx(expected.at("top")[0].at("score").get<double>()).epsilon(1e-5));
   }
   // Nothing but damage.
   const auto none = place.run({"predict", "run", "bad/text.jpg", "--csv", "-"});
   REQUIRE_EXIT(none, 3);
-  CHECK(none.out.starts_with("file,rank,class,label,probability,error\nbad/text.jpg,,,,,"));
+  CHECK(none.out.starts_with("file,rank,class,label,score,error\nbad/text.jpg,,,,,"));
 }
 
 TEST_CASE("requests on standard input are answered at once, in their order, with their ids") {
@@ -290,8 +289,8 @@ TEST_CASE("requests on standard input are answered at once, in their order, with
   for (const std::size_t i : {2, 3, 7, 8}) CHECK_FALSE(lines[i].contains("id"));
   for (const std::size_t i : {0, 1, 2, 6, 8}) {
     CHECK(lines[i].at("top")[0].at("class") == expected[0].at("class"));
-    CHECK(lines[i].at("top")[0].at("probability").get<double>() ==
-          doctest::Approx(expected[0].at("probability").get<double>()).epsilon(1e-5));
+    CHECK(lines[i].at("top")[0].at("score").get<double>() ==
+          doctest::Approx(expected[0].at("score").get<double>()).epsilon(1e-5));
   }
   CHECK(lines[3].at("error").get<std::string>().starts_with("the line is no JSON object; a request is"));
   CHECK(lines[4].at("id") == 5);
@@ -372,11 +371,11 @@ TEST_CASE("requests that predict cannot meet are refused with the way out") {
   };
   refused({}, 2, "SNAPSHOT is required");
   refused({"run"}, 2, "INPUT is required");
-  refused({"nowhere", "a.jpg"}, 4, "nowhere: there is no such snapshot or run");
-  refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is no snapshot and no run");
+  refused({"nowhere", "a.jpg"}, 4, "nowhere: this snapshot or run does not exist");
+  refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is neither a snapshot nor a run");
   refused({"run", "--iter", "3", "a.jpg"}, 4, "3");
   refused({"run/snapshots/latest", "--iter", "7", "a.jpg"}, 2, "--iter");
-  refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net finds no objects");
+  refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net detects no objects");
   refused({"run", "a.jpg", "--jsonl", "--csv", "-"}, 2, "both would go to standard output");
   refused({"run", "--jsonl", "--csv", "a.csv"}, 2, "--csv");
   refused({"run", "a.jpg", "--csv", "no/such/folder.csv"}, 4, "cannot write no/such/folder.csv");

@@ -71,7 +71,7 @@ TEST_CASE("an address that is none is refused, and one that is taken costs a war
   const auto second = place.train({"--run-dir", "second", "--set", "display.prometheus=" + address});
   REQUIRE_EXIT(second, 0);
   CHECK(times_in(second.err, "display.prometheus: cannot listen at " + address) == 1);
-  CHECK_SAYS(second, "Another port");
+  CHECK_SAYS(second, "choose another one, or port 0");
 }
 
 }  // namespace flowtrain

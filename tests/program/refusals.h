@@ -1,5 +1,5 @@
 #pragma once
-// What the program says when it refuses something.
+// Checks the messages with which the program refuses something.
 
 #include <doctest/doctest.h>
 

@@ -68,7 +68,7 @@ TEST_CASE("a server that is away for a while changes nothing; retries are counte
   REQUIRE(retries.size() == 1);
   CHECK(retries[0].at("requests").get<int>() > 0);
   CHECK_SAYS(outcome, "requests to servers that had to be repeated: ");
-  const std::string warning = "status 503 (unavailable); it is asked again";
+  const std::string warning = "status 503 (unavailable); the request is repeated";
   const auto first = outcome.err.find(warning);
   REQUIRE_MESSAGE(first != std::string::npos, outcome);
   CHECK(outcome.err.find(warning, first + 1) == std::string::npos);
@@ -117,7 +117,7 @@ TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and
       const std::string run = "ended-" + std::to_string(signal);
       const ShardServer gone(100);
       Process process(with(with(with({"tiny.toml"}, gone.words()), more), {"--run-dir", run}), place.process_options());
-      REQUIRE(process.wait_for_text("it is asked again"));
+      REQUIRE(process.wait_for_text("the request is repeated"));
       process.send(signal);
       const auto outcome = process.wait();
       REQUIRE_EXIT(outcome, signal == SIGINT ? 130 : 143);
@@ -140,11 +140,11 @@ TEST_CASE("a pack that waits for its server ends at a signal, and blames no samp
   const ShardServer gone(20);
   const Words pack{"pack", "tiny.toml", "--split", "train", "--out", "packed"};
   Process process(with(pack, gone.words()), place.process_options());
-  REQUIRE(process.wait_for_text("it is asked again"));
+  REQUIRE(process.wait_for_text("the request is repeated"));
   process.send(SIGINT);
   const auto outcome = process.wait();
   CHECK_EXIT(outcome, 130);
-  CHECK_SAYS(outcome, "interrupted: nothing of packed/train is left");
+  CHECK_SAYS(outcome, "interrupted: packed/train was removed");
   CHECK_MESSAGE(outcome.err.find("bad sample") == std::string::npos, outcome);
   CHECK_FALSE(std::filesystem::exists(place.path("packed")));
 }

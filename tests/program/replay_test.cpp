@@ -1,4 +1,4 @@
-// What an earlier iteration computed, and where a run that broke did so.
+// Replay repeats what an earlier iteration computed, and finds where a run broke.
 
 #include <doctest/doctest.h>
 
@@ -89,7 +89,7 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
   const auto other =
       place.run(with(with({"replay", "tiny.toml", "--iter", "8", "--loss"}, everything), {"--set", "train.accum=1"}));
   REQUIRE_EXIT(other, 0);
-  CHECK_SAYS(other, "not as the run had it: train.accum = 1 (was 2)");
+  CHECK_SAYS(other, "this differs from the run: train.accum = 1 (was 2)");
 }
 
 TEST_CASE("replay tells what was drawn for each row") {
@@ -169,7 +169,7 @@ TEST_CASE("a rate that validation has lowered is the replay's, too") {
   check_same_scalars(place, read_json(place.path("out/batch.json")), 50);
 }
 
-TEST_CASE("bisect names the iteration, the sample and the layer of a number too large for half precision") {
+TEST_CASE("replay --find-nan names the iteration, the sample and the layer of a number too large for half precision") {
   const TempRun place(idx_config);
   write_one_bright_picture(place.folder());
   const auto outcome =
@@ -196,7 +196,7 @@ TEST_CASE("bisect names the iteration, the sample and the layer of a number too 
   for (const std::string text : {"the loss is nan", "of layers.0, in the net", "id 37"}) CHECK_PRINTS(found, text);
 }
 
-TEST_CASE("bisect finds the first failure of a run that left several out, and of one that stopped") {
+TEST_CASE("replay --find-nan finds the first failure of a run that left several out, and of one that stopped") {
   for (const bool skips : {false, true}) {
     CAPTURE(skips);
     const TempRun place;
@@ -214,7 +214,7 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
     CHECK_FALSE(report.at("phase").get<std::string>().empty());
     CHECK(report.at("layer").get<std::string>().starts_with("layers."));
     CHECK(report.at("largest_parameter").get<double>() > 1e6);
-    if (!skips) CHECK_PRINTS(found, "no single one is to blame");
+    if (!skips) CHECK_PRINTS(found, "no single row is to blame");
   }
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
   refused({"--loss"}, "--iter is required");
   refused({"--loss", "--iter", "21"}, "the run ends at iteration 20");
   refused({"--iter", "3", "--snapshot", "runs/tiny/snapshots/iter-00000007"},
-          "only --loss and --find-nan train from one");
+          "only --loss and --find-nan train from a snapshot");
   refused({"--iter", "7", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000007"}, "which is not before 7");
   refused({"--iter", "7", "--loss", "--find-nan"}, "--loss");
 }
@@ -247,7 +247,7 @@ TEST_CASE("going back to a snapshot is not repeated, and told") {
   const auto outcome =
       place.run({"replay", "runs/tiny", "--iter", "9", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000000"});
   CHECK_EXIT(outcome, 2);
-  CHECK_SAYS(outcome, "which is not repeated");
+  CHECK_SAYS(outcome, "which cannot be repeated");
   const auto found = place.run({"replay", "runs/tiny", "--find-nan"});
   REQUIRE_EXIT(found, 0);
   const auto first = metrics_of(place.path("runs/tiny"), "nonfinite").front().at("iter").dump();

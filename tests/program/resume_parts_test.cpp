@@ -1,4 +1,4 @@
-// What of a snapshot a run goes on with: [resume].
+// [resume] chooses the parts of a snapshot that a run continues with.
 
 #include <doctest/doctest.h>
 
@@ -87,7 +87,7 @@ TEST_CASE("the state of a hook that a run has not, and that of one which the sna
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "31"}), 0);
   copy_run(place);
   const Words on{"--resume", "auto", "--max-iter", "32", "--accept-changes"};
-  const std::string gone = "warning: the snapshot has a state of the hook 'every_point', which this run has not",
+  const std::string gone = "warning: the snapshot has a state of the hook 'every_point', which this run does not have",
                     anew = "warning: the hook 'other' begins anew: the snapshot has no state of it";
   const auto as_before = place.train(with({"--run-dir", "run"}, on));
   REQUIRE_EXIT(as_before, 0);
@@ -185,7 +185,7 @@ TEST_CASE("a run may go on with tensors of other names, and renames them once") 
       {"--run-dir", "run", "--resume", "auto", "--max-iter", "13", "--set", "resume.rename=[\"layers.1 -> layers.2\"]"},
       still));
   CHECK_EXIT(clash, 2);
-  CHECK_SAYS(clash, "two tensors come to the name 'layers.2.weight'");
+  CHECK_SAYS(clash, "two tensors get the name 'layers.2.weight'");
 }
 
 TEST_CASE("a run may go on with those tensors of a snapshot that fit, and says which do not") {

@@ -58,10 +58,10 @@ TEST_CASE("a script that gives fewer logits than there are classes, or others' r
     const auto outcome = place.train();
     CHECK_EXIT(outcome, 2);
     for (auto& text : texts) CHECK_SAYS(outcome, text);
-    CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+    CHECK_MESSAGE(outcome.err.find("bug in flowtrain") == std::string::npos, outcome);
   };
-  refused("[:, :3]", {"loss.name: a label is ", "and the net gives 3 logits a row",
-                      "hint: the net needs as many logits as the data has classes"});
+  refused("[:, :3]", {"loss.name: a label is ", "but the net gives 3 logits per row",
+                      "hint: make a net with as many logits as the data has classes"});
   refused("[:4]", {"loss.name: logits have shape [4, 6] and label has [16], expected (B, K, …) and (B, …)"});
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a script that computes its own loss, from fields that net.inputs name
 
   const auto unnamed = place.train(with(own, {"--run-dir", "refused", "--set", "net.inputs=[]"}));
   CHECK_EXIT(unnamed, 2);
-  CHECK_SAYS(unnamed, "the batch has no 'wanted', which forward wants");
+  CHECK_SAYS(unnamed, "the batch has no 'wanted', which forward needs");
   const auto wrong =
       place.train(with(own, {"--run-dir", "refused too", "--set", "net.inputs=[\"image\", \"wanted = labels\"]"}));
   CHECK_EXIT(wrong, 2);

@@ -16,7 +16,7 @@ const Words in_run{"--run-dir", "run"};
 
 TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on") {
   const TempRun place;
-  check_refused(place.run({"snapshot", "now", "run"}), 2, {"run is no run's folder"});
+  check_refused(place.run({"snapshot", "now", "run"}), 2, {"run is not the folder of a run"});
   Process run(with(with({"tiny.toml"}, long_run), in_run), place.process_options());
   REQUIRE(run.wait_for_text("iter 10/"));
   const auto asked = place.run({"snapshot", "now", "run"});
@@ -29,7 +29,8 @@ TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on")
   REQUIRE_EXIT(place.run({"snapshot", "verify", path}), 0);
   run.send(SIGTERM);
   CHECK_EXIT(run.wait(), 143);
-  check_refused(place.run({"snapshot", "now", "run"}), 4, {"run: no process trains there", "its newest snapshot is"});
+  check_refused(place.run({"snapshot", "now", "run"}), 4,
+                {"run: no process trains this run", "its newest snapshot is"});
 
   // What went on from it is what was not stopped.
   const auto iteration = std::stoull(path.substr(path.rfind('-') + 1)), last = iteration + 20;

@@ -1,4 +1,4 @@
-// Where a start puts its run, and from where it goes on.
+// A start chooses the run's folder, and the snapshot to continue from.
 
 #include <doctest/doctest.h>
 
@@ -231,7 +231,7 @@ TEST_CASE("a net learns a few samples by heart") {
   CHECK(metrics_of(place.path("run"), "val").empty());
   const auto many = place.train({"--overfit", "301"});
   CHECK_EXIT(many, 3);
-  CHECK_SAYS(many, "order.first: 301 records are more than the 300 that there are");
+  CHECK_SAYS(many, "order.first: 301 is more than the 300 records that exist");
 }
 
 TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks and has more") {
@@ -240,8 +240,8 @@ TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks 
   const auto refused = place.train({"--resume", "auto", "--accept-changes", "--set", "net.hidden=[32, 16]"});
   CHECK_EXIT(refused, 4);
   CHECK_SAYS(refused,
-             "the snapshot's model is another one: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 "
-             "tensors that this run has not");
+             "the snapshot's model does not fit: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 "
+             "tensors that this run does not have");
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,4 @@
-// What happens in a step beside forward and backward, as a user asks for it: half precision, clipping, averages,
-// accumulation.
+// The parts of a step that keys turn on: half precision, clipping, averages, accumulation.
 
 #include <doctest/doctest.h>
 

@@ -112,11 +112,11 @@ TEST_CASE("a test measures all snapshots, sets and settings, and its samples sum
   const auto again = place.run(with(all_parts, {"--pictures", "2"}));
   REQUIRE_EXIT(again, 0);
   CHECK(again.out == tested.out);
-  CHECK_SAYS(again, "iter-00000010.test+plain is done already");
+  CHECK_SAYS(again, "iter-00000010.test+plain was measured before");
   CHECK(again.err.find("samples measured") == std::string::npos);
   const auto other = place.run(with(all_parts, {"--pictures", "3", "--sets", "test"}));
   REQUIRE_EXIT(other, 0);
-  CHECK(other.err.find("is done already") == std::string::npos);  // other inputs
+  CHECK(other.err.find("was measured before") == std::string::npos);  // other inputs
   CHECK(lines_of(other.out).size() == 6);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("a test that was killed goes on, and ends with the files of one that r
   fs::create_directory(place.path("run/test/iter-00000020.many+plain.tmp-1-0"));
   const auto resumed = place.run(all_parts);
   REQUIRE_EXIT(resumed, 0);
-  CHECK_SAYS(resumed, "is done already");
+  CHECK_SAYS(resumed, "was measured before");
   CHECK(files_in(place.path("run/test")) == whole);
   CHECK_FALSE(fs::exists(place.path("run/test/iter-00000020.many+plain.tmp-1-0")));
 
@@ -150,12 +150,12 @@ TEST_CASE("a test that was killed goes on, and ends with the files of one that r
 TEST_CASE("a test lists the worst samples by each rule, on any number of ranks") {
   const TempRun place(std::string(tiny_config) +
                       "[[test.worst]]\nn = 3\n[[test.worst]]\nmetric = \"score\"\nmode = \"min\"\nn = 5\n"
-                      "[[test.worst]]\nmetric = \"score\"\n[[test.worst]]\nmetric = \"missed\"\n");
+                      "[[test.worst]]\nmetric = \"score\"\n[[test.worst]]\nmetric = \"false_negatives\"\n");
   train_two(place);
   const Words asked{"test", "run", "--iter", "20"};
   const auto outcome = place.run(asked);
   REQUIRE_EXIT(outcome, 0);
-  CHECK_SAYS(outcome, "test.worst.3.metric: this net and set give no such value of single samples: none is shown");
+  CHECK_SAYS(outcome, "test.worst.3.metric: this net and set have no such value for single samples, so none is shown");
   const fs::path folder = place.path("run/test/iter-00000020");
   auto samples = lines_in(folder / "samples.jsonl");
   const json shown = json::parse(read_text(folder / "pictures.json"));
@@ -175,7 +175,7 @@ TEST_CASE("a test lists the worst samples by each rule, on any number of ranks")
   check_list("worst-score-min", "score", false, 5);
   samples = lines_in(folder / "samples.jsonl");
   check_list("worst-score", "score", true, 16);
-  CHECK(shown.at("worst-missed").empty());
+  CHECK(shown.at("worst-false_negatives").empty());
   const auto whole = files_in(place.path("run/test"));
   fs::remove_all(place.path("run/test"));
   REQUIRE_EXIT(place.run(with(asked, {"--distributed", "--world-size", "2"})), 0);
@@ -284,7 +284,7 @@ TEST_CASE("detectors are compared by a bootstrap over pictures") {
   CHECK(lines[2].at("b").get<double>() == doctest::Approx(lines[1].at("ap").get<double>()));
   for (auto& sample : lines_in(place.path("run/test/iter-00000004/samples.jsonl"))) {
     CHECK(sample.at("truth").size() > 0);
-    CHECK(sample.contains("missed"));
+    CHECK(sample.contains("false_negatives"));
   }
   CHECK(json::parse(read_text(place.path("run/test/iter-00000004/pictures.json"))).at("worst").size() == 6);
   // Its files on two ranks, too, are those of one.

@@ -1,4 +1,4 @@
-// What train lines tell of machine and step.
+// Train lines report the machine and the step.
 
 #include <doctest/doctest.h>
 

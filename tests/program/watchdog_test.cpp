@@ -12,9 +12,9 @@ TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts ag
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--set", "dist.timeout=60"};
   const auto outcome = place.train(with(two, {"--run-dir", "lost", "--max-restarts", "1"}));
   CHECK_EXIT(outcome, 0);
-  CHECK_SAYS(outcome, "lost the others: NCCL communicator was aborted on rank 1.");
+  CHECK_SAYS(outcome, "lost the other processes: NCCL communicator was aborted on rank 1.");
   CHECK_SAYS(outcome, "starting all ranks again after rank 1 ended with exit code 6");
-  CHECK(outcome.err.find("fault of flowtrain") == std::string::npos);
+  CHECK(outcome.err.find("bug in flowtrain") == std::string::npos);
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
   CHECK(end_of(place.path("lost")) == end_of(place.path("straight")));
 }

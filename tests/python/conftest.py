@@ -1,4 +1,4 @@
-"""What several tests share: pictures on disk, and how a stream of batches is compared."""
+"""Fixtures that several tests share: pictures on disk, and the comparison of streams of batches."""
 
 import hashlib
 import os

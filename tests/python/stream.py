@@ -1,4 +1,4 @@
-"""How a stream of batches is compared."""
+"""Compares streams of batches."""
 
 import hashlib
 

@@ -97,9 +97,9 @@ def test_what_does_not_fit_is_named():
         open_arrays(images, labels / 2)
     with pytest.raises(ft.DataError, match=r"labels\[0\] is -1"):
         open_arrays(images, np.full(40, -1))
-    with pytest.raises(ft.DataError, match=r"labels\[\d+\] is 4, class_names has 2 names"):
+    with pytest.raises(ft.DataError, match=r"labels\[\d+\] is 4, but class_names has 2 names"):
         open_arrays(images, labels, ["a", "b"])
-    with pytest.raises(ft.DataError, match="there are no pictures"):
+    with pytest.raises(ft.DataError, match="there are no images"):
         open_arrays(images[:0], labels[:0])
     with pytest.raises(TypeError, match=r"Loader.arrays\(\) has no argument 'path'"):
         open_arrays(images, labels, path="here")

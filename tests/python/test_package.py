@@ -1,4 +1,4 @@
-"""What the package shows of itself, and errors of arguments and of a torch that does not work."""
+"""The package shows its contents, and reports errors of arguments and of a torch that does not work."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def test_wrong_arguments_get_the_nearest_one():
     for call, match in [
         (lambda: ft.Loader.shapes(batchsize=3), r"shapes\(\) has no argument 'batchsize': did you mean batch_size\?"),
         (lambda: ft.Loader.arrays(images, labels, num_worker=3), "did you mean workers"),
-        (lambda: ft.Loader.shapes(train=False, prefetch=3), "with train=False has no argument 'prefetch': it is of"),
+        (lambda: ft.Loader.shapes(train=False, prefetch=3), "with train=False has no argument 'prefetch': it applies"),
         (lambda: ft.Loader.config("c.toml", batchsize=3), r"Loader.config\(\) has .* did you mean batch_size"),
         (lambda: ft.Loader.python([1, 2], shufle=True), r"Loader.python\(\) has .* did you mean shuffle"),
         (lambda: ft.DataLoader([1, 2], num_worker=2, python="threads"), "did you mean num_workers"),
@@ -72,7 +72,8 @@ def test_a_torch_that_cannot_be_imported_is_not_called_missing(tmp_path, kind):
               "print(type(next(iter(loader))[0]))")
     arrays = python("-c", loader.format(""), **around)
     assert "numpy.ndarray" in arrays.stdout
-    assert "UserWarning: arrays of NumPy in place of tensors: " in arrays.stderr and "libcufile" in arrays.stderr
+    assert "UserWarning: batches are NumPy arrays instead of tensors: " in arrays.stderr
+    assert "libcufile" in arrays.stderr
     assert "ImportError" in (refused := python("-c", loader.format(", output='torch'"), **around).stderr)
     assert "libcufile" in refused
     assert python("-c", loader.format(", output='numpy'"), **around).stderr == ""
@@ -87,7 +88,7 @@ def test_without_torch_nothing_is_said(tmp_path):
 
 
 def test_the_programs_export_says_why_a_torch_cannot_be_imported(tmp_path):
-    script = str(Path(__file__).resolve().parents[2] / "pipeline" / "export" / "convert.py")
+    script = str(Path(__file__).resolve().parents[2] / "pipeline" / "inference" / "export" / "convert.py")
     ended = python(script, "onnx", "script", "samples", "out", **with_torch(tmp_path, BROKEN.format("ImportError")))
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert f"cannot import {tmp_path}/torch/__init__.py: libcufile.so.0: cannot open" in ended.stderr

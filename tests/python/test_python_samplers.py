@@ -432,11 +432,11 @@ def test_arguments_are_checked(pictures):
     with pytest.raises(ft.ConfigError, match="drop_last leaves no batch"):
         of_numbers(batch_size=100, drop_last=True)
     for workers in (-1, 2.5, "3"):
-        with pytest.raises(ValueError, match="workers = .*: expected a whole number from 0 on"):
+        with pytest.raises(ValueError, match="workers = .*: expected a whole number of at least 0"):
             of_numbers(workers=workers)
-        with pytest.raises(ValueError, match="num_workers = .*: expected a whole number from 0 on"):
+        with pytest.raises(ValueError, match="num_workers = .*: expected a whole number of at least 0"):
             ft.DataLoader(Numbers(), 8, num_workers=workers, python="threads")
-    with pytest.raises(ValueError, match="prefetch_factor = 0: expected a whole number from 1 on"):
+    with pytest.raises(ValueError, match="prefetch_factor = 0: expected a whole number of at least 1"):
         ft.DataLoader(Numbers(), 8, prefetch_factor=0, python="threads")
     with pytest.raises(TypeError, match="give workers=3"):
         of_numbers(overrides={"loader.workers": 3})
@@ -554,7 +554,7 @@ def test_one_thread_at_a_time():
     other = threading.Thread(target=lambda: next(iterator))
     other.start()
     time.sleep(0.1)  # a batch takes 0.4 s
-    with pytest.raises(RuntimeError, match="another thread is in this loader"):
+    with pytest.raises(RuntimeError, match="another thread uses this loader"):
         loader.close()
     other.join()
 

@@ -19,5 +19,5 @@ def test_without_libcurl_the_error_says_what_to_install(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert "flowtrain.DataError: remote files are read by libcurl, which cannot be opened: " in ended.stderr
+    assert "flowtrain.DataError: cannot open libcurl, which reads remote files: " in ended.stderr
     assert "hint: install it: libcurl4 in Debian and Ubuntu" in ended.stderr

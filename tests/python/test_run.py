@@ -139,7 +139,7 @@ def test_a_state_dict_is_what_export_writes(trained, tmp_path):
 def test_a_damaged_header_of_weights_is_a_value_error(content):
     with pytest.raises(ValueError):
         _safetensors.read_metadata(io.BytesIO(content))
-    with pytest.raises(ValueError, match="net is no whole safetensors file"):
+    with pytest.raises(ValueError, match="net is not a complete safetensors file"):
         _safetensors.tensors_from(content, "net", "numpy")
 
 
@@ -150,7 +150,7 @@ def test_damaged_weights_and_missing_runs_are_named(trained, tmp_path):
     shutil.copytree(trained[0].path, copy, symlinks=True)
     file = copy / "snapshots" / "iter-00000012" / "model.safetensors"
     file.write_bytes(file.read_bytes()[:-3])
-    with pytest.raises(ValueError, match="iter-00000012/model.safetensors is no whole safetensors file: .*3 bytes"):
+    with pytest.raises(ValueError, match="iter-00000012/model.safetensors is not a complete .*: .*3 bytes"):
         ft.Run(copy).state_dict(12, output="numpy")
     shutil.rmtree(copy / "snapshots")
     with pytest.raises(ValueError, match="no snapshot yet"):

@@ -1,4 +1,4 @@
-"""What only PyTorch can show. Skipped without it."""
+"""Tests that need PyTorch. Skipped without it."""
 
 import pickle
 import warnings
@@ -79,7 +79,7 @@ def test_what_is_not_known_is_named(pictures):
     for parts in ((transforms.CenterCrop(24),), (transforms.CenterCrop(24), transforms.Resize(30)),
                   (transforms.RandomResizedCrop(30), transforms.CenterCrop(24)),
                   (transforms.RandomResizedCrop(24), *[transforms.RandomHorizontalFlip()] * 2)):
-        with pytest.raises(TypeError, match="flowtrain does not do .* after"):
+        with pytest.raises(TypeError, match="flowtrain does not support .* after"):
             ft.DataLoader(with_transform(pictures, *parts, transforms.ToTensor()), 8)
     other = with_transform(pictures, *usual)
     other.samples = [(path, 2 - label) for path, label in other.samples]

@@ -165,7 +165,7 @@ def test_what_cannot_be_mapped_is_named(cifar, mnist):
     refused("CIFAR10's target_transform is Python", target_transform=str)
     with pytest.raises(TypeError, match="has no transform"):
         ft.DataLoader(cifar(datasets.CIFAR10), 8)
-    with pytest.raises(TypeError, match="no tensors of floats"):
+    with pytest.raises(TypeError, match="does not make tensors of floats"):
         ft.DataLoader(cifar(datasets.CIFAR10, transform=transforms.RandomCrop(32)), 8)
     with pytest.raises(TypeError, match=r"QMNIST\(compat=False\)"):
         ft.DataLoader(mnist(datasets.QMNIST, compat=False, transform=GREY), 8)

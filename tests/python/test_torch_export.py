@@ -186,4 +186,4 @@ def test_a_package_is_made_anew_from_itself(package):
     damaged = package.with_name("damaged.pt2")
     damaged.write_bytes(package.read_bytes()[:-3000])
     ran = subprocess.run([*command[:4], damaged, "-o", again], capture_output=True, text=True)
-    assert ran.returncode == 2 and "damaged.pt2 is no whole package" in ran.stderr
+    assert ran.returncode == 2 and "damaged.pt2 is not a complete package" in ran.stderr

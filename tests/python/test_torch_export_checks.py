@@ -1,4 +1,4 @@
-"""What an export keeps of a net, and the check at its end. Most is traced only; one small net is compiled."""
+"""An export keeps a net's state, and checks it at its end. Most is traced only; one small net is compiled."""
 
 import collections
 import copy

@@ -1,4 +1,4 @@
-"""What flowtrain.export refuses: the reason, and the way out. Nothing is compiled, and no file is left."""
+"""flowtrain.export refuses nets with the reason and the way out. None is compiled, and no file is left."""
 
 import re
 import sys
@@ -132,13 +132,13 @@ def test_the_folder_has_to_exist(tmp_path):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
 def test_a_gpu_is_needed_for_its_kernels(tmp_path):
-    with pytest.raises(ft.ExportError, match="here is none"):
+    with pytest.raises(ft.ExportError, match="this one has none"):
         ft.export(nn.Linear(3, 6), tmp_path / "net.pt2", BATCH, device="cuda")
 
 
 @pytest.mark.parametrize("arguments, message", [
     (["net.txt"], "net.txt: expected timm:NAME, torchvision:NAME, hf:NAME, or a package"),
-    (["none.pt2"], "none.pt2 is no whole package"),
+    (["none.pt2"], "none.pt2 is not a complete package"),
     (["torchvision:resnet19"], "torchvision has no model resnet19; near it: resnet18"),
     (["torchvision:fasterrcnn_resnet50_fpn"], "write its loss"),
     (["torchvision:resnet18", "--set", "depth=3"], "resnet18: .*depth"),

@@ -1,5 +1,5 @@
-"""Whose memory batches have, where copies to a device read it after the batch was dropped. Without a GPU: by stand-ins
-for torch's allocator and for a stream of copies."""
+"""Batches keep their memory while copies to a device read it, even after the batch was dropped. Without a GPU,
+stand-ins for torch's allocator and for a stream of copies are used."""
 
 import collections
 import contextlib
@@ -213,8 +213,8 @@ def test_a_gpu_gets_bytes_unless_floats_are_asked_for_and_writes_them_in_the_ord
 
 def test_arguments_that_do_not_go_together(pictures):
     for arguments, words in (
-        ({"normalize": "device"}, "wants a device"),
-        ({"memory_format": torch.channels_last}, "wants a device"),
+        ({"normalize": "device"}, "needs a device"),
+        ({"memory_format": torch.channels_last}, "needs a device"),
         ({"output": "numpy", "device": "cuda"}, "no device"),
         ({"output": "numpy", "pin_memory": True}, "page-locked"),
         ({"dtype": "uint8", "normalize": "device", "device": "cuda"}, "makes floats"),

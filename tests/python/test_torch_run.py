@@ -73,5 +73,5 @@ def test_bfloat16_is_read_as_it_is(tmp_path):
     file = tmp_path / "w.safetensors"
     file.write_bytes(len(header).to_bytes(8, "little") + header + values.view(torch.int16).numpy().tobytes())
     assert torch.equal(ft.run.read_tensors(file, "torch")["w"], values)
-    with pytest.raises(ValueError, match="w is bfloat16, which NumPy has not"):
+    with pytest.raises(ValueError, match="w is bfloat16, which NumPy lacks"):
         ft.run.read_tensors(file, "numpy")

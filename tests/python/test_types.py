@@ -1,4 +1,4 @@
-"""What type checkers see of the package: mypy --strict on a user's script. Skipped without mypy."""
+"""Type checkers accept a user's script: mypy --strict. Skipped without mypy."""
 
 import os
 import subprocess

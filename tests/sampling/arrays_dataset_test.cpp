@@ -62,10 +62,10 @@ TEST_CASE("pictures and labels that do not fit together are refused") {
     change(arrays);
     check_failure(failure_of([&] { make_arrays_dataset(std::move(arrays)); }), ExitCode::data, message);
   };
-  refused("24 bytes, expected 36: 3 labels for pictures of 3x4x1", [](Arrays& arrays) { arrays.height = 3; });
-  refused("24 bytes, expected 16: 2 labels for pictures of 2x4x1",
+  refused("24 bytes, expected 36: 3 labels for images of 3x4x1", [](Arrays& arrays) { arrays.height = 3; });
+  refused("24 bytes, expected 16: 2 labels for images of 2x4x1",
           [](Arrays& arrays) { arrays.labels = arrays.labels.first(2); });
-  refused("labels[0] is 2, class_names has 2 names", [](Arrays& arrays) { arrays.class_names = {"a", "b"}; });
+  refused("labels[0] is 2, but class_names has 2 names", [](Arrays& arrays) { arrays.class_names = {"a", "b"}; });
   static const std::vector<std::int64_t> negative{0, -1, 0}, huge{0, 0, std::int64_t{1} << 40};
   refused("labels[1] is -1", [](Arrays& arrays) { arrays.labels = negative; });
   refused("labels[2] is 1099511627776", [](Arrays& arrays) { arrays.labels = huge; });

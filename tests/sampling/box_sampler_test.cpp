@@ -97,8 +97,7 @@ TEST_CASE("records and data that have no boxes to learn from") {
   CHECK_THROWS_WITH_AS(sampled(*sampler, 8, 8, {{0, 0, 4, 4, 4}}), "label 4 is out of range 0..3", SampleError);
   const MemoryDataset without({pixels_item(8, 8, 3)}, 4);
   CHECK_THROWS_WITH_AS(make({}, true, without),
-                       doctest::Contains("'boxes' learns from boxes, and the training data have none at all"),
-                       UserError);
+                       doctest::Contains("'boxes' learns from boxes, but the training data have none"), UserError);
   CHECK_THROWS_WITH_AS(make({{"mean", std::vector<double>{0.5}}}), doctest::Contains("must have three values"),
                        UserError);
 }

@@ -99,17 +99,17 @@ TEST_CASE("cifar: what is missing or damaged is refused by name") {
   const TempFolder folder;
   const auto path = folder.path().string();
   CHECK(refusal(folder) ==
-        "3 test.toml:1:1: data.path: neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " + path);
+        "3 test.toml:1:1: data.path: neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) is in " + path);
   write_cifar10(folder);
   CHECK(refusal(folder, {{"split", "val"}}) == "2 test.toml:1:1: data.split: cifar has no split \"val\"");
   CHECK(refusal(folder, {{"labels", "coarse"}}) ==
-        "2 test.toml:1:1: data.labels: only CIFAR-100 has two kinds of labels, and this is CIFAR-10");
+        "2 test.toml:1:1: data.labels: only CIFAR-100 has two kinds of labels, but this is CIFAR-10");
   CHECK(refusal(folder, {{"labels", "both"}}) ==
         "2 test.toml:1:1: data.labels: must be one of \"fine\", \"coarse\", got \"both\"");
   const auto file = folder.write("data_batch_4.bin", record_bytes(label(1)) + record_bytes(label(10)));
   CHECK(refusal(folder) == "3 " + file.string() + " #1: label 10, expected 0 to 9");
   folder.write("data_batch_4.bin", record_bytes(label(1)) + "x");
-  CHECK(refusal(folder) == "3 " + file.string() + ": 3074 bytes, expected a multiple of 3073, the bytes of a record");
+  CHECK(refusal(folder) == "3 " + file.string() + ": 3074 bytes, expected a multiple of 3073, the size of a record");
   folder.write("data_batch_4.bin", "");
   CHECK(refusal(folder).starts_with("3 " + file.string() + ": 0 bytes"));
   std::filesystem::remove(file);

@@ -43,10 +43,10 @@ TEST_CASE("classes that are counted but not named keep their labels") {
 
 TEST_CASE("a class that is not known is named, with both lists") {
   CHECK(difference({"cat", "dog"}, {"cat", "cow", "yak"}) ==
-        "training does not know the classes cow, yak (its 3 classes: cat, cow, yak; those of training, 2: cat, dog)");
+        "training does not know the classes cow, yak (its 3 classes: cat, cow, yak; the 2 of training: cat, dog)");
   CHECK(difference({"cat", "dog"}, {"cat", "cow"}).starts_with("training does not know the class cow ("));
   CHECK(difference(counted(3), counted(4)) ==
-        "training does not know the class 3 (its 4 classes: 0, 1, 2, 3; those of training, 3: 0, 1, 2)");
+        "training does not know the class 3 (its 4 classes: 0, 1, 2, 3; the 3 of training: 0, 1, 2)");
   difference({"cat", "dog"}, counted(3));
   difference(counted(3), {"cat", "dog"});  // which of the three, nobody knows
   const auto many = difference(counted(1000), counted(2000));
@@ -58,8 +58,8 @@ TEST_CASE("a name that stands twice tells no label, unless the lists are the sam
   const Texts twice{"crane", "maillot", "crane"};
   CHECK(places_among(twice, twice).labels == Labels{0, 1, 2});
   CHECK(places_among(twice, {"maillot"}).labels == Labels{1});
-  CHECK(difference(twice, {"crane"}).starts_with("there are two classes called 'crane'"));
-  CHECK(difference({"crane", "maillot"}, {"crane", "crane"}).starts_with("there are two classes called 'crane'"));
+  CHECK(difference(twice, {"crane"}).starts_with("two classes are called 'crane'"));
+  CHECK(difference({"crane", "maillot"}, {"crane", "crane"}).starts_with("two classes are called 'crane'"));
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST_CASE("classify: padded crop") {
   CHECK(seen.size() == 25);  // 5 x 5 places
   const auto small =
       make_sampler("classify", dataset, true, {{"crop", text("pad")}, {"padding", whole(2)}, {"size", whole(16)}});
-  CHECK(sample_error(*small, dataset) == "a picture of 8x8 padded by 2 is smaller than 16x16");
+  CHECK(sample_error(*small, dataset) == "an image of 8x8 padded by 2 is smaller than 16x16");
 }
 
 TEST_CASE("classify: image files") {
@@ -226,7 +226,7 @@ TEST_CASE("classify: the region is the picture") {
   item.region = {2, 3, 6, 7, 0};
   const MemoryDataset dataset({item});
   CHECK(usage_error([&] { make_sampler("classify", dataset); }) ==
-        "sampler.size: must be given: the pictures of this data set have no common size");
+        "sampler.size: must be given: the images of this data set have no common size");
   const auto sampler = make_sampler("classify", dataset, false, {{"size", whole(4)}});
   CHECK(draw(*sampler, dataset, 0).image[0] == static_cast<std::uint8_t>(32 * 7));
 }
@@ -237,23 +237,23 @@ TEST_CASE("classify: wrong settings") {
   const auto error = [](const Dataset& dataset, const Values& values) {
     return usage_error([&] { make_sampler("classify", dataset, true, values); });
   };
-  CHECK(error(files, {}) == "sampler.size: must be given: the pictures of this data set have no common size");
+  CHECK(error(files, {}) == "sampler.size: must be given: the images of this data set have no common size");
   CHECK(make_sampler("classify", wide, true, {})->fields()[0].shape == std::vector<std::int64_t>{8, 9, 1});
   using Integers = std::vector<std::int64_t>;
   for (const Integers& sides : {Integers{}, {8}, {8, 0}, {8, 8, 8}})
     CHECK(error(grey, {{"size", sides}}) == "test.toml:1:1: sampler.size: must be one number or [height, width]");
   CHECK(error(grey, {{"size", Integers{8, 6}}, {"resize", Integers{8, 5}}}) ==
-        "test.toml:1:1: sampler.resize: is [8, 5], less than size = [8, 6]");
+        "test.toml:1:1: sampler.resize: is [8, 5], which is less than size = [8, 6]");
   CHECK(error(grey, {{"mean", std::vector<double>{0.1, 0.2, 0.3}}}) ==
-        "test.toml:1:1: sampler.mean: has 3 values, the pictures have 1 channel");
+        "test.toml:1:1: sampler.mean: has 3 values, but the images have 1 channel");
   CHECK(error(grey, {{"scale", std::vector<double>{0.9, 0.1}}}) ==
         "test.toml:1:1: sampler.scale: must be [least, most]");
   CHECK(error(grey, {{"ratio", std::vector<double>{1}}}) == "test.toml:1:1: sampler.ratio: must be [least, most]");
-  CHECK(error(grey, {{"resize", whole(4)}}) == "test.toml:1:1: sampler.resize: is 4, less than size = 8");
+  CHECK(error(grey, {{"resize", whole(4)}}) == "test.toml:1:1: sampler.resize: is 4, which is less than size = 8");
   CHECK(error(grey, {{"channels", whole(2)}}) == "test.toml:1:1: sampler.channels: must be 0, 1 or 3");
   CHECK(error(grey, {{"crop", text("middle")}}).find("test.toml:1:1: sampler.crop: ") == 0);
-  CHECK(error(none, {}) == "sampler.name: 'classify' needs a data set with classes, this one has none");
-  CHECK(error(two, {}) == "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has 2");
+  CHECK(error(none, {}) == "sampler.name: 'classify' needs a data set with classes, but this one has none");
+  CHECK(error(two, {}) == "sampler.name: 'classify' needs images of 1 or 3 channels, but this data set has 2");
   CHECK_THROWS_AS(make_sampler("classify", MemoryDataset({})), UserError);
   CHECK(usage_error([] { samplers().at("clasify"); }) == "no sampler is called 'clasify'");
 }
@@ -265,7 +265,7 @@ TEST_CASE("classify: wrong records") {
   };
   CHECK(error(pixels_item(8, 8, 1, 12)) == "label 12 is out of range 0..9");
   CHECK(error(pixels_item(8, 8, 1, -1)) == "label -1 is out of range 0..9");
-  CHECK(error(pixels_item(8, 8, 2)) == "a picture of 2 channels; 1 or 3 are taken");
+  CHECK(error(pixels_item(8, 8, 2)) == "an image has 2 channels, expected 1 or 3");
   auto short_one = pixels_item(8, 8, 1);
   short_one.bytes.pop_back();
   CHECK(error(short_one) == "pixels of 8x8x1 do not fit 63 stored bytes");
@@ -307,7 +307,7 @@ TEST_CASE("copy") {
   const auto sample = draw(*sampler, dataset, 0);
   CHECK(sample.label == 2);
   CHECK(std::memcmp(sample.image.data(), pixels_item(5, 7, 3).bytes.data(), 105) == 0);
-  CHECK_THROWS_WITH_AS(draw(*sampler, dataset, 1), "it has 90 bytes, the first sample has 105", SampleError);
+  CHECK_THROWS_WITH_AS(draw(*sampler, dataset, 1), "it has 90 bytes, but the first sample has 105", SampleError);
 
   const auto numbers = make_sampler("copy", dataset, true, {{"dtype", text("f32")}});
   CHECK(numbers->fields()[0].dtype == DType::f32);
@@ -323,7 +323,7 @@ TEST_CASE("copy") {
   bytes.encoding = Encoding::bytes;
   CHECK(make_sampler("copy", MemoryDataset({bytes}))->fields()[0].name == "bytes");
   CHECK(usage_error([] { make_sampler("copy", MemoryDataset({jpeg_item(9, 9)})); }) ==
-        "sampler.name: 'copy' needs samples of one size, the data set holds image files");
+        "sampler.name: 'copy' needs samples of one size, but these are image files");
 }
 
 TEST_CASE("copy gives blocks of rows as it gives them one by one") {

@@ -130,11 +130,11 @@ TEST_CASE("coco: places of the pictures") {
   CHECK(text_of(open(temp.path(), {{"pictures", std::string("elsewhere/deep")}})->read(0, buffer)) == "jpeg seven");
   const auto none = failure_of([&] { open(temp.path()); });
   check_failure(none, ExitCode::data,
-                "none of the pictures is there, such as seven.jpg; looked into train2017/, images/train2017/");
+                "none of the images exists, for example seven.jpg; searched in train2017/, images/train2017/");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"pictures", std::string("else")}});
                 }),
-                ExitCode::data, "data.pictures: none of the pictures is there");
+                ExitCode::data, "data.pictures: none of the images exists");
 
   TarBytes tar;
   for (const std::string name : {"seven", "three", "five"}) tar.entry("train2017/" + name + ".jpg", "in tar " + name);
@@ -157,7 +157,7 @@ TEST_CASE("coco: one missing picture is a bad sample") {
   CHECK(set->size() == 3);
   CHECK(set->describe(1) == "three.jpg");
   ReadBuffer buffer;
-  CHECK_THROWS_WITH_AS(set->read(1, buffer), "three.jpg: there is no such picture", SampleError);
+  CHECK_THROWS_WITH_AS(set->read(1, buffer), "three.jpg: the image does not exist", SampleError);
   CHECK(text_of(set->read(2, buffer)) == "jpeg five");
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("coco: splits and annotation files") {
   CHECK(open(temp.path(), {{"annotations", std::string("annotations/instances_val2017.json")}})->size() == 3);
   const auto split = failure_of([&] { open(temp.path(), {{"split", std::string("minival2014")}}); });
   check_failure(split, ExitCode::data, "data.split: no annotations/instances_minival2014.json in ");
-  CHECK(split.hint() == "splits there: train2017, val2017; data.val_share = 0.1 makes one of the training data");
+  CHECK(split.hint() == "splits there: train2017, val2017; data.val_share = 0.1 splits the training data");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"annotations", std::string("a.json")}});
                 }),
@@ -180,7 +180,7 @@ TEST_CASE("coco: splits and annotation files") {
   const auto other = failure_of([&] {
     open(temp.path(), {{"annotations", std::string("annotations/captions_val2017.json")}});
   });
-  check_failure(other, ExitCode::data, "captions_val2017.json: no list 'images': these are no COCO instances");
+  check_failure(other, ExitCode::data, "captions_val2017.json: no list 'images': this is not a COCO instances file");
 }
 
 CocoInstances parse(const std::string& json) {
@@ -204,11 +204,11 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   };
   CHECK(parse(instances(image, with_box("[1,2,3,4]"), category)).annotations.size() == 1);
   CHECK(parse(R"({"images": [], "categories": []})").annotations.empty());
-  refused(with_box("[1,2,3,4]") + "," + with_box("[1,2,3,4]"), "annotations 4: its id is there twice");
+  refused(with_box("[1,2,3,4]") + "," + with_box("[1,2,3,4]"), "annotations 4: its id occurs twice");
   refused(R"({"id": 4, "image_id": 9, "category_id": 2, "bbox": [1,2,3,4]})", "annotations 4: no image has the id 9");
   refused(R"({"id": 4, "image_id": 1, "category_id": 9, "bbox": [1,2,3,4]})",
           "annotations 4: no category has the id 9");
-  refused(with_box("[1,2,3,1e8]"), "annotations 4: 'bbox' is far beyond any picture");
+  refused(with_box("[1,2,3,1e8]"), "annotations 4: 'bbox' is far outside of any image");
   refused(with_box("[1,2,3,1e99]"), "annotations 4: 'bbox' has a number that is too large");
   refused(with_box("[1,2,3,NaN]"), "malformed JSON at byte ");
   refused(with_box("[1,2,3]"), "annotations 4: 'bbox' is not a list of four numbers");
@@ -220,9 +220,9 @@ TEST_CASE("coco: damaged annotations are refused by name") {
     refused(R"({"id": 4, "image_id": )" + std::string(id) + R"(, "category_id": 2, "bbox": [1,2,3,4]})",
             "annotations 4: 'image_id' is not a whole number of at most 64 bits");
   check_failure(failure_of([&] { parse(instances(image + "," + image, "", category)); }), ExitCode::data,
-                "a.json: images 1: its id is there twice");
+                "a.json: images 1: its id occurs twice");
   check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), ExitCode::data,
-                "a.json: categories 2: its id is there twice");
+                "a.json: categories 2: its id occurs twice");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), ExitCode::data,
                 "images 1: 'file_name' is empty");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),
@@ -240,7 +240,8 @@ TEST_CASE("coco: ids may be written with fractions of 0, and may be large") {
   CHECK(all.annotations[0].image == 0);
   CHECK(all.annotations[1].image == 1);
   CHECK(all.categories[0].name == "c");  // without the blanks around it
-  check_failure(failure_of([&] { parse("\xff\xfe{"); }), ExitCode::data, "byte 0: UTF-16; JSON is read in UTF-8");
+  check_failure(failure_of([&] { parse("\xff\xfe{"); }), ExitCode::data,
+                "byte 0: the file is in UTF-16, but JSON must be in UTF-8");
 }
 
 TEST_CASE("coco: records have the size that is annotated, and boxes that do not fit it are told by kind") {
@@ -273,8 +274,8 @@ TEST_CASE("coco: records have the size that is annotated, and boxes that do not 
   CHECK(b.boxes.size() == 1);
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].ends_with(
-      "instances_train2017.json: of the boxes 1 without area, 2 of negative size, 2 outside of their pictures are "
-      "left out, 1 reaches beyond an edge; the first is that of  a.jpg"));
+      "instances_train2017.json: among the boxes 1 without area, 2 of negative size, 2 outside of their images are "
+      "left out, 1 reaches beyond an edge; the first belongs to  a.jpg"));
 }
 
 TEST_CASE("coco: ids may be texts") {
@@ -295,7 +296,7 @@ TEST_CASE("coco: ids may be texts") {
   CHECK(all.text_ids.size() == 4);
   check_failure(
       failure_of([] { parse(instances(R"({"id": "b", "file_name": "a"}, {"id": "b", "file_name": "c"})", "", "")); }),
-      ExitCode::data, "a.json: images b: its id is there twice");
+      ExitCode::data, "a.json: images b: its id occurs twice");
 }
 
 TEST_CASE("coco: the lists of splits are found by their usual names") {
@@ -314,7 +315,7 @@ TEST_CASE("coco: the lists of splits are found by their usual names") {
   const auto open_set = open(temp.path());
   const auto& named = dynamic_cast<const NamedDataset&>(*open_set);
   CHECK(named.place().ends_with("annotations/instances_Train.json"));
-  CHECK(named.notes().front().starts_with("there is no validation split, so test data choose the best snapshot"));
+  CHECK(named.notes().front().starts_with("there is no validation split, so the test data choose the best snapshot"));
   add("valid");
   CHECK(content(false) == "valid");
   CHECK(content(false, {{"split", std::string("TEST")}}) == "test");

@@ -264,9 +264,8 @@ TEST_CASE("damaged files say what is wrong") {
   const auto jpeg = encode_jpeg(gradient_picture(64, 64, 3));
   const auto png = encode_png(gradient_picture(64, 64, 3).view());
   CHECK(failure({}) == "the image file is empty");
-  CHECK(failure(as_bytes_of("nothing")) == "neither a JPEG nor a PNG nor a WebP file");
-  CHECK(failure(as_bytes_of("GIF89a")) ==
-        "neither a JPEG nor a PNG nor a WebP file, but a GIF file: convert it to PNG");
+  CHECK(failure(as_bytes_of("nothing")) == "this is not a JPEG, PNG or WebP file");
+  CHECK(failure(as_bytes_of("GIF89a")) == "this is not a JPEG, PNG or WebP file, but a GIF file: convert it to PNG");
   CHECK(failure(as_bytes_of({"II*\0\10", 5})).ends_with(", but a TIFF file: convert it to PNG"));
   CHECK(failure(std::span(jpeg).first(jpeg.size() / 2)) == "JPEG: Premature end of JPEG file");
   CHECK(failure(std::span(jpeg).first(4)) != "");

@@ -213,7 +213,7 @@ TEST_CASE("cornernet: more than max_objects") {
   CHECK(row.of<std::int32_t>("untagged")[0] == 12);
 
   values.emplace_back("quirks", text("mirror"));
-  CHECK(sample_error(*make("cornernet", values), crowd.record()) == "140 objects, max_objects is 128");
+  CHECK(sample_error(*make("cornernet", values), crowd.record()) == "140 objects are more than max_objects = 128");
   values.emplace_back("max_objects", whole(200));
   CHECK(fill(*make("cornernet", values), crowd.record()).fields[2].shape == std::vector<std::int64_t>{200});
 }
@@ -224,7 +224,7 @@ TEST_CASE("cornernet: damaged samples") {
   CHECK(error({0, 0, 9, 9, 4}) == "box 1: class 4 is out of range 0..3");
   CHECK(error({0, 0, 9, 9, -1}) == "box 1: class -1 is out of range 0..3");
   CHECK(error({0, 0, NAN, 9, 1}) == "box 1 (0.00 0.00 nan 9.00): a corner is not a number");
-  CHECK(error({260, 0, 300, 9, 1}) == "box 1 (260.00 0.00 300.00 9.00) lies outside the picture of 260x200");
+  CHECK(error({260, 0, 300, 9, 1}) == "box 1 (260.00 0.00 300.00 9.00) is outside of the image of 260x200");
   CHECK(error({20, 0, 10, 9, 1}) == "box 1 (20.00 0.00 10.00 9.00): its second corner is left of or above the first");
   CHECK(sample_error(*mirrored, Annotated{{{260, 0, 300, 9, 1}}}.record()) == "nothing thrown");
 
@@ -238,11 +238,11 @@ TEST_CASE("cornernet: damaged samples") {
   record = picture.record();
   record.channels = 2;
   record.bytes = record.bytes.first(200 * 260 * 2);
-  CHECK(sample_error(*sampler, record) == "a picture of 2 channels; 1 or 3 are taken");
+  CHECK(sample_error(*sampler, record) == "an image has 2 channels, expected 1 or 3");
   record = picture.record();
   record.region = {0, 0, 10, 10, -1};
   CHECK(sample_error(*sampler, record) ==
-        "the sample is a part of a picture; detection needs whole pictures with their boxes");
+        "the sample is a part of an image, but detection needs whole images with their boxes");
 }
 
 TEST_CASE("cornernet: pictures are turned as Exif says, unless it is to be ignored") {
@@ -267,7 +267,7 @@ TEST_CASE("cornernet: pictures are turned as Exif says, unless it is to be ignor
   CHECK(image(stored, "ignore") == image(plain_file, nullptr));
   CHECK(difference(image(stored, "ignore"), image(stored, "apply")) > 1);
   const Record other{.encoding = Encoding::image, .bytes = stored, .height = 60, .width = 90, .boxes = boxes};
-  CHECK(sample_error(*make("cornernet", plain, false), other).starts_with("the annotation is of a picture of 90x60"));
+  CHECK(sample_error(*make("cornernet", plain, false), other).starts_with("the annotation is for an image of 90x60"));
 }
 
 TEST_CASE("cornernet: settings that do not fit") {
@@ -280,7 +280,8 @@ TEST_CASE("cornernet: settings that do not fit") {
   CHECK(usage_error("cornernet_saccade", {{"att_sizes", integers({16, 32})}}) ==
         at + "att_sizes: has 2 maps; att_ratios must have as many values, att_ranges twice as many");
   CHECK(usage_error("cornernet_saccade", {{"input_size", integers({383, 383})}})
-            .find("map 0 has 16 cells a side, an input of 383x383 at 16 pixels a cell needs 24") != std::string::npos);
+            .find("map 0 has 16 cells a side, but an input of 383x383 at 16 pixels a cell needs 24") !=
+        std::string::npos);
   CHECK(usage_error("cornernet_saccade", {{"rand_color", true}}) != "nothing thrown");  // it is always on
   const MemoryDataset without({pixels_item(8, 8, 3)}, 0);
   const auto& entry = samplers().at("cornernet");
@@ -297,8 +298,8 @@ TEST_CASE("cornernet: data with classes but no boxes are refused before any is r
         FAIL("nothing thrown");
       } catch (const UserError& error) {
         CHECK(error.code() == ExitCode::data);
-        CHECK(error.what() == std::string("sampler.name: '") + name + "' learns from boxes, and the " +
-                                  (training ? "training" : "validation") + " data have none at all");
+        CHECK(error.what() == std::string("sampler.name: '") + name + "' learns from boxes, but the " +
+                                  (training ? "training" : "validation") + " data have none");
         CHECK(error.hint().find("coco, voc and shapes") != std::string::npos);
       }
     }

@@ -1,4 +1,4 @@
-// How the CornerNet samplers cut views: what they draw, in which order, and what becomes of boxes.
+// The CornerNet samplers cut views: their draws, the order of these, and the boxes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -33,7 +33,7 @@ TEST_CASE("a name can be taken once") {
   Registry<Dataset, DatasetInput> registry("data set");
   registry.add({.name = "a", .help = "", .keys = {}, .make = {}});
   CHECK_THROWS_WITH_AS(registry.add({.name = "a", .help = "", .keys = {}, .make = {}}),
-                       "there is a data set called 'a' already", InternalError);
+                       "there is already a data set called 'a'", InternalError);
 }
 
 TEST_CASE("fields know their names and bytes") {

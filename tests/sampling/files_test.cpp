@@ -125,14 +125,14 @@ TEST_CASE("files: a file that is gone, cut or no file is a fault of one sample")
   const Files archive(tar);
   std::filesystem::resize_file(tar, 1512);
   CHECK(std::string(failure_of<SampleError>([&] { archive.read(0, bytes); }).what()) ==
-        tar.string() + ":a: ends 2000 bytes early: was the file cut since?");
+        tar.string() + ":a: the file ends 2000 bytes early: was it cut since?");
 }
 
 TEST_CASE("files: what cannot be listed") {
   TempFolder temp;
   check_failure(failure_of([&] { Files(temp.path() / "none"); }), ExitCode::data, "No such file or directory");
   check_failure(failure_of([&] { Files(temp.write("text", std::string(600, 'x'))); }), ExitCode::data,
-                "no tar archive");
+                "not a tar archive");
   temp.write("d/a", "");
   std::filesystem::create_directory_symlink(temp.path() / "d", temp.path() / "d/again");
   check_failure(failure_of([&] { Files(temp.path() / "d"); }), ExitCode::data, "nested deeper than 32");

@@ -173,11 +173,11 @@ TEST_CASE("a split's file that is damaged is named with the way out") {
     folder.write("split.tsv", text);
     check_failure(failure_of([&] { file.read(); }), ExitCode::data, "split.tsv: " + message);
   };
-  check("", "no list of a split");
-  check("name,split\n", "no list of a split");
+  check("", "this is not a list of a split");
+  check("name,split\n", "this is not a list of a split");
   check(whole.substr(0, whole.size() / 2), "");
   check(whole.substr(0, whole.size() - 12), "its end is missing");
-  check("split\tname\ntraining\ta\nsamples\t2\n", "has 1 samples, and its last line says otherwise");
+  check("split\tname\ntraining\ta\nsamples\t2\n", "it has 1 samples, but its last line says otherwise");
   check("split\tname\ntraining\ta\ntest\tb\nsamples\t2\n", "line 3: expected training or validation, a tab and a name");
   CHECK_FALSE(SplitFile(folder.path() / "none" / "split.tsv").keep(set, hold_out(set, 0.1, {}), {}));
 }

@@ -158,9 +158,9 @@ TEST_CASE("idx: files that do not fit are refused by name") {
   CHECK(with_images("\x89PNG....") ==
         "3 " + images + ": not an IDX file: it starts with 89 50 4E 47, expected 00 00 08 and the dimensions");
   CHECK(with_images(idx_bytes({3, 2, 3}, "x", 0x0D)) ==
-        "3 " + images + ": holds f32 values (0x0D), expected u8 values (0x08)");
+        "3 " + images + ": the file holds f32 values (0x0D), expected u8 values (0x08)");
   CHECK(with_images(idx_bytes({3, 2, 3}, "x", 0x77)) ==
-        "3 " + images + ": holds unknown values (0x77), expected u8 values (0x08)");
+        "3 " + images + ": the file holds unknown values (0x77), expected u8 values (0x08)");
   CHECK(with_images(idx_bytes({}, "")) == "3 " + images + ": the header names no dimensions");
   CHECK(with_images(idx_bytes({3, 2, 3}, "").substr(0, 10)) == "3 " + images + ": truncated within its header");
   CHECK(with_images(idx_bytes({3, 2, 3}, "short")) ==
@@ -170,10 +170,11 @@ TEST_CASE("idx: files that do not fit are refused by name") {
   CHECK(with_images(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "x")) ==
         "3 " + images + ": truncated: the header says 4294967295 x 4294967295 x 4294967295, but 1 bytes follow");
   CHECK(with_images(idx_bytes({3}, "abc")) ==
-        "3 " + images + ": its shape is 3, expected images x height x width, or that x channels");
-  CHECK(with_images(idx_bytes({0, 28, 28}, "")) == "3 " + images + ": holds no pictures: its shape is 0 x 28 x 28");
+        "3 " + images + ": its shape is 3, expected images x height x width, or images x height x width x channels");
+  CHECK(with_images(idx_bytes({0, 28, 28}, "")) ==
+        "3 " + images + ": the file holds no images: its shape is 0 x 28 x 28");
   CHECK(with_images(idx_bytes({1, 1, 1, 5}, "abcde")) == "3 " + images + ": 5 channels, expected 1 to 4");
-  CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) == "3 " + labels + ": 3 labels for the 2 pictures of " + images);
+  CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) == "3 " + labels + ": 3 labels for the 2 images of " + images);
   folder.write(labels_file, idx_bytes({2, 1}, "ab"));
   CHECK(refusal(folder.path()) == "3 " + labels + ": its shape is 2 x 1, expected one dimension");
 }

@@ -119,7 +119,7 @@ TEST_CASE("image_folder: a test split validates only where there is no validatio
   CHECK(named(open(temp.path()))
             .notes()
             .front()
-            .find("there is no validation split, so test data choose the best snapshot") != std::string::npos);
+            .find("there is no validation split, so the test data choose the best snapshot") != std::string::npos);
   temp.write("valid/b/6.jpg", "");
   CHECK(open(temp.path(), false)->describe(0).ends_with("valid/b/6.jpg"));
   CHECK(named(open(temp.path())).notes().front().find("test (1 picture); the run does not use it") !=
@@ -182,7 +182,7 @@ TEST_CASE("image_folder: a folder without a picture stays a class of training, i
     const auto set = open(path);
     CHECK(set->classes() == Texts{"ant", "bee", "cow"});
     CHECK(set->label(1) == 2);
-    CHECK(Warnings::have("no picture is in bee: a class without samples"));
+    CHECK(Warnings::have("no image is in bee: it is still a class"));
     CHECK(open(path, false)->classes() == Texts{"cow"});
   }
 }
@@ -205,10 +205,10 @@ TEST_CASE("image_folder: odd data sets are trained on, and told of") {
   const auto set = open(temp.path());
   CHECK(set->classes() == Texts{"Cat", "cat", "linked"});
   CHECK(set->size() == 3);
-  CHECK(Warnings::have("Cat and cat differ in case alone, and are two classes"));
-  CHECK(Warnings::have("1 picture lies beside the folders of the classes, and is left out"));
+  CHECK(Warnings::have("Cat and cat differ only in case, and are two classes"));
+  CHECK(Warnings::have("1 image is outside of the class folders, and is left out"));
   const Tree one({"cat/1.jpg", "cat/2.jpg"});
-  CHECK(named(open(one.path())).notes() == Texts{"there is one class only, cat: a net learns nothing from its labels"});
+  CHECK(named(open(one.path())).notes() == Texts{"there is only one class, cat: a net learns nothing from its labels"});
 }
 
 TEST_CASE("image_folder: names that are not UTF-8 are shown with escapes, everywhere the same") {
@@ -235,11 +235,11 @@ TEST_CASE("image_folder: what is wrong is named") {
   const Tree flat({"1.jpg", "2.jpg"});
   const auto failure = failure_of([&] { open(flat.path()); });
   check_failure(failure, ExitCode::data, flat.path().string());
-  check_failure(failure, ExitCode::data, "no pictures (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in sub-folders");
+  check_failure(failure, ExitCode::data, "no images (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in sub-folders");
   const Tree texts({"a/1.txt"});
-  check_failure(failure_of([&] { open(texts.path()); }), ExitCode::data, "no pictures");
+  check_failure(failure_of([&] { open(texts.path()); }), ExitCode::data, "no images");
   const TempFolder empty;
-  check_failure(failure_of([&] { open(empty.path()); }), ExitCode::data, "no pictures");
+  check_failure(failure_of([&] { open(empty.path()); }), ExitCode::data, "no images");
   const Tree train({"train/a/1.jpg", "train/b/1.jpg"});
   check_failure(failure_of([&] { open(train.path(), true, "vall"); }), ExitCode::data,
                 concat("data.split: no folder 'vall' with files in ", train.path().string(), "; there are train"));
@@ -259,12 +259,12 @@ TEST_CASE("image_folder: files of other kinds are counted and told, as are folde
   REQUIRE(warnings.size() == 2);
   const auto here = (temp.path() / "").string();
   CHECK(warnings[0] == here +
-                           ": 7 files of other kinds left out: 3 .bmp, 1 without ending, 1 .gif, 1 .hdr, 1 .pdf; of "
-                           "folders that hold nothing else no class is made: papers; convert pictures of other kinds "
+                           ": 7 files of other kinds left out: 3 .bmp, 1 without ending, 1 .gif, 1 .hdr, 1 .pdf; "
+                           "folders that hold nothing else are no classes: papers; convert images of other kinds "
                            "to PNG or JPEG");
   CHECK(warnings[1] == here +
-                           ": no picture is in emu: a class without samples, so that labels follow the folders' "
-                           "names; remove a folder that is none");
+                           ": no image is in emu: it is still a class, so that labels follow the folder "
+                           "names; remove a folder that is no class");
   const Tree plain({"cat/1.jpg", "owl/1.png", "README.txt"});
   open(plain.path());
   const Tree one({"cat/1.jpg", "cat/a.csv"});
@@ -275,7 +275,7 @@ TEST_CASE("image_folder: files of other kinds are counted and told, as are folde
   const Tree none({"cat/1.bmp", "dog/1.bmp"});
   const auto failure = failure_of([&] { open(none.path()); });
   check_failure(failure, ExitCode::data, "in sub-folders; 2 files of other kinds left out: 2 .bmp");
-  CHECK(failure.hint() == "convert pictures of other kinds to PNG or JPEG");
+  CHECK(failure.hint() == "convert images of other kinds to PNG or JPEG");
 }
 
 TEST_CASE("image_folder: the fingerprint is that of the pictures' names, wherever they lie") {

@@ -133,7 +133,7 @@ TEST_CASE("json: what is skipped must be well-formed too") {
                                    {"{\"a\"}", "at byte 14: expected :"},
                                    {"{a:1}", "at byte 11: expected \""}})
     check_failure(failure_of([&, json = json] { skip(json); }), ExitCode::data, part);
-  refused("[", "is no JSON object");
+  refused("[", "this is not a JSON object");
   refused("{\"a\": ", "at byte 6: it ends here");
   CHECK_NOTHROW(skip(std::string(98, '[') + std::string(98, ']')));
   check_failure(failure_of([] { skip(std::string(1'000'000, '[')); }), ExitCode::data, "nested deeper than 100");
@@ -173,10 +173,10 @@ TEST_CASE("json: lists of objects") {
 }
 
 TEST_CASE("json: lists that are none, objects that lack something") {
-  refused("[]", "a.json: is no JSON object with lists in it");
-  refused("{\"rows\": 1}", "a.json: 'rows' is no list");
-  refused("{\"rows\": [], \"rows\": []}", "a.json: 'rows' is there twice");
-  refused("{\"rows\": [{}, 1]}", "a.json: rows #1: is no object");
+  refused("[]", "a.json: this is not a JSON object with lists");
+  refused("{\"rows\": 1}", "a.json: 'rows' is not a list");
+  refused("{\"rows\": [], \"rows\": []}", "a.json: 'rows' occurs twice");
+  refused("{\"rows\": [{}, 1]}", "a.json: rows #1: this is not an object");
   refused("{\"rows\": []} x", "expected the end of the file");
   refused("\xef{}", "at byte 1: expected a value");
   refused(std::string("{\"rows\": []}\0", 13), "at byte 12: expected the end of the file");
@@ -184,7 +184,7 @@ TEST_CASE("json: lists that are none, objects that lack something") {
                   rows_of(
                       "{}", [](const JsonRow&) {}, "");
                 }),
-                ExitCode::data, "a.json: the whole is no list");
+                ExitCode::data, "a.json: the whole is not a list");
   const auto integer = [](const JsonRow& row) { row.integer(0); };
   refused("{\"rows\": [{}]}", "a.json: rows #0: 'id' is missing", integer);
   for (const auto* value : {"1.5", "true", "[1]", "{}", "9223372036854775808"})

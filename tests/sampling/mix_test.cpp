@@ -1,4 +1,4 @@
-// What is drawn to mix and erase batches.
+// The draws that mix and erase batches.
 
 #include "sampling/images/mix.h"
 

@@ -261,9 +261,9 @@ TEST_CASE("weighted refuses weights that do not fit") {
     return refusal({{"weights_file", folder.write("w.txt", text).string()}});
   };
   const auto path = (folder.path() / "w.txt").string();
-  CHECK(refusal({}) == "2 order.weights: neither it nor order.weights_file is given");
+  CHECK(refusal({}) == "2 order.weights: neither this nor order.weights_file is given");
   CHECK(refusal({{"weights", std::vector<double>{1, 2}}, {"weights_file", "x"}}) ==
-        "2 test.toml:1:1: order.weights_file: order.weights is given as well");
+        "2 test.toml:1:1: order.weights_file: order.weights is also given");
   CHECK(refusal({{"weights", std::vector<double>{1}}}) == "2 test.toml:1:1: order.weights: 1 weights for 2 classes");
   CHECK(refusal({{"weights", std::vector<double>{0, 0}}}) ==
         "2 test.toml:1:1: order.weights: no record has a weight above 0");

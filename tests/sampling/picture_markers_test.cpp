@@ -199,14 +199,14 @@ TEST_CASE("a picture of another size than is annotated is refused, with the way 
   CHECK(error(0, 96, Exif::ignore) == "");
   CHECK(error(64, 96, Exif::ignore) == "");
   CHECK(error(96, 64, Exif::apply) == "");
-  CHECK(error(32, 48, Exif::ignore) == "the annotation is of a picture of 48x32 pixels, this one has 96x64");
-  CHECK(error(0, 48, Exif::ignore) == "the annotation is of a picture of 48x64 pixels, this one has 96x64");
+  CHECK(error(32, 48, Exif::ignore) == "the annotation is for an image of 48x32 pixels, but this one has 96x64");
+  CHECK(error(0, 48, Exif::ignore) == "the annotation is for an image of 48x64 pixels, but this one has 96x64");
   CHECK(error(96, 64, Exif::ignore) ==
-        "the annotation is of a picture of 64x96 pixels, this one has 96x64; it fits "
-        "the picture as Exif turns it: set sampler.exif = \"apply\"");
+        "the annotation is for an image of 64x96 pixels, but this one has 96x64; it fits "
+        "the image turned by Exif: set sampler.exif = \"apply\"");
   CHECK(error(64, 96, Exif::apply) ==
-        "the annotation is of a picture of 96x64 pixels, this one has 64x96; it fits "
-        "the picture as it is stored: set sampler.exif = \"ignore\"");
+        "the annotation is for an image of 96x64 pixels, but this one has 64x96; it fits "
+        "the stored image: set sampler.exif = \"ignore\"");
 }
 
 TEST_CASE("Exif: the camera's orientation, by choice") {

@@ -72,11 +72,12 @@ TEST_CASE("plugins that cannot be loaded say why") {
   CHECK(load_refusal(text).find("invalid ELF header") != std::string::npos);
   CHECK(load_refusal(folder.path().string()).find("cannot be loaded: ") == 0);
   CHECK(load_refusal(test_plugin("no_entry")) == "does not export flowtrain_sampler_plugin");
-  CHECK(load_refusal(test_plugin("other_abi")) == "built for interface version 43, this flowtrain has version 2");
+  CHECK(load_refusal(test_plugin("other_abi")) ==
+        "it was built for interface version 43, but this flowtrain has version 2");
   const auto size_bytes = std::to_string(sizeof(ft_sampler_plugin));
-  CHECK(load_refusal(test_plugin("other_size")) == "its table has " + std::to_string(sizeof(ft_sampler_plugin) - 8) +
-                                                       " bytes, this flowtrain's has " + size_bytes);
-  CHECK(load_refusal(test_plugin("empty_table")) == "its table is not filled in");
+  CHECK(load_refusal(test_plugin("other_size")) ==
+        "its table has " + std::to_string(sizeof(ft_sampler_plugin) - 8) + " bytes, but flowtrain's has " + size_bytes);
+  CHECK(load_refusal(test_plugin("empty_table")) == "its table is incomplete");
   CHECK(load_refusal(test_plugin("bad_default")) == "the default of its key 'count' is not of its kind");
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("plugins that cannot be made say why") {
   CHECK(make_refusal("huge_shape") == "field 0 is larger than 2^40 elements");
   CHECK(make_refusal("bad_dtype") == "field 0 has the unknown dtype 9");
   CHECK(make_refusal("bad_mean") ==
-        "field 0 has a mean for 3 channels, but is no u8 picture (height, width, channels) with as many");
+        "field 0 has a mean for 3 channels, but is not a u8 image (height, width, channels) with as many");
 }
 
 TEST_CASE("plugins that fail on a sample") {
@@ -126,7 +127,7 @@ TEST_CASE("a plugin draws from the sample's own stream") {
 TEST_CASE("the example plugin") {
   auto plugin = std::make_unique<SamplerPlugin>(edges_path);
   CHECK(plugin->name() == "edges");
-  CHECK(plugin->help() == "the strength of the edges in stored pixels");
+  CHECK(plugin->help() == "strength of the edges in stored pixels");
   auto item = pixels_item(3, 4, 1, 6);
   const int pixels[] = {0, 0, 100, 100, 0, 0, 100, 100, 0, 0, 100, 100};
   for (std::size_t i = 0; i < 12; ++i) item.bytes[i] = static_cast<std::byte>(pixels[i]);
@@ -153,7 +154,7 @@ TEST_CASE("the example plugin") {
   const int expected[] = {0, 200, 200, 0, 0, 200, 200, 0, 0, 200, 200, 0};
   for (std::size_t i = 0; i < 12; ++i) CHECK(static_cast<int>(image[i]) == expected[i]);
   CHECK_THROWS_WITH_AS(sampler->sample(dataset.read(1, buffer), random, row),
-                       "plugin 'edges': its size is not that of the first picture", SampleError);
+                       "plugin 'edges': its size is not that of the first image", SampleError);
 }
 
 TEST_CASE("a plugin that takes blocks fills them as it fills single rows") {
@@ -186,7 +187,7 @@ TEST_CASE("a plugin that takes blocks fills them as it fills single rows") {
   CHECK(block_labels == labels);
 
   const Record* bad[] = {&records[5]};
-  CHECK_THROWS_WITH_AS(sampler->sample_rows(bad, first), "plugin 'edges': its size is not that of the first picture",
+  CHECK_THROWS_WITH_AS(sampler->sample_rows(bad, first), "plugin 'edges': its size is not that of the first image",
                        SampleError);
 }
 

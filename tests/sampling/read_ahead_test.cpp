@@ -256,7 +256,7 @@ TEST_CASE("a server that fails is warned of once, and its retries are counted") 
   REQUIRE(reported.size() == 1);
   CHECK(reported[0] ==
         remote.server.url("a.tar") +
-            ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
+            ": the server answers with status 503 (unavailable); the request is repeated (requests repeated so "
             "far: 1)");
 }
 

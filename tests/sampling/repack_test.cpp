@@ -57,8 +57,8 @@ TEST_CASE("repack: pixels become PNG files of the same pixels") {
     for (std::size_t i = 0; i < image.pixels.size(); ++i)
       CHECK(image.pixels[i] == std::to_integer<int>(item.bytes[channels == 1 ? i / 3 : i]));
   }
-  CHECK(failure(pixels_item(5, 7, 2)) == "a picture of 2 channels; 1 or 3 are taken");
-  CHECK(failure(pixels_item(5, 7, 4)) == "a picture of 4 channels; 1 or 3 are taken");
+  CHECK(failure(pixels_item(5, 7, 2)) == "an image has 2 channels, expected 1 or 3");
+  CHECK(failure(pixels_item(5, 7, 4)) == "an image has 4 channels, expected 1 or 3");
 }
 
 TEST_CASE("repack: drawn pictures become PNG files") {
@@ -134,9 +134,9 @@ TEST_CASE("repack: all files in one format") {
   const auto jpeg = encode_jpeg(noise_picture(20, 20, 3));
   CHECK(repacked(file_item(jpeg), {.format = FileFormat::jpeg, .quality = 30}).bytes.size() < jpeg.size());
   CHECK(failure(pixels_item(1, 16384, 1), {.format = FileFormat::webp}) ==
-        "WebP takes no picture of 16384x1 pixels: at most 16383 a side");
+        "WebP cannot hold an image of 16384x1 pixels: a side has at most 16383");
   CHECK(failure(pixels_item(65501, 1, 3), {.format = FileFormat::jpeg}) ==
-        "JPEG takes no picture of 1x65501 pixels: at most 65500 a side");
+        "JPEG cannot hold an image of 1x65501 pixels: a side has at most 65500");
 }
 
 TEST_CASE("repack: a picture that is written anew is turned as the sampler would") {
@@ -159,7 +159,7 @@ TEST_CASE("repack: damage is found wherever it is, unless it is accepted") {
   const auto torn_png = file_item({png.begin(), png.begin() + static_cast<std::ptrdiff_t>(png.size() - 40)});
   CHECK(failure(torn_png).starts_with("PNG: "));
   CHECK(failure(file_item({})) == "the image file is empty");
-  CHECK(failure({Encoding::bytes, Bytes(10)}) == "the record holds no picture");
+  CHECK(failure({Encoding::bytes, Bytes(10)}) == "the record holds no image");
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST_CASE("shapes: bytes that are no recipe are a bad sample") {
   auto lost = recipe;
   lost.shapes[0].x = std::nanf("");
   for (const auto& broken : {many, odd, lost})
-    CHECK_THROWS_WITH_AS(draw_shapes(bytes_of(broken), image), "a recipe of shapes that cannot be drawn", SampleError);
+    CHECK_THROWS_WITH_AS(draw_shapes(bytes_of(broken), image), "a recipe of shapes cannot be drawn", SampleError);
   auto vast = recipe;
   vast.size = 0xffffffff;
   CHECK_THROWS_AS(draw_shapes(bytes_of(vast), image), SampleError);

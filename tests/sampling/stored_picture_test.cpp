@@ -62,11 +62,11 @@ TEST_CASE("a record's picture") {
   std::vector<std::byte> line(81'920);
   CHECK(picture_of({0, Encoding::pixels, line, 1, 81'920, 1}, scratch).width == 81'920);
   CHECK_THROWS_WITH_AS(picture_of({0, Encoding::pixels, line, 1 << 16, 1 << 16, 4}, scratch),
-                       "pixels of 65536x65536x4 (taken: 2^28 pixels and 4 channels at most)", SampleError);
+                       "pixels of 65536x65536x4 (allowed: up to 2^28 pixels and 4 channels)", SampleError);
   CHECK_THROWS_WITH_AS(picture_of({0, Encoding::pixels, line, 1, 16'384, 5}, scratch),
-                       "pixels of 1x16384x5 (taken: 2^28 pixels and 4 channels at most)", SampleError);
+                       "pixels of 1x16384x5 (allowed: up to 2^28 pixels and 4 channels)", SampleError);
   record.encoding = Encoding::bytes;
-  CHECK_THROWS_WITH_AS(picture_of(record, scratch), "the record holds no picture", SampleError);
+  CHECK_THROWS_WITH_AS(picture_of(record, scratch), "the record holds no image", SampleError);
 
   const auto crop_to_region = [&](const Box& region) {
     return crop(whole, window_of(whole.height, whole.width, region));
@@ -76,7 +76,7 @@ TEST_CASE("a record's picture") {
   CHECK(part.height == 3);
   CHECK(part.pixels == whole.pixels + 18 + 3);
   CHECK(crop_to_region({0, 0, 0, 0, -1}).height == 4);
-  CHECK_THROWS_WITH_AS(crop_to_region({7, 0, 9, 2, 0}), "its box lies outside the picture of 6x4", SampleError);
+  CHECK_THROWS_WITH_AS(crop_to_region({7, 0, 9, 2, 0}), "its box is outside of the image of 6x4", SampleError);
   CHECK_THROWS_AS(Image().reshape(70000, 1, 3), SampleError);
   CHECK_THROWS_AS(Image().reshape(30000, 30000, 3), SampleError);
 }

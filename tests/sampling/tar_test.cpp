@@ -163,9 +163,8 @@ TEST_CASE("tar: links that lead out of the archive or nowhere are counted and na
                               {"hard", "b", '1'},
                               {"../up", "x"}})) == std::vector<Found>{{"a/1.txt", "one"}});
   CHECK(warnings ==
-        std::vector<std::string>{
-            "a.tar: 7 entries are left out, as they lead out of the archive or to nothing in it: absolute -> "
-            "/etc/passwd, out -> ../a/1.txt, a/out -> ../../a/1.txt, …"});
+        std::vector<std::string>{"a.tar: 7 entries are left out: they lead out of the archive or nowhere: absolute -> "
+                                 "/etc/passwd, out -> ../a/1.txt, a/out -> ../../a/1.txt, …"});
   for (const char* target : {"..", "../a", "."}) {
     const auto circle = tar_of({{"a/1.txt", "one"}, {"a/back", target, '2'}});
     check_failure(failure_of([&] { scan(circle); }), ExitCode::data,
@@ -209,9 +208,9 @@ TEST_CASE("tar: what is no file below the archive's folder is skipped") {
 TEST_CASE("tar: damage is refused with file and offset") {
   using namespace std::string_view_literals;
   SUBCASE("no tar") {
-    check_refused(std::string(2048, 'x'), "at byte 0: no tar archive");
-    check_refused("", "at byte 0: no end mark");
-    check_refused("short", "at byte 0: no end mark");
+    check_refused(std::string(2048, 'x'), "at byte 0: not a tar archive");
+    check_refused("", "at byte 0: there is no end mark");
+    check_refused("short", "at byte 0: there is no end mark");
   }
   SUBCASE("a later header") {
     auto bytes = TarBytes().entry("a", "1").entry("b", "2").end();
@@ -221,8 +220,8 @@ TEST_CASE("tar: damage is refused with file and offset") {
   SUBCASE("cut at any place") {
     const auto bytes = TarBytes().entry("a", std::string(600, '1')).entry("b", "2").bytes();
     for (std::size_t size = 0; size <= bytes.size(); size += 37) check_refused(bytes.substr(0, size), "");
-    check_refused(bytes.substr(0, 800), "at byte 0: an entry of 600 bytes, but the file ends after 288");
-    check_refused(bytes, "at byte 2560: no end mark");
+    check_refused(bytes.substr(0, 800), "at byte 0: an entry has 600 bytes, but the file ends after 288");
+    check_refused(bytes, "at byte 2560: there is no end mark");
   }
   SUBCASE("sizes") {
     check_refused(TarBytes().entry("a", "", '0', {{124, "77777777777"}}).end(), "truncated");
@@ -233,13 +232,13 @@ TEST_CASE("tar: damage is refused with file and offset") {
     check_refused(TarBytes().entry("a", "", '0', {{124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff"sv}}).end(),
                   "truncated");
     check_refused(TarBytes().pax("size", "18446744073709551615").entry("a", "").end(), "truncated");
-    check_refused(TarBytes().pax("size", "18446744073709551616").entry("a", "").end(), "damaged pax size");
-    check_refused(TarBytes().pax("size", "-1").entry("a", "").end(), "damaged pax size");
+    check_refused(TarBytes().pax("size", "18446744073709551616").entry("a", "").end(), "a pax size is damaged");
+    check_refused(TarBytes().pax("size", "-1").entry("a", "").end(), "a pax size is damaged");
   }
   SUBCASE("extensions") {
-    check_refused(TarBytes().entry("x", std::string((1 << 20) + 1, 'n'), 'L').end(), "a name of 1048577 bytes");
+    check_refused(TarBytes().entry("x", std::string((1 << 20) + 1, 'n'), 'L').end(), "a name has 1048577 bytes");
     for (const auto* records : {"6 a=b", "99 path=x\n", "0 a=b\n", "6a=bcd\n", "7 abcd\n", "junk", "3 \n", "2 "})
-      check_refused(TarBytes().entry("x", records, 'x').end(), "damaged pax header");
+      check_refused(TarBytes().entry("x", records, 'x').end(), "a pax header is damaged");
   }
   SUBCASE("sparse files") {
     check_refused(TarBytes().entry("a", "", 'S').end(), "sparse");
@@ -276,7 +275,7 @@ TEST_CASE("read_exactly: what is too large or cut short is refused") {
   std::vector<std::byte> bytes;
   read_exactly(file, 1, 3, bytes);
   CHECK(bytes == std::vector<std::byte>{std::byte{'2'}, std::byte{'3'}, std::byte{'4'}});
-  CHECK_THROWS_WITH_AS(read_exactly(file, 3, 4, bytes), "ends 2 bytes early: was the file cut since?",
+  CHECK_THROWS_WITH_AS(read_exactly(file, 3, 4, bytes), "the file ends 2 bytes early: was it cut since?",
                        std::runtime_error);
   CHECK_THROWS_AS(read_exactly(file, 0, max_sample_bytes + 1, bytes), std::runtime_error);
 }

@@ -36,15 +36,16 @@ TEST_CASE("a text in UTF-16 is refused with the way out, with a mark and without
                           "c\0\n\0"sv,
                           "\xfe\xff\0c\0\n"sv, "c\0a\0t\0\n\0"sv, "\0c\0\n"sv}) {
     const auto failure = failure_of([&] { text_lines(text, "names.txt"); });
-    check_failure(failure, ExitCode::data, "names.txt: its first line is no UTF-8 text");
-    CHECK(failure.hint() == "save the file as UTF-8, with one entry a line");
+    check_failure(failure, ExitCode::data, "names.txt: its first line is not UTF-8");
+    CHECK(failure.hint() == "save the file as UTF-8, with one entry per line");
   }
 }
 
 TEST_CASE("a text file that cannot be read is named") {
   const TempFolder temp;
   check_failure(failure_of([&] { read_text_lines(temp.path()); }), ExitCode::data, "cannot be read");
-  check_failure(failure_of([&] { read_text_lines(temp.path() / "none"); }), ExitCode::data, "none: cannot be read");
+  check_failure(failure_of([&] { read_text_lines(temp.path() / "none"); }), ExitCode::data,
+                "none: the file cannot be read");
 }
 
 TEST_CASE("texts in UTF-8 stay as they are, and bytes of others become escapes") {

@@ -123,7 +123,7 @@ TEST_CASE("voc: lines of lists may be the paths of a picture and its annotation"
   check_failure(failure_of([&] { opened("JPEGImages/one.jpg Annotations/no.xml"); }), ExitCode::data,
                 "'JPEGImages/one.jpg Annotations/no.xml' is listed, but there is no Annotations/no.xml");
   check_failure(failure_of([&] { opened(std::string("o\0n\0e\0", 6)); }), ExitCode::data,
-                "train.txt: its first line is no UTF-8 text (it looks like UTF-16)");
+                "train.txt: its first line is not UTF-8 (it looks like UTF-16)");
 }
 
 TEST_CASE("voc: lists of splits are found by their usual names, and told with the test data") {
@@ -136,15 +136,15 @@ TEST_CASE("voc: lists of splits are found by their usual names, and told with th
   const auto& named = dynamic_cast<const NamedDataset&>(*training);
   CHECK(named.place() == (temp.path() / "ImageSets/Main/trainval.txt").string());
   CHECK(named.notes().front() ==
-        "there is no validation split, so test data choose the best snapshot: the list Test (2 "
-        "samples); data.val_share = 0.1 holds samples out of the training data instead");
+        "there is no validation split, so the test data choose the best snapshot: the list Test (2 "
+        "samples); data.val_share = 0.1 splits the training data instead");
   CHECK(open(temp.path(), {}, false)->size() == 2);
   temp.write("ImageSets/Main/Val.txt", "two");
   CHECK(open(temp.path(), {}, false)->describe(0).ends_with("two.jpg"));
   check_failure(failure_of([&] { open(temp.path()); }), ExitCode::data, "no ImageSets/Main/train.txt in ");
   temp.write("ImageSets/Main/train.txt", "one");
   CHECK(dynamic_cast<const NamedDataset&>(*open(temp.path())).notes() ==
-        Texts{"test data: the list Test (2 samples); the run does not use it, `flowtrain test` does where "
+        Texts{"test data: the list Test (2 samples); the run does not use it, `flowtrain test` does if "
               "data.test.split names it"});
   CHECK(open(temp.path(), {{"split", std::string("test")}})->size() == 2);
 }
@@ -197,18 +197,18 @@ TEST_CASE("voc: what is wrong is named") {
   const auto failure = [&](Values values) { return failure_of([&] { open(temp.path(), values); }); };
   const auto split = failure({{"split", std::string("tes")}});
   check_failure(split, ExitCode::data, "data.split: no ImageSets/Main/tes.txt");
-  CHECK(split.hint() == "splits there: train, val; data.val_share = 0.1 makes one of the training data");
+  CHECK(split.hint() == "splits there: train, val; data.val_share = 0.1 splits the training data");
   const auto target = failure({{"target", std::string("cats")}});
   check_failure(target, ExitCode::usage, "data.target: no class is called 'cats'");
   CHECK(target.hint() == "did you mean 'cat'?");
   check_failure(failure({{"target", std::string("cat")}, {"mode", std::string("crops")}}), ExitCode::usage,
                 "needs mode");
-  check_failure(failure({{"class_names", Texts{"a", "a"}}}), ExitCode::usage, "a name is there twice");
+  check_failure(failure({{"class_names", Texts{"a", "a"}}}), ExitCode::usage, "a name occurs twice");
   check_failure(failure({{"class_names", Texts{"cow"}}, {"mode", std::string("crops")}}), ExitCode::data, "no boxes");
   check_failure(failure_of([] { open("no/such"); }), ExitCode::data, "no such folder or archive");
 
   temp.write("ImageSets/Main/train.txt", "");
-  check_failure(failure({}), ExitCode::data, "train.txt: lists no pictures");
+  check_failure(failure({}), ExitCode::data, "train.txt: the list has no images");
   temp.write("ImageSets/Main/train.txt", "one\nthree\n");
   check_failure(failure({}), ExitCode::data, "'three' is listed, but there is no JPEGImages/three.jpg");
   temp.write("JPEGImages/three.jpg", "");
@@ -239,7 +239,7 @@ TEST_CASE("voc: annotations") {
     check_failure(failure_of([&] { parse(xml); }), ExitCode::data, part);
   };
   refused("", "x.xml: malformed XML at byte 0");
-  refused("<other/>", "x.xml: no <annotation> in it");
+  refused("<other/>", "x.xml: it has no <annotation>");
   refused("<annotation><object><name>a</name></object></annotation>", "no name or no bndbox");
   refused("<annotation><object><name>a</name><bndbox><xmin>1</xmin></bndbox></object></annotation>", "<ymin>");
   for (const auto* number : {"x", "nan", "inf", "1e300", "1 2"})
@@ -282,7 +282,7 @@ TEST_CASE("voc: annotations and lists in other encodings") {
   for (const char c : annotation(object("dog", 1, 1, 9, 9))) wide += {c, '\0'};
   CHECK(parse(wide).objects.at(0).name == "dog");
   check_failure(failure_of([&] { name_in("klingon", "\xe9"); }), ExitCode::data,
-                "x.xml: cannot be read in the encoding that it declares, 'klingon'");
+                "x.xml: it is not in the encoding that it declares, 'klingon'");
   check_failure(failure_of([&] { name_in("windows-1252", "\x81"); }), ExitCode::data, "it declares, 'windows-1252'");
   const auto undeclared = failure_of([&] { parse(annotation(object("caf\xe9", 1, 1, 9, 9))); });
   check_failure(undeclared, ExitCode::data, "x.xml: the name of the <object> at byte ");
@@ -324,8 +324,8 @@ TEST_CASE("voc: records have the size that is annotated, and boxes that do not f
   CHECK(set->read(2, buffer).width == 0);
   REQUIRE(warnings.size() == 1);
   CHECK(
-      warnings[0].ends_with("ImageSets/Main/train.txt: of the boxes 1 without area, 1 of negative size, 1 outside "
-                            "of their pictures are left out, 1 reaches beyond an edge; the first is that of "
+      warnings[0].ends_with("ImageSets/Main/train.txt: among the boxes 1 without area, 1 of negative size, 1 outside "
+                            "of their images are left out, 1 reaches beyond an edge; the first belongs to "
                             "Annotations/b.xml"));
   const auto crops = open(temp.path(), {{"mode", std::string("crops")}});
   REQUIRE(crops->size() == 4);

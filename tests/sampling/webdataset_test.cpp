@@ -113,16 +113,15 @@ TEST_CASE("webdataset: a label without a picture is named, as a picture without 
   const auto failure = [&](TarBytes& bytes) { return failure_of([&] { open(temp.write("s.tar", bytes.end())); }); };
   TarBytes labels_only;
   labels_only.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("c.jpg", "y").entry("c.cls", "0");
-  check_failure(failure(labels_only), ExitCode::data,
-                "s.tar: sample 'b': it has a label (.cls), but no picture (.jpg, ");
+  check_failure(failure(labels_only), ExitCode::data, "s.tar: sample 'b': it has a label (.cls), but no image (.jpg, ");
   TarBytes last;
   last.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("b.bmp", "y");
-  check_failure(failure(last), ExitCode::data, "sample 'b': it has a label (.cls), but no picture");
+  check_failure(failure(last), ExitCode::data, "sample 'b': it has a label (.cls), but no image");
   TarBytes apart;  // all pictures, then all labels
   apart.entry("a.jpg", "x").entry("b.jpg", "y").entry("a.cls", "0").entry("b.cls", "1");
   const auto error = failure(apart);
-  check_failure(error, ExitCode::data, "sample 'a': it has a label (.cls), but no picture");
-  CHECK(error.hint().find("follow each other") != std::string::npos);
+  check_failure(error, ExitCode::data, "sample 'a': it has a label (.cls), but no image");
+  CHECK(error.hint().find("next to each other") != std::string::npos);
 }
 
 TEST_CASE("webdataset: where there are no labels, what was looked for is told") {
@@ -130,11 +129,11 @@ TEST_CASE("webdataset: where there are no labels, what was looked for is told") 
   const auto path = temp.write("s.tar", TarBytes().entry("a.jpg", "1").entry("a.json", "{\"label\": 1}").end());
   const auto set = open(path);
   CHECK(set->classes().empty());
-  CHECK(set->missing_labels().starts_with("no picture has a .cls beside it, " + path.string() + ":a.jpg for one; "));
+  CHECK(set->missing_labels().starts_with("no image has a .cls beside it, for example " + path.string() + ":a.jpg; "));
   CHECK(set->missing_labels().find(".json") != std::string::npos);
   const auto entry = classify_entry();
   const auto failure = failure_of([&] { entry.make(settings_for(entry.keys, {}, "sampler"), {*set, true}); });
-  check_failure(failure, ExitCode::data, "needs a data set with classes, this one has none: no picture has a .cls");
+  check_failure(failure, ExitCode::data, "needs a data set with classes, but this one has none: no image has a .cls");
   CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
 }
 
@@ -216,7 +215,7 @@ TEST_CASE("webdataset: shards of one folder are divided by the splits in their n
   write("d/bus-0.tar", "b");
   write("d/train-0.tar", "t");
   const auto failure = failure_of([&] { open(temp.path() / "d"); });
-  check_failure(failure, ExitCode::data, "train- may be a split, or data as are bus-");
+  check_failure(failure, ExitCode::data, "train- may be a split, or data like bus-");
   CHECK(failure.hint().find("split_names = \"ignore\"") != std::string::npos);
 }
 
@@ -238,11 +237,12 @@ TEST_CASE("webdataset: what is wrong is named") {
   check_failure(failure(shard({{"a", 2'000'000'000}})), ExitCode::data, "label 2000000000 is not within 0 to 1048575");
   for (const std::string& label : Texts{"", "x", "1.5", "99999999999999999999", std::string(100, '1')})
     check_failure(failure(TarBytes().entry("a.cls", label).entry("a.jpg", "").end()), ExitCode::data,
-                  "sample 'a': its .cls is no integer");
+                  "sample 'a': its .cls is not an integer");
   const auto mixed = TarBytes().entry("a.jpg", "").entry("b.jpg", "").entry("b.cls", "0").end();
   check_failure(failure(mixed), ExitCode::data, "s.tar: a.jpg has no .cls beside it");
   check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), ExitCode::data, "a.jpg has no .cls beside it");
-  check_failure(failure(TarBytes().entry("a.gif", "").end()), ExitCode::data, "s.tar: no samples with a picture");
+  check_failure(failure(TarBytes().entry("a.gif", "").end()), ExitCode::data,
+                "s.tar: there are no samples with an image");
   check_failure(failure("junk"), ExitCode::data, "s.tar: at byte 0");
 
   const auto at = [](const std::filesystem::path& path, const std::string& split = "") {
@@ -253,9 +253,9 @@ TEST_CASE("webdataset: what is wrong is named") {
   check_failure(at(temp.path() / "s{0..1}.tar"), ExitCode::data, "s0.tar");
   check_failure(at(temp.path(), "none"), ExitCode::data,
                 "data.split: no such shard: " + (temp.path() / "none").string());
-  check_failure(at(temp.path() / "s.tar", "val"), ExitCode::usage, "data.split: path is no folder");
+  check_failure(at(temp.path() / "s.tar", "val"), ExitCode::usage, "data.split: only a folder can have splits");
   for (const char* pattern : {"{0..", "{a..b}", "{3..1}", "{0-9}", "{0..x}", "{}", "{..}"})
-    check_failure(at(pattern), ExitCode::usage, std::string("no pattern of shards: ") + pattern);
+    check_failure(at(pattern), ExitCode::usage, std::string("not a pattern of shards: ") + pattern);
   check_failure(at("{0..99999999999}"), ExitCode::usage, "more than 100000 shards");
   check_failure(at("{0..9999}{0..9999}"), ExitCode::usage, "more than 100000 shards");
   std::filesystem::create_directory(temp.path() / "empty");
@@ -276,7 +276,7 @@ TEST_CASE("webdataset: a shard cut after it was indexed gives bad samples") {
   std::filesystem::resize_file(path, 1024);
   ReadBuffer buffer;
   const auto error = failure_of<SampleError>([&] { set->read(0, buffer); });
-  CHECK(std::string(error.what()) == path.string() + ":a.jpg: ends 1 bytes early: was the file cut since?");
+  CHECK(std::string(error.what()) == path.string() + ":a.jpg: the file ends 1 bytes early: was it cut since?");
 }
 
 TEST_CASE("webdataset: a second start reads indices, not headers") {
@@ -331,13 +331,13 @@ TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   CHECK(open(temp.path() / "d", "", 2)->classes() == Texts{"0", "1"});
   temp.write("d/train/classes.txt", "one\n");
   const auto failure = failure_of([&] { open(path); });
-  check_failure(failure, ExitCode::data, "classes.txt: names 1 classes, but there is label 1");
+  check_failure(failure, ExitCode::data, "classes.txt: it names 1 classes, but there is label 1");
   CHECK(failure.hint().find("data.classes") != std::string::npos);
   temp.write("d/train/classes.txt", "");
   CHECK(open(path)->classes() == Texts{"0", "1"});
   std::filesystem::remove(temp.path() / "d/train/classes.txt");
   temp.write("d/train/classes.txt/no", "file");
-  check_failure(failure_of([&] { open(path); }), ExitCode::data, "classes.txt: cannot be read");
+  check_failure(failure_of([&] { open(path); }), ExitCode::data, "classes.txt: the file cannot be read");
 }
 
 /// Serves the files of a folder.
@@ -399,14 +399,14 @@ TEST_CASE("webdataset: what is wrong with remote shards is named") {
     return gone ? HttpServer::Reply{.status = 404} : files(request, number);
   });
   const auto failure = [&](const std::string& path) { return failure_of([&] { open_remote(path); }); };
-  check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "no pattern of shards");
+  check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "not a pattern of shards");
   check_failure(failure(server.url("b{0..3}.tar?token=secret")), ExitCode::data,
                 server.url("b0.tar: the server answers with status 404 (no such file)"));
-  check_failure(failure(server.url("junk.tar")), ExitCode::data, server.url("junk.tar: at byte 0: no tar archive"));
+  check_failure(failure(server.url("junk.tar")), ExitCode::data, server.url("junk.tar: at byte 0: not a tar archive"));
   const auto folder = failure(server.url());
   check_failure(folder, ExitCode::data, "data.path: a folder on a server cannot be listed");
   CHECK(folder.hint().find("shard-{000..127}.tar") != std::string::npos);
-  check_failure(failure("s3://bucket"), ExitCode::data, "s3://bucket: no path of S3");
+  check_failure(failure("s3://bucket"), ExitCode::data, "s3://bucket: not a path of S3");
 
   const auto set = open_remote(server.url("a.tar"));
   gone = true;

@@ -27,7 +27,7 @@ bool same_as_alone(Stream& random, std::uint64_t& steps) {
   const auto accum = static_cast<std::uint32_t>(1 + random.below(3));
   const FakeOrder order(samples, random.next());
   const Batches batches(samples, batch, last);
-  const IssueStage alone(order, batches, {}, accum, 4);
+  const BatchPlanner alone(order, batches, {}, accum, 4);
   for (std::uint64_t iteration = 1; iteration <= 10;) {
     const std::uint64_t world = random_world(random), until = iteration + 1 + random.below(4);
     RowSlab slab(Slice{0, world}.most(batch));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sampling/core/registry.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "tests/support/settings_helper.h"
 
 namespace flowtrain::testing {
@@ -72,8 +72,8 @@ inline Taken take(const Order& order, const Batches& batches, std::uint64_t worl
                   std::uint32_t accum = 1) {
   Taken taken;
   for (std::uint64_t rank = 0; rank < world; ++rank) {
-    const IssueStage issue(order, batches, {rank, world}, accum, 4);
-    issue(ticket, *slab);
+    const BatchPlanner planner(order, batches, {rank, world}, accum, 4);
+    planner(ticket, *slab);
     taken.empty += (*slab).rows().empty();
     const std::uint64_t own = (*slab).share() > 0 ? (*slab).rows().size() : 0;
     taken.least = std::min(taken.least, own);

@@ -1,4 +1,4 @@
-// What it takes until the ranks of a job know each other, and to know that they live: calls of the store, counted under
+// The cost for the ranks of a job to find each other, and to see that they live: calls of the store, counted under
 // LibTorch's Gloo and under our hearts, at as many ranks as one process can play.
 
 #include <doctest/doctest.h>
@@ -242,7 +242,7 @@ TEST_CASE("ranks that come to different collectives are found by their hearts, w
     while ((found = reported_failure(*store)).empty()) std::this_thread::sleep_for(timeouts.beat);
   }
   CAPTURE(found);
-  for (auto part : {"have parted ways: collective 2 is ", "the sharing of parameters in rank 0",
+  for (auto part : {"are in different collectives: collective 2 is ", "the sharing of parameters in rank 0",
                     "the comparison of parameters in rank 1"})
     CHECK(found.find(part) != std::string::npos);
 }

@@ -37,7 +37,7 @@ TEST_CASE("what all ranks take together is what one process takes: every record 
       if (name == "weighted") values.emplace_back("weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
       const auto order = make_order(name, dataset, 7, values);
       const Batches batches(each.samples, each.batch, each.last);
-      const IssueStage alone(*order, batches, {}, 1, 4);
+      const BatchPlanner alone(*order, batches, {}, 1, 4);
       for (const std::uint64_t world : worlds) {
         CAPTURE(name);
         CAPTURE(each.batch);
@@ -75,8 +75,8 @@ TEST_CASE("a rank asks for its own rows alone, at 4,096 ranks, too") {
       const Batches batches(samples, own_rows * world, LastBatch::wrap);
       RowSlab slab(Slice{0, world}.most(own_rows * world));
       const auto rank = world / 2;
-      const IssueStage issue(counted, batches, {rank, world}, 1, 4);
-      for (std::uint64_t iteration = 1; iteration <= iterations; ++iteration) issue(ticket_of(iteration), *slab);
+      const BatchPlanner planner(counted, batches, {rank, world}, 1, 4);
+      for (std::uint64_t iteration = 1; iteration <= iterations; ++iteration) planner(ticket_of(iteration), *slab);
       CHECK(counted.asked() == iterations * own_rows);
       CHECK((*slab).rows().size() == own_rows);
     }

@@ -1,5 +1,5 @@
-// What a step costs one rank of many beside the net: messages to the others, and work that grows with their number.
-// The trainer is the real one; the group is one rank of a world whose others are only counted.
+// The cost of a step for one rank of many, beside the net: messages to the others, and work that grows with their
+// number. The trainer is the real one; the group is one rank of a world whose others are only counted.
 
 #include <doctest/doctest.h>
 

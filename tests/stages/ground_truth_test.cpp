@@ -1,4 +1,4 @@
-// What there is to find, from data sets.
+// Data sets provide the objects to find.
 
 #include "stages/evaluation/ground_truth.h"
 

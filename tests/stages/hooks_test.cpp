@@ -61,7 +61,7 @@ TEST_CASE("what hooks keep goes to those of the same label") {
   CHECK(hooks.states() == std::map<std::string, std::string>{{"a", "of a"}, {"b", "of b"}});
   CHECK(hooks.differences({{"a", "of a"}, {"b", "of b"}}).empty());
   CHECK(hooks.differences({{"b", "of b"}, {"gone", "of another"}}) ==
-        std::vector<std::string>{"the snapshot has a state of the hook 'gone', which this run has not",
+        std::vector<std::string>{"the snapshot has a state of the hook 'gone', which this run does not have",
                                  "the hook 'a' begins anew: the snapshot has no state of it"});
   hooks.restore({{"b", "of b"}, {"gone", "of another"}});
   CHECK(notes == "b is back ");

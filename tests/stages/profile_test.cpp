@@ -117,7 +117,7 @@ TEST_CASE("without a profile nothing is asked of anyone") {
 TEST_CASE("phases and spans are told to NVIDIA's profilers by their names, with a profile and without") {
   static constexpr RangeCalls test_calls{[](const char* name) { range_calls_seen.emplace_back(name); },
                                          [] { range_calls_seen.emplace_back("end"); }};
-  tell_ranges_to(&test_calls);
+  report_ranges_to(&test_calls);
   Profile profile;
   for (Profile* to : {static_cast<Profile*>(nullptr), &profile}) {
     range_calls_seen.clear();
@@ -127,7 +127,7 @@ TEST_CASE("phases and spans are told to NVIDIA's profilers by their names, with 
     }
     CHECK(range_calls_seen == std::vector<std::string>{"forward", "val sample", "end", "end"});
   }
-  tell_ranges_to(nullptr);
+  report_ranges_to(nullptr);
   const Profile::At at(&profile, Phase::forward);
   CHECK(range_calls_seen.size() == 4);
 }

@@ -1,4 +1,4 @@
-"""What tests that open pages in Chromium begin with."""
+"""The start of tests that open pages in Chromium."""
 import os
 import shutil
 import sys

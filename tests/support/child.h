@@ -37,7 +37,7 @@ class Child {
       from_child = ends[0];
       to_parent = ends[1];
     }
-    std::fflush(nullptr);  // what is buffered must not be written twice
+    std::fflush(nullptr);  // buffered text must not be written twice
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(to_parent, STDERR_FILENO);
@@ -45,8 +45,8 @@ class Child {
       ::unsetenv("NO_COLOR");
       ::close(from_child);
       for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})
-        ::signal(signal, SIG_DFL);  // not the test framework's, nor nohup's
-      // On a thread of its own nothing of the test framework is on the stack that could catch what escapes.
+        ::signal(signal, SIG_DFL);  // the test framework and nohup may have set others
+      // A thread of its own has no frame of the test framework on its stack that could catch exceptions.
       int code = 0;
       std::thread([&] { code = body(); }).join();
       ::_exit(code);
@@ -69,7 +69,7 @@ class Child {
     return end();
   }
 
-  /// What is left in standard error is not read before the end.
+  /// Waits for the end, and does not read what is left in standard error.
   ChildResult wait_without_reading() { return end(); }
 
  private:

@@ -41,7 +41,7 @@ std::string quoted(const std::string& text) { return "[==[" + text + "]==]"; }
   std::exit(1);
 }
 
-/// What the words of a test suite come to.
+/// The properties that the words of a test suite stand for.
 struct Traits {
   std::string tier = setting("FLOWTRAIN_CTEST_TIER");
   bool points = false, alone = false;

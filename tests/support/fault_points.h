@@ -62,7 +62,7 @@ class FaultPoints {
   /// Adds to the points that were tried.
   void count(std::uint64_t more = 1) { tried_ += more; }
   std::uint64_t tried() const { return tried_; }
-  /// How many points are to be tried at least.
+  /// Returns the least number of points to try.
   std::uint64_t least() const { return only_ ? 1 : least_ / stride_; }
   /// The command that tries `point` of the running test case alone, for INFO(). Without `point`: with an N in its
   /// place.
@@ -84,7 +84,7 @@ class FaultPoints {
 /// TEST_CASE("…" * points_sampled): CTest has the case twice, with a sample of its points and with every one.
 inline const doctest::test_suite points_sampled("points");
 
-/// How many times as often as usual the tests with random points try: FLOWTRAIN_TIMES in the environment, else 1.
+/// Returns how many times as many random points as usual the tests try: FLOWTRAIN_TIMES in the environment, or 1.
 std::uint64_t times();
 
 }  // namespace flowtrain

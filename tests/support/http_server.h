@@ -38,7 +38,7 @@ class HttpServer {
     std::string target;
     std::map<std::string, std::string> headers;  ///< names in lower case
     int connection;                              ///< from 0
-    std::uint64_t first, last;                   ///< of the range
+    std::uint64_t first, last;                   ///< the first and last byte of the range
 
     std::string header(const std::string& name) const {
       const auto found = headers.find(name);
@@ -52,7 +52,7 @@ class HttpServer {
     std::string body = {};
     std::optional<std::size_t> length = {};  ///< Content-Length where it is not the body's
     std::optional<std::size_t> cut = {};     ///< the connection is closed after so many bytes of the body
-    bool stall = false;                      ///< nothing is sent until the client goes
+    bool stall = false;                      ///< no bytes are sent until the client disconnects
     std::function<void()> before = [] {};    ///< called before it is sent; others are served meanwhile
   };
 
@@ -97,7 +97,7 @@ class HttpServer {
   /// Requests that were there and not yet answered, at most.
   int most_at_once() const { return most_at_once_; }
 
-  /// What a right server answers.
+  /// Returns the answer of a correct server.
   static Reply range_of(std::string_view bytes, const Request& request, const std::string& tag = "\"v1\"") {
     if (request.first >= bytes.size())
       return {.status = 416, .headers = {"Content-Range: bytes */" + std::to_string(bytes.size())}};

@@ -16,7 +16,7 @@
 namespace flowtrain::test {
 namespace {
 
-constexpr int skipped_mark = 77;  // as automake's and CTest's test programs use it
+constexpr int skipped_mark = 77;  // the value of automake's and CTest's test programs
 
 struct Run {
   std::string running;

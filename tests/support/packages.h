@@ -18,7 +18,7 @@
 
 namespace flowtrain {
 
-/// Why there are no packages, to SKIP_UNLESS.
+/// The reason for SKIP_UNLESS if there are no packages.
 inline constexpr const char* no_packages =
     "python3 cannot import flowtrain and the torch that the program was built with; FLOWTRAIN_TEST_PYTHONPATH may name "
     "a "

@@ -16,7 +16,7 @@ using Values = std::vector<std::pair<std::string, Value>>;
 template <class Part, class Input>
 Settings table_of(const Registry<Part, Input>& registry, const std::string& name, const Values& values = {},
                   std::vector<Key> more = {}) {
-  std::vector<Key> keys{{"name", Kind::text, name, "its name"}};
+  std::vector<Key> keys{{"name", Kind::text, name, "the name"}};
   keys.insert(keys.end(), more.begin(), more.end());
   for (auto& key : registry.at(name).keys) keys.push_back(key);
   Settings settings(registry.kind(), std::move(keys));
@@ -44,7 +44,7 @@ inline std::unique_ptr<nets::Loss> make_loss(const std::string& name, const Valu
 struct OptimizerOf {
   std::string name = "sgd";
   double lr = 0.1;
-  double weight_decay = 0;  ///< of all parameters, where there are no groups
+  double weight_decay = 0;  ///< used for all parameters if there are no groups
   Values keys = {};
 };
 inline std::unique_ptr<nets::Optimizer> make_optimizer(const OptimizerOf& optimizer,
@@ -57,7 +57,7 @@ inline std::unique_ptr<nets::Optimizer> make_optimizer(const OptimizerOf& optimi
   return make_optimizer(optimizer, std::vector<nets::ParameterGroup>{{parameters, 1, optimizer.weight_decay}});
 }
 
-/// As val.metrics makes it.
+/// Makes a metric as val.metrics does.
 inline std::unique_ptr<nets::Metric> make_metric(const std::string& name, std::int64_t classes = 0) {
   return nets::make_metric(name, Settings("val", nets::find_metric(name)->keys), classes);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Where tests find files. Functions, as a path among the compiler's flags would keep clones from sharing objects.
+// Finds files for tests. These are functions, as a path among the compiler's flags would keep clones from sharing
+// objects.
 
 #include <string>
 

@@ -36,7 +36,7 @@ inline Image noise_picture(int height, int width, int channels) {
   return image;
 }
 
-/// What else there is to a JPEG file.
+/// The form of a JPEG file.
 struct JpegForm {
   int across = 2, down = 2;  ///< pixels that share a colour
   int restart_rows = 0;      ///< rows of blocks between restart markers; 0: none
@@ -147,7 +147,7 @@ inline std::vector<std::byte> with_exif(const std::vector<std::byte>& webp, cons
     for (int i = 0; i < 4; ++i) file.push_back(static_cast<std::byte>(four[i]));
   };
   text("RIFF");
-  append_number(file, 0, true);  // its length, below
+  append_number(file, 0, true);  // the length, set below
   text("WEBP");
   text("VP8X");
   append_number(file, 10, true);

@@ -1,5 +1,5 @@
 #pragma once
-// What most tests include, compiled once.
+// Headers that most tests include, compiled once.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -32,14 +32,14 @@ inline std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// How often `text` holds `part`.
+/// Returns how many times `text` holds `part`.
 inline std::size_t times_in(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
   return count;
 }
 
-/// How a process ended. Either `code` or `signal` says it; the other one is -1 or 0.
+/// The end of a process. Either `code` or `signal` is set; the other is -1 or 0.
 struct Outcome {
   int code = -1;
   int signal = 0;
@@ -120,7 +120,7 @@ class Process {
     return wait_until([&] { return found() || ended(); }, limit_s) && found();
   }
 
-  /// Likewise for a condition.
+  /// Waits for a condition.
   template <class Condition>
   bool wait_for(Condition condition, double limit_s = 600) {
     bool met = false;
@@ -157,11 +157,11 @@ class Process {
       const int space = ::open(("/var/run/netns/" + process_options.network).c_str(), O_RDONLY);
       if (space < 0 || ::setns(space, CLONE_NEWNET) != 0) _exit(126);
     }
-    ::signal(SIGHUP, SIG_DFL);  // whatever nohup made of it
+    ::signal(SIGHUP, SIG_DFL);  // nohup may have changed it
     for (auto& [name, value] : process_options.environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (process_options.file_bytes != RLIM_INFINITY) {
       const rlimit limit{process_options.file_bytes, process_options.file_bytes};
-      ::signal(SIGXFSZ, SIG_DFL);  // whatever the test made of it: the program decides
+      ::signal(SIGXFSZ, SIG_DFL);  // the program decides, whatever the test has set
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
     }
     if (process_options.bound_by_permissions && ::geteuid() == 0 &&

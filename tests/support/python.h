@@ -26,7 +26,7 @@ inline bool python_has(const std::string& module) {
   return std::system(command.c_str()) == 0;
 }
 
-/// What a command prints. Throws where it fails.
+/// Returns the output of a command. Throws if it fails.
 inline std::string output_of(const std::string& command) {
   std::string text;
   auto* pipe = ::popen(command.c_str(), "r");

@@ -6,7 +6,7 @@
 
 namespace flowtrain::test {
 
-/// Its name; empty outside of one.
+/// Returns the running test case's name; empty outside of one.
 std::string_view running_case();
 
 /// The value of doctest's --test-case that selects the case of this name alone.

@@ -13,8 +13,8 @@ namespace flowtrain {
 /// if written at test.toml:1:1.
 inline Settings settings_for(std::vector<Key> keys, const std::vector<std::pair<std::string, Value>>& values = {},
                              const std::string& table = "data") {
-  keys.push_back({"path", Kind::text, std::string(), "where the data set lies"});
-  keys.push_back({"split", Kind::text, std::string(), "which part of it"});
+  keys.push_back({"path", Kind::text, std::string(), "the data set's folder"});
+  keys.push_back({"split", Kind::text, std::string(), "the part of it"});
   Settings settings(table, std::move(keys));
   for (const auto& [name, value] : values) settings.set(name, value, {"test.toml", 1, 1});
   return settings;

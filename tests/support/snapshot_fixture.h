@@ -1,5 +1,5 @@
 #pragma once
-// What the snapshot tests share: a folder that goes away, tensors with bytes of their own, files as strings.
+// Helpers of the snapshot tests: a temporary folder, tensors with bytes of their own, files as strings.
 
 #include <stdlib.h>
 

@@ -46,7 +46,7 @@ class TarBytes {
     return entry("pax", std::to_string(length) + rest, 'x');
   }
   std::string end() const { return bytes_ + std::string(1024, '\0'); }
-  /// Without an end mark.
+  /// Returns the archive, which has no end mark.
   const std::string& bytes() const { return bytes_; }
 
   static std::string octal(unsigned long long value, int digits) {

@@ -103,7 +103,7 @@ inline std::vector<nlohmann::json> metrics_of(const std::filesystem::path& run, 
   return lines;
 }
 
-/// What two runs that are the same share: iteration, parameters and order, of the line that ends metrics.jsonl.
+/// The end of a run, which is equal for equal runs: iteration, parameters and order of the last line of metrics.jsonl.
 struct End {
   std::uint64_t iteration;
   std::string params, order;

@@ -1,6 +1,5 @@
 #pragma once
-// Which fields of metrics.jsonl are times or depend on the machine, so that two runs of one configuration differ in
-// them.
+// The fields of metrics.jsonl that are times or depend on the machine, in which two runs of one configuration differ.
 
 #include <set>
 #include <string>

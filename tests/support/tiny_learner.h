@@ -25,7 +25,7 @@ struct Tables {
       optim{"optim", keys_with("optim", "sgd")}, train{"train", core_keys("train")}, run{"run", core_keys("run")},
       val{"val", core_keys("val")};
   std::vector<Settings> optims, groups;
-  Profile profile;  // as each run has one
+  Profile profile;  // each run has one
 
   Tables() {
     net.set("hidden", std::vector<std::int64_t>{16}, {});
@@ -56,7 +56,7 @@ struct Tables {
   }
 };
 
-/// With bytes and labels that are the iteration's own.
+/// Fills a slab with bytes and labels that depend on the iteration.
 inline void fill(Slab& slab, std::uint64_t iteration, std::uint32_t rows) {
   Ticket ticket;
   ticket.iteration = iteration;

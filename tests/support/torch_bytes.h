@@ -102,7 +102,7 @@ inline std::string torch_zip(const std::string& pickle, std::vector<ZipPart> sto
   return zip_of(parts);
 }
 
-/// The same in torch's format before 1.6. `keys` is the pickle of the storages' keys.
+/// Returns an archive in torch's format before 1.6. `keys` is the pickle of the storages' keys.
 inline std::string torch_legacy(const std::string& pickle, const std::string& keys, const std::string& storages,
                                 bool little_endian = true) {
   return std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.") + py_whole(py_int(1001)) +

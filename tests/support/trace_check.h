@@ -18,7 +18,7 @@ struct TraceSlice {
   nlohmann::json arguments;
 };
 
-/// What a trace holds. `faults`: whatever is wrong with it; empty: nothing.
+/// The content of a trace. `faults` lists its faults.
 struct TraceContent {
   std::vector<std::string> faults;
   std::vector<TraceSlice> slices;

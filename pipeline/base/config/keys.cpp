@@ -349,7 +349,7 @@ const std::vector<KeyTable> tables = {
              "exit code")}},
     {"test.worst",
      "a list of the worst samples of each set; without any there is one, with the defaults of these keys",
-     {one_of({"auto", "loss", "score", "errors", "missed", "wrong"}, "metric", "auto",
+     {one_of({"auto", "loss", "score", "errors", "false_negatives", "false_positives"}, "metric", "auto",
              "by what they are the worst: the sample's loss, the score of its prediction, or of a detector the objects "
              "that it missed, its wrong boxes, or the sum of the two (errors); auto: errors of a detector, else loss"),
       one_of({"max", "min"}, "mode", "max", "whether the greatest or the least are the worst"),

@@ -19,7 +19,7 @@ constexpr char lacks_nccl[] = "this build of flowtrain lacks libflowtrain_nccl.s
 
 UserError no_nccl(const std::string& message) {
   return UserError(ExitCode::usage, "dist.backend = nccl: " + message,
-                   "docs/install.md says what CUDA and NCCL take; dist.backend = \"gloo\" does without");
+                   "docs/install.md lists what CUDA and NCCL need; dist.backend = \"gloo\" needs neither");
 }
 
 NcclEntry& open_nccl() {
@@ -34,13 +34,13 @@ NcclEntry& open_nccl() {
 }  // namespace
 
 std::string choose_backend(const Settings& dist, const std::string& device) {
-  const std::string& wish = dist.text("backend");
-  if (wish == "gloo" || (wish == "auto" && device == "cpu")) return "gloo";
+  const std::string& backend = dist.text("backend");
+  if (backend == "gloo" || (backend == "auto" && device == "cpu")) return "gloo";
   if (device == "cpu")
-    throw dist.error("backend", "nccl talks between GPUs, and this run computes on the CPU", ExitCode::usage,
-                     "leave it at \"auto\"; or --device cuda, where a GPU is");
+    throw dist.error("backend", "nccl connects GPUs, but this run computes on the CPU", ExitCode::usage,
+                     "leave it at \"auto\", or give --device cuda on a machine with a GPU");
   if (!find_part(nccl_parts).empty()) return "nccl";
-  if (wish == "nccl") throw no_nccl(lacks_nccl);
+  if (backend == "nccl") throw no_nccl(lacks_nccl);
   return "gloo";
 }
 
@@ -52,7 +52,7 @@ void add_gpu_backend(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d::S
   if (backend == "gloo") {
     group.setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, gloo);
     if (group.getRank() == 0 && find_part(nccl_parts).empty())
-      log_warn(std::string(lacks_nccl) + ": GPUs talk by way of the CPUs, over Gloo (docs/install.md)");
+      log_warn(std::string(lacks_nccl) + ": GPUs exchange data through the CPUs, over Gloo (docs/install.md)");
     return;
   }
   NcclEntry& add_nccl = open_nccl();

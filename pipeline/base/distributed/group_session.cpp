@@ -18,10 +18,10 @@ namespace flowtrain {
 
 namespace {
 
-// Connections are made when they are first used: all at once would be as many as there are pairs of ranks.
+// Connections are made on first use: all at once would be as many as there are pairs of ranks.
 constexpr bool lazily = true;
 
-// Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
+// Returns Gloo's interface: the one that the user names as for PyTorch, or the one that leads to the other ranks.
 std::shared_ptr<gloo::transport::Device> gloo_device(const RankInfo& place) {
   using c10d::ProcessGroupGloo;
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
@@ -60,15 +60,15 @@ struct GroupSession::Impl {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(ExitCode::distributed,
-                      concat("rank ", place.rank, " of ", place.world,
-                             " waited in vain for the others: ", first_line(error.what())),
-                      "start all of them within dist.timeout");
+      throw UserError(
+          ExitCode::distributed,
+          concat("rank ", place.rank, " of ", place.world, " did not find the other ranks: ", first_line(error.what())),
+          "start all of them within dist.timeout");
     }
   }
 
-  // A rank that lost the others waits for a report, then compares their beats itself: rank 0 first, since all
-  // at once would ask the store as often as there are pairs of ranks.
+  // A rank that lost the others waits for a report, and then compares their beats itself: rank 0 first, since all at
+  // once would ask the store as often as there are pairs of ranks.
   std::string who_failed() {
     const auto until = std::chrono::steady_clock::now() + timeouts.patience +
                        (place.rank == 0 ? Timeouts::Span(0) : 3 * timeouts.beat);
@@ -88,7 +88,7 @@ struct GroupSession::Impl {
     return all;
   }
 
-  // Those whose heart stands still; if all beat, those that are behind the rest.
+  // Returns the ranks whose heartbeat has stopped; if all beat, the ranks behind the rest.
   std::string find_culprits(const std::vector<Beat>& before, const std::vector<Beat>& now) const {
     std::vector<std::string> silent, late;
     std::uint64_t most = 0;
@@ -96,9 +96,10 @@ struct GroupSession::Impl {
     for (int rank = 0; rank < place.world; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
-        silent.push_back(is_silent(rank, now[at]));
+        silent.push_back(describe_silence(rank, now[at]));
       else if (now[at].at.entered < most)
-        late.push_back(rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
+        late.push_back(rank_and_host(rank, now[at]) + " is alive, but the other ranks had to wait for it" +
+                       last_seen(now[at]));
     }
     return flowtrain::join(silent.empty() ? late : silent, "; ");
   }
@@ -114,26 +115,26 @@ struct GroupSession::Impl {
 
 GroupSession::GroupSession(const RankInfo& place, const Settings& dist, const std::string& device)
     : impl_(std::make_unique<Impl>(place, dist, device)) {
-  // NCCL's watchdog sees a connection break before the heart misses the other rank.
+  // NCCL's watchdog sees a connection break before the heartbeat misses the other rank.
   give_losses_time(impl_->timeouts.patience + impl_->timeouts.grace);
 }
 
 GroupSession::~GroupSession() {
   if (has_failed_) {
-    static_cast<void>(impl_.release());  // LibTorch's threads may wait for what never comes; the process ends anyway
+    static_cast<void>(impl_.release());  // LibTorch's threads may wait for ever; the process ends anyway
     return;
   }
   const RankInfo place = impl_->place;
   const Timeouts timeouts = impl_->timeouts;
   const StorePtr store = impl_->store;
   try {
-    impl_->group->processes()->shutdown();  // NCCL's threads
+    impl_->group->processes()->shutdown();  // ends NCCL's threads
     impl_->group.reset();
     impl_.reset();
     store->add(ranks_left, 1);
     if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, timeouts.patience);
   } catch (const std::exception&) {
-    // The one who serves it has ended.
+    // The rank that serves the store has ended.
   }
 }
 

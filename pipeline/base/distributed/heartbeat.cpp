@@ -28,14 +28,14 @@ struct Heartbeat::State {
   const RankInfo place;
   const Timeouts timeouts;
   const std::shared_ptr<CollectiveLog> record;
-  const StorePtr store;  // of the first thread
+  const StorePtr store;  // used by the first thread
 
   Mutex mutex;
   CondVar changed;
   bool ended FT_GUARDED_BY(mutex) = false;
   bool goodbye_said FT_GUARDED_BY(mutex) = false;
   bool store_is_gone FT_GUARDED_BY(mutex) = false;
-  Clock::time_point answered FT_GUARDED_BY(mutex) = Clock::now();  // by the store
+  Clock::time_point answered FT_GUARDED_BY(mutex) = Clock::now();  // time of the store's last answer
   bool has_failed FT_GUARDED_BY(mutex) = false;
   bool is_shown FT_GUARDED_BY(mutex) = false;
   std::string failure FT_GUARDED_BY(mutex);
@@ -43,7 +43,7 @@ struct Heartbeat::State {
   int code FT_GUARDED_BY(mutex) = static_cast<int>(ExitCode::distributed);
   Clock::time_point end_by FT_GUARDED_BY(mutex);
 
-  Mutex claim_mutex;  // held while the store is asked, so not the other one
+  Mutex claim_mutex;  // held during requests to the store, unlike `mutex`
   std::optional<bool> first_to_show FT_GUARDED_BY(claim_mutex);
 
   bool shows(c10d::Store& by) FT_EXCLUDES(mutex) {
@@ -60,7 +60,7 @@ struct Heartbeat::State {
     end_by = Clock::now() + span;
   }
 
-  // Waits for the end, for `span` at most. True: it has come.
+  // Waits for the end, for `span` at most. Returns true if it has come.
   bool ends_within(Timeouts::Span span, MutexLock& lock) FT_REQUIRES(mutex) {
     const auto over = Clock::now() + span;
     while (!ended && changed.wait_until(lock, over)) continue;
@@ -80,10 +80,10 @@ struct Heartbeat::State {
       record->answered(Clock::now() - asked);
       if (now.count != theirs.count) heard = Clock::now();
       theirs = now;
-      // One that never came is missed at the start, where all wait for all.
+      // A rank that never came is missed at the start, where all wait for all.
       const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > timeouts.limit;
-      if (silent) report_failure(*store, is_silent(next, theirs));
-      if (const auto apart = parted_ways(place.rank, *record, next, theirs); !apart.empty())
+      if (silent) report_failure(*store, describe_silence(next, theirs));
+      if (const auto apart = describe_divergence(place.rank, *record, next, theirs); !apart.empty())
         report_failure(*store, apart);
       const std::string known = reported_failure(*store);
       if (!known.empty() && !knows) {
@@ -125,7 +125,7 @@ Heartbeat::Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& time
     try {
       state->beat();
     } catch (const std::exception&) {
-      gone = true;  // with whoever served it, as the next collective shows; or, at the end, it has ended before us
+      gone = true;  // the server of the store is gone, as the next collective shows; or it has ended before us
     }
     MutexLock lock(state->mutex);
     state->store_is_gone = gone;

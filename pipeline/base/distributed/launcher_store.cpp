@@ -15,8 +15,8 @@ namespace flowtrain {
 
 namespace {
 
-// On a thread of its own, which is left alone where that takes longer: behind a broken link a store never answers.
-// False: it did take longer.
+// Runs `job` on a thread of its own, which is abandoned if it takes longer than `patience`: behind a broken link a
+// store never answers. Returns false if it did take longer.
 template <class Job>
 bool within(Timeouts::Span patience, Job job) {
   auto done = std::make_shared<std::promise<void>>();
@@ -37,7 +37,7 @@ bool within(Timeouts::Span patience, Job job) {
 struct LauncherStore::Impl {
   explicit Impl(const Timeouts& with) : timeouts(with) {}
 
-  // Another node's failure reaches our ranks through their own hearts; here it is for those that stand still.
+  // Another node's failure reaches our ranks through their own heartbeats; this handles ranks that hang.
   void listen() {
     named_thread("ft-listen", [self = state, own = listening, beat = timeouts.beat] {
       try {
@@ -75,7 +75,7 @@ LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist)
     : impl_(std::make_unique<Impl>(Timeouts(dist))), plan_(plan), url_(plan.url) {
   const bool is_alone = plan.url.empty();
   const MeetingPoint point = is_alone ? MeetingPoint{"127.0.0.1", 0, ""} : parse_dist_url(url_);
-  if (!point.file.empty()) return;  // the ranks meet in a file, and nobody serves
+  if (!point.file.empty()) return;  // the ranks meet in a file, which needs no server
   impl_->serves = is_alone || plan.node == 0;
   impl_->store = open_tcp_store(point.host, point.port, impl_->serves, impl_->timeouts.timeout);
   const int port = static_cast<c10d::TCPStore&>(*impl_->store).getPort();
@@ -104,7 +104,7 @@ void LauncherStore::begin(int restart) {
   failed_ = false;
 }
 
-void LauncherStore::tell_death(int rank, const std::string& how) {
+void LauncherStore::report_death(int rank, const std::string& how) {
   failed_ = true;
   if (!impl_->store) return;
   const auto store = of_start(impl_->store, impl_->state->restart);

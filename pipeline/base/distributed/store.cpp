@@ -21,7 +21,7 @@ namespace {
 std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const std::vector<std::uint8_t>& value) { return {value.begin(), value.end()}; }
 
-// c10d warns, with stacks, of every connection that ends; what matters of that we say ourselves.
+// c10d warns, with stacks, of every connection that ends; our own messages cover the relevant ones.
 void silence_c10d() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
   c10::initLogging();
@@ -39,7 +39,7 @@ std::string stored_failure(c10d::Store& store) { return store.check({"failure"})
 
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout) {
   silence_c10d();
-  raise_file_limit();  // who serves the store has a connection to each rank
+  raise_file_limit();  // the server of the store has a connection to each rank
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serves;
@@ -49,7 +49,7 @@ StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
     throw UserError(ExitCode::distributed, tcp_url(host, port) + ": " + first_line(error.what()),
-                    serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
+                    serves ? "name another port: --dist-url" : "is rank 0 running at this address?");
   }
 }
 
@@ -101,16 +101,16 @@ std::string rank_and_host(int rank, const Beat& beat) {
 
 std::string last_seen(const Beat& beat) { return beat.at.text.empty() ? "" : ", last seen at " + beat.at.text; }
 
-std::string is_silent(int rank, const Beat& beat) {
+std::string describe_silence(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
 }
 
-std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
+std::string describe_divergence(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
   const auto what = own.what(beat.at.entered);
   if (!what || *what == beat.at.what) return {};
-  return concat("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,
-                " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
-                "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
+  return concat("ranks ", own_rank, " and ", rank, " are in different collectives: collective ", beat.at.entered,
+                " is ", *what, " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
+                "). Their data, programs or flags differ, or this is a bug in flowtrain: please report it");
 }
 
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint) {

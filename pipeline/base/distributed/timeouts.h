@@ -1,5 +1,5 @@
 #pragma once
-// How fast the loss of a rank is noticed: all follows from dist.timeout, within which every rank is to have ended.
+// Time limits for the loss of a rank. All follow from dist.timeout, within which every rank must have ended.
 
 #include <algorithm>
 #include <chrono>
@@ -15,11 +15,11 @@ struct Timeouts {
   /// [dist]
   explicit Timeouts(const Settings& dist) : Timeouts(Span(static_cast<Span::rep>(dist.real("timeout") * 1e3))) {}
 
-  Span timeout;                                          ///< also how long ranks wait for each other at the start
-  Span limit = timeout / 2;                              ///< of a collective, and of a heart's silence
-  Span beat = std::min<Span>(Span(1000), timeout / 16);  ///< from heartbeat to heartbeat
-  Span patience = 4 * beat;                              ///< until the news of a death have reached everyone
-  Span grace = std::min<Span>(Span(6000), timeout / 4);  ///< for a rank that knows of a failure to end by itself
+  Span timeout;              ///< limit for the loss of a rank; ranks also wait so long for each other at the start
+  Span limit = timeout / 2;  ///< limit of a collective, and of silence between heartbeats
+  Span beat = std::min<Span>(Span(1000), timeout / 16);  ///< time from heartbeat to heartbeat
+  Span patience = 4 * beat;                              ///< time until the news of a death has reached everyone
+  Span grace = std::min<Span>(Span(6000), timeout / 4);  ///< time for a rank that knows of a failure to end by itself
 };
 
 }  // namespace flowtrain

@@ -20,7 +20,7 @@ std::string described(const std::exception& error) {
   if (const auto* users = dynamic_cast<const UserError*>(&error))
     fields.update({{"code", static_cast<int>(users->code())}, {"hint", users->hint()}});
   else if (is_survivable(error))
-    fields.update({{"code", static_cast<int>(ExitCode::usage)}, {"hint", ""}});  // of the net, or a script in it
+    fields.update({{"code", static_cast<int>(ExitCode::usage)}, {"hint", ""}});  // the net or its script failed
   return json_text(fields);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Errors of one rank that are to be the same error of all.
+// Turns an error of one rank into the same error on all.
 
 #include <functional>
 
@@ -8,20 +8,20 @@
 
 namespace flowtrain {
 
-/// What a rank throws because another one has failed, whose own error says why. The program shows that one
-/// (GroupSession::explain), and this one only where the other's never comes.
+/// The error of a rank after another rank's failure, whose own error says why. The program shows that one
+/// (GroupSession::explain), and this one only if the other never comes.
 class FailedElsewhere : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// Carries out `work`, which calls no collective, and throws on all ranks where it has thrown on one: in a process
-/// alone what it has thrown; in a group the UserError of the first rank that has one, or an InternalError for faults
-/// that no other snapshot or set would be spared (is_survivable). A collective; `what`: see Group.
+/// Runs `work`, which calls no collective, and throws on all ranks if it has thrown on one. A process alone rethrows;
+/// in a group it is the UserError of the first rank that has one, or an InternalError for faults that would also hit
+/// another snapshot or set (is_survivable). A collective; `what`: see Group.
 void together(Group& group, const char* what, const std::function<void()>& work);
 
-/// Carries out `work` in rank 0 while the others wait, however long that takes, and throws on all ranks what it has
-/// thrown, as together() does. A collective.
+/// Runs `work` on rank 0 while the others wait, however long that takes, and throws its error on all ranks, as
+/// together() does. A collective.
 void in_leader(Group& group, const char* what, const std::function<void()>& work);
 
 }  // namespace flowtrain

@@ -1,6 +1,5 @@
 #pragma once
-// What a run does about values that are not finite (train.nonfinite), and about an error that it could go on after
-// (train.on_error, val.on_error).
+// Policies for values that are not finite (train.nonfinite), and for survivable errors (train.on_error, val.on_error).
 
 #include <cstdint>
 #include <exception>
@@ -15,32 +14,32 @@ namespace flowtrain {
 
 class Settings;
 
-/// train.nonfinite, and the keys that belong to it.
+/// The policy of train.nonfinite and its further keys.
 struct NonFinitePolicy {
   enum class Action {
     stop,      ///< the run ends before the parameters are touched
-    skip,      ///< that update is left out
+    skip,      ///< leaves that update out
     rollback,  ///< the weights go back to an earlier snapshot, the data goes on, the learning rate is lowered
   };
   Action action = Action::stop;
-  std::uint64_t most = 10;     ///< in a row (skip) or in all (rollback); one more stops the run
-  double rollback_lr = 0.5;    ///< factor of each rollback
-  std::size_t targets = 3;     ///< snapshots that are there to go back to
-  std::string run = "CONFIG";  ///< how a command names the run: its folder, where it has one
+  std::uint64_t most = 10;     ///< limit in a row (skip) or in all (rollback); one more stops the run
+  double rollback_lr = 0.5;    ///< factor on the learning rate at each rollback
+  std::size_t targets = 3;     ///< number of snapshots to go back to
+  std::string run = "CONFIG";  ///< name of the run in a command: its folder, if it has one
 
-  /// From [train].
+  /// Reads [train].
   static NonFinitePolicy from(const Settings& train);
 };
 
-/// Gradients that overflow under the loss's scale do not count: the learner deals with them.
+/// Gradients that overflow under the loss's scale do not count: the learner handles them.
 bool is_finite(const StepStats& result);
 
-/// "the loss is nan"; call it only for a result that is not finite.
+/// Returns "the loss is nan"; call it only for a result that is not finite.
 std::string what_is_not_finite(const StepStats& result);
 
-/// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch.
-/// `why`, when given, says why the run stops all the same: "10 in a row". The hint says which command finds out more of
-/// `run`.
+/// Makes the error that ends the run: it names the iteration, the value that is not finite, and `samples`, the ids of
+/// its last batch. `why`, if given, says why the policy did not help: "10 in a row". The hint names the command that
+/// finds out more about `run`.
 UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
                           const std::string& run, const std::string& why = {});
 
@@ -48,11 +47,11 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
 struct ErrorPolicy {
   enum class Action {
     stop,  ///< the run ends with it
-    save,  ///< likewise, but in good order: with a snapshot, run_end and result.json
+    save,  ///< the run ends in good order: with a snapshot, run_end and result.json
     skip,  ///< the iteration's update, or the validation, is left out
   };
   Action action = Action::stop;
-  std::uint64_t most = 0;  ///< updates left out in a row; one more ends the run
+  std::uint64_t most = 0;  ///< limit of left-out updates in a row; one more ends the run
 
   /// Reads [train] or [val]. Throws UserError(usage) for actions that several `processes` cannot take in training,
   /// because those without an error would wait for the one that had it: "save", and leaving an update out where forward
@@ -60,14 +59,14 @@ struct ErrorPolicy {
   static ErrorPolicy from(const Settings& settings, const Settings& dist, int processes);
 };
 
-/// Whether other batches may succeed after this error. False if the host has no memory left, for errors of hooks, disks
-/// and other processes, and for faults of our own.
+/// Returns whether other batches may succeed after this error. It is false if the host has no memory left, for errors
+/// of hooks, disks and other processes, and for internal errors.
 bool is_survivable(const std::exception& error);
 
-/// The first line of the error's message; LibTorch adds a stack trace below it.
+/// Returns the first line of the error's message; LibTorch adds a stack trace below it.
 std::string summary_of(const std::exception_ptr& error);
 
-/// A warning about what all ranks know: only rank 0 logs it.
+/// Logs a warning that all ranks know; only rank 0 logs it.
 void warn_once(const Group& group, const std::string& text);
 
 }  // namespace flowtrain

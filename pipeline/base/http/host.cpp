@@ -20,7 +20,7 @@ bool is_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
 }
 
-// "[::1]:8700" → "::1"; nothing where it is neither a name nor an address with a port.
+// Turns "[::1]:8700" into "::1"; returns nothing unless it is a name or address with or without a port.
 std::optional<std::string> without_port(std::string_view header) {
   std::string_view host = header, port;
   if (header.starts_with('[')) {

@@ -144,7 +144,7 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
     });
   }
 
-  // A file that has become shorter ends the connection before the length that was told, which clients notice.
+  // A file that has become shorter ends the connection before the promised length, which clients notice.
   void write_part() {
     if (!response_.part || sent_bytes_ >= response_.size_bytes) return finish();
     text_ = response_.part(sent_bytes_);
@@ -175,7 +175,7 @@ class Listener::Connection : public std::enable_shared_from_this<Connection> {
   Listener& server_;
   tcp::socket socket_;
   asio::steady_timer timer_;
-  bool has_head_ = false;  // or does not wait for it any longer
+  bool has_head_ = false;  // true as well once it no longer waits for the head
   RequestHead head_;
   Response response_;
   std::string text_;  // the part of the head that has come; later the part of the answer that is being sent
@@ -203,7 +203,7 @@ std::string Listener::listen() {
   return {};
 }
 
-// A machine that has no room for another socket right now is asked again in a moment.
+// A machine without room for another socket is asked again in a moment.
 void Listener::accept() {
   io_->acceptor.async_accept([this](asio::error_code error, tcp::socket socket) {
     if (!error) {
@@ -211,7 +211,7 @@ void Listener::accept() {
       return take(std::make_shared<Connection>(*this, std::move(socket)));
     }
     if (error == asio::error::operation_aborted) return;
-    log_warn(concat("a connection to port ", port_, " cannot be taken: ", error.message(), "; trying again"));
+    log_warn(concat("a connection to port ", port_, " was refused: ", error.message(), "; trying again"));
     io_->pause.expires_after(std::chrono::milliseconds(200));
     io_->pause.async_wait([this](asio::error_code ended) {
       if (!ended) accept();
@@ -249,7 +249,7 @@ Response Listener::respond(const RequestHead& head) {
 void Listener::serve() {
   while (!io_->context.stopped()) try {
       io_->context.run();
-    } catch (const std::exception& error) {  // no memory, say: a run does not end with its server
+    } catch (const std::exception& error) {  // lack of memory, for example: a run does not end with its server
       log_warn(concat("a request was not answered: ", error.what()));
     }
   io_->answering.stop();

@@ -11,16 +11,16 @@
 
 namespace flowtrain::http {
 
-/// Where to listen, and how many clients are served.
+/// The address of the server, and limits on its clients.
 struct ListenOptions {
   std::string host;
   int port = 0;           ///< 0: any free one
-  int threads = 4;        ///< that make answers; further requests wait. A slow client holds none of them
-  int connections = 256;  ///< open at a time; a further one closes the oldest that has not sent its request
+  int threads = 4;        ///< number of threads that make answers; further requests wait. A slow client holds none
+  int connections = 256;  ///< open connections; a further one closes the oldest that has not sent its request
   ConnectionLimits limits = {};
 };
 
-/// Serves one request to a connection. asio waits for clients, so that a slow or silent one costs a socket alone.
+/// Serves one request per connection. asio waits for clients, so that a slow or silent one costs only a socket.
 class Listener {
  public:
   explicit Listener(ListenOptions options);
@@ -28,23 +28,23 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Begins to listen. Returns the system's reason where that cannot be; an empty text: it listens.
+  /// Begins to listen. Returns the system's reason if that fails, and otherwise an empty text.
   std::string listen();
   int port() const { return port_; }
   /// Serves until end(). Call it once, after listen().
   void serve();
-  /// Ends serve() within moments, from any thread, also before it has begun.
+  /// Ends serve() within moments, from any thread, even before it has begun.
   void end();
 
  protected:
   /// Returns why the request is not answered, or nothing. `head` is a sound one.
   virtual std::optional<Refusal> refused(const RequestHead& head) const = 0;
-  /// The answer to a request that was not refused. Any of the answering threads calls it. What it throws becomes an
-  /// answer with status 500 and a warning in the log.
+  /// Answers a request that was not refused, on any of the answering threads. An exception becomes an answer with
+  /// status 500 and a warning in the log.
   virtual Response answer(const RequestHead& head) = 0;
 
   const ListenOptions& options() const { return options_; }
-  /// Each answer has these, also where a request is refused.
+  /// The headers of each answer, refusals included.
   Headers headers_;
 
  private:

@@ -28,16 +28,17 @@ bool is_header_value(std::string_view text) {
 std::optional<Refusal> parse_request_line(std::string_view line, RequestHead& head) {
   const auto first = line.find(' '), second = line.find(' ', first + 1);
   if (first == line.npos || second == line.npos || line.find(' ', second + 1) != line.npos)
-    return Refusal{400, "the request line is no method, target and version"};
+    return Refusal{400, "the request line does not have a method, a target and a version"};
   head.method = line.substr(0, first);
   head.target = line.substr(first + 1, second - first - 1);
   const auto version = line.substr(second + 1);
-  if (!is_token(head.method)) return Refusal{400, "the method is no word"};
+  if (!is_token(head.method)) return Refusal{400, "the method is not a word"};
   if (head.method != "GET" && head.method != "HEAD") return Refusal{405, "only GET and HEAD are served"};
   if (head.target.size() > most_target_bytes) return Refusal{414, "the target is too long"};
-  if (!head.target.starts_with('/') || !is_visible(head.target)) return Refusal{400, "the target is no path"};
+  if (!head.target.starts_with('/') || !is_visible(head.target)) return Refusal{400, "the target is not a path"};
   if (version == "HTTP/1.1" || version == "HTTP/1.0") return {};
-  return version.starts_with("HTTP/") ? Refusal{505, "HTTP/1.1 is served"} : Refusal{400, "the version is none"};
+  return version.starts_with("HTTP/") ? Refusal{505, "only HTTP/1.0 and 1.1 are served"}
+                                      : Refusal{400, "the version is not valid"};
 }
 
 std::optional<Refusal> parse_header(std::string_view line, RequestHead& head) {
@@ -48,7 +49,7 @@ std::optional<Refusal> parse_header(std::string_view line, RequestHead& head) {
   if (!is_header_value(value)) return Refusal{400, "a header has characters that it may not have"};
   if (name == "transfer-encoding" || (name == "content-length" && value != "0"))
     return Refusal{413, "a request may have no body"};
-  if (name == "expect") return Refusal{417, "nothing is expected of this server"};
+  if (name == "expect") return Refusal{417, "this server supports no Expect header"};
   if (std::ranges::find(kept_headers, name) == kept_headers.end()) return {};
   if (!head.headers.emplace(name, value).second) return Refusal{400, "the header " + name + " is there twice"};
   return {};
@@ -92,7 +93,7 @@ std::optional<Refusal> parse_head(std::string_view text, RequestHead& head) {
     if (first) version = line.substr(line.find_last_of(' ') + 1);
     if (auto refusal = first ? parse_request_line(line, head) : parse_header(line, head)) return refusal;
   }
-  if (version == "HTTP/1.1" && !head.headers.contains("host")) return Refusal{400, "there is no host"};
+  if (version == "HTTP/1.1" && !head.headers.contains("host")) return Refusal{400, "there is no Host header"};
   return {};
 }
 

@@ -17,7 +17,7 @@ struct Response {
   int status = 404;
   Headers headers;
   std::string body;
-  std::uint64_t size_bytes = 0;                    ///< the length of what `part` reads
+  std::uint64_t size_bytes = 0;                    ///< number of bytes that `part` reads
   std::function<std::string(std::uint64_t)> part;  ///< the bytes from an offset on; an empty text ends the connection
 
   void set_header(std::string name, std::string value) { headers.emplace_back(std::move(name), std::move(value)); }

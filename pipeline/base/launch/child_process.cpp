@@ -40,7 +40,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// A pipe that an exec closes, and that reports why there was none.
+// A pipe that a successful exec closes; otherwise it carries the error.
 struct ErrorPipe {
   ErrorPipe() {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) refuse("a process", errno);
@@ -52,7 +52,7 @@ struct ErrorPipe {
   ErrorPipe(const ErrorPipe&) = delete;
   ErrorPipe& operator=(const ErrorPipe&) = delete;
 
-  // Waits for the exec; 0 if there was one.
+  // Waits for the exec; returns 0 if it succeeded.
   int error_of_child() {
     ::close(std::exchange(ends[1], -1));
     int error = 0;
@@ -68,7 +68,7 @@ struct ErrorPipe {
 pid_t start_process(const std::vector<std::string>& command,
                     const std::vector<std::pair<std::string, std::string>>& variables,
                     const std::function<void()>& restore_signals) {
-  // All that allocates comes before the fork: another thread may hold malloc's lock in that context.
+  // The parent allocates everything before the fork: another thread may hold malloc's lock in that context.
   auto words = command;
   auto environment = environment_with(variables);
   const auto argv = pointers_to(words);
@@ -77,12 +77,12 @@ pid_t start_process(const std::vector<std::string>& command,
   const pid_t parent = ::getpid();
   sigset_t all, before;
   ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // a handler of ours must not run in the child
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);  // our handlers must not run in the child
   const pid_t child = ::fork();
   if (child == 0) {
     restore_signals();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it died before it could be watched
+    if (::getppid() != parent) ::_exit(128 + SIGTERM);  // the parent died before it could be watched
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     ::execve(argv.front(), argv.data(), envp.data());
     const int error = errno;

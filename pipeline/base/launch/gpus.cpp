@@ -15,12 +15,12 @@ namespace flowtrain {
 namespace {
 
 constexpr char visible_variable[] = "CUDA_VISIBLE_DEVICES";
-constexpr char forms[] = "Give numbers from 0 (0,2), or idle:N for N that nobody computes on; nvidia-smi lists them.";
+constexpr char forms[] = "Give numbers from 0 (0,2), or idle:N for N idle GPUs; nvidia-smi lists them.";
 
 using Words = std::vector<std::string>;
 
-UserError refusal(const std::string& wish, const std::string& reason) {
-  return UserError(ExitCode::usage, "--gpus " + wish + ": " + reason, forms);
+UserError refusal(const std::string& requested, const std::string& reason) {
+  return UserError(ExitCode::usage, "--gpus " + requested + ": " + reason, forms);
 }
 
 Words split(const std::string& list) {
@@ -38,16 +38,16 @@ std::optional<std::size_t> number(const std::string& word) { return parse_number
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
 
-std::string chosen_by_list(const std::string& wish, const std::optional<Words>& visible) {
+std::string chosen_by_list(const std::string& requested, const std::optional<Words>& visible) {
   Words chosen;
-  for (auto& word : split(wish)) {
+  for (auto& word : split(requested)) {
     const auto index = number(word);
-    if (!index && !is_uuid(word)) throw refusal(wish, "'" + word + "' is not a GPU");
+    if (!index && !is_uuid(word)) throw refusal(requested, "'" + word + "' is not a GPU");
     if (index && visible && *index >= visible->size())
-      throw refusal(
-          wish, concat("there is no GPU ", *index, " among those of ", visible_variable, " = ", join(*visible, ",")));
+      throw refusal(requested, concat("there is no GPU ", *index, " among those of ", visible_variable, " = ",
+                                      join(*visible, ",")));
     chosen.push_back(index && visible ? (*visible)[*index] : word);
-    if (std::count(chosen.begin(), chosen.end(), chosen.back()) > 1) throw refusal(wish, word + " is given twice");
+    if (std::count(chosen.begin(), chosen.end(), chosen.back()) > 1) throw refusal(requested, word + " is given twice");
   }
   return join(chosen, ",");
 }
@@ -58,9 +58,10 @@ std::string describe(std::size_t index, const GpuUse& gpu) {
                 " of ", std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
 }
 
-std::string chosen_idle(const std::string& wish, const std::optional<Words>& visible, const std::vector<GpuUse>& gpus) {
-  const auto wanted = number(wish.substr(wish.find(':') + 1));
-  if (!wanted || *wanted == 0) throw refusal(wish, "expected idle:N, N at least 1");
+std::string chosen_idle(const std::string& requested, const std::optional<Words>& visible,
+                        const std::vector<GpuUse>& gpus) {
+  const auto wanted = number(requested.substr(requested.find(':') + 1));
+  if (!wanted || *wanted == 0) throw refusal(requested, "expected idle:N, N at least 1");
   std::vector<std::size_t> idle;
   std::string busy;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -74,7 +75,7 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
       busy += "; " + describe(i, gpus[i]);
   }
   if (idle.size() < *wanted)
-    throw refusal(wish, concat("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
+    throw refusal(requested, concat("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
   std::ranges::stable_sort(idle, std::greater(), [&](std::size_t i) { return gpus[i].memory - gpus[i].used; });
   return join(std::span(idle).first(*wanted), ",", [&](std::size_t i) { return gpus[i].uuid; });
 }
@@ -82,7 +83,7 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
 }  // namespace
 
 std::vector<GpuUse> query_gpus(const std::string& nvml) try {
-  constexpr int insufficient_size = 7;  // there are more processes than room for them: the count is right all the same
+  constexpr int insufficient_size = 7;  // the list is too short for all processes, but the count is right
   const Nvml driver(nvml);
   unsigned count = 0;
   driver.call("nvmlDeviceGetCount_v2", {0}, &count);
@@ -105,15 +106,15 @@ std::vector<GpuUse> query_gpus(const std::string& nvml) try {
                   "Look at nvidia-smi, or name them: --gpus 0,1.");
 }
 
-std::optional<std::string> choose_gpus(const std::string& wish, const Environment& environment,
+std::optional<std::string> choose_gpus(const std::string& requested, const Environment& environment,
                                        const std::function<std::vector<GpuUse>()>& look) {
   if (spawned_place(environment)) return std::nullopt;
   const auto now = environment(visible_variable);
   const auto visible = now ? std::optional(now->empty() ? Words{} : split(*now)) : std::nullopt;
-  if (!wish.starts_with("idle:")) return chosen_by_list(wish, visible);
+  if (!requested.starts_with("idle:")) return chosen_by_list(requested, visible);
   if (detect_launcher(environment, false))
-    throw refusal(wish, "each of the launcher's processes would look for itself");
-  return chosen_idle(wish, visible, look());
+    throw refusal(requested, "each of the launcher's processes would choose for itself");
+  return chosen_idle(requested, visible, look());
 }
 
 }  // namespace flowtrain

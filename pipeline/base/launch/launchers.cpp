@@ -20,7 +20,7 @@ Variables slurm_variables(const Environment& environment) { return {environment,
 Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", no_launcher}; }
 
 [[noreturn]] void refuse_hosts(const std::string& list) {
-  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" names no first host",
+  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" has no first host",
                   "Check SLURM_STEP_NODELIST and SLURM_JOB_NODELIST, or give --dist-url and --launcher none.");
 }
 
@@ -33,15 +33,15 @@ RankInfo checked(RankInfo place) {
   if (place.rank < place.world && place.local_rank < place.local_world && place.local_world <= place.world)
     return place;
   throw UserError(ExitCode::distributed,
-                  concat("the launcher's environment makes no sense: rank ", place.rank, " of ", place.world,
+                  concat("the launcher's environment is contradictory: rank ", place.rank, " of ", place.world,
                          ", on its node ", place.local_rank, " of ", place.local_world),
                   "Ranks count from 0. Give --launcher none to ignore the environment.");
 }
 
-// A port of a job's own, the same on all of its ranks, so that jobs that share a machine seldom meet.
+// Returns a job's own port, equal on all of its ranks, so that jobs that share a machine seldom meet.
 int job_port(std::uint64_t job) { return 10'000 + static_cast<int>(job % 10'000); }
 
-// Each pod of Kubernetes is a machine of its own, also where the first one calls itself localhost.
+// Each pod of Kubernetes is a machine of its own, even if the first one calls itself localhost.
 bool meets_on_this_machine(const Variables& variables) {
   const std::string host = variables.find("MASTER_ADDR").value_or("");
   return (host == "localhost" || host == "::1" || host.starts_with("127.")) &&
@@ -51,8 +51,8 @@ bool meets_on_this_machine(const Variables& variables) {
 RankInfo torchrun_place(const Environment& environment, const std::string& url) {
   const auto variables = torchrun_variables(environment);
   RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
-  // Scripts that imitate torchrun leave out the size of the node; then they are on one machine. Those of clusters leave
-  // out both; then each rank has a node, unless all meet on this one.
+  // Scripts that imitate torchrun leave out the size of the node, and are on one machine. Scripts of clusters leave out
+  // both: then each rank has a node, unless all meet on this one.
   const bool has_local_rank = variables.has("LOCAL_RANK") || variables.has("TORCHELASTIC_RUN_ID");
   const bool one_node = has_local_rank || meets_on_this_machine(variables);
   place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, one_node ? place.world : 1);
@@ -65,7 +65,7 @@ RankInfo torchrun_place(const Environment& environment, const std::string& url) 
   return place;
 }
 
-// In the script that sbatch runs once there are a job's variables, but no step's: srun has not been called yet.
+// The script that sbatch runs once has a job's variables, but no step's: srun has not been called yet.
 bool in_batch_script(const Variables& variables) {
   return variables.find("ENVIRONMENT") == "BATCH" && !variables.has("SLURM_STEP_ID");
 }
@@ -105,8 +105,7 @@ RankInfo slurm_place(const Environment& environment, const std::string& url) {
   return place;
 }
 
-// The names are those of Open MPI, of MVAPICH, and of MPICH and Intel MPI. srun sets PMI_RANK, too, but no
-// MPI_LOCALRANKID.
+// Open MPI, MVAPICH, and MPICH and Intel MPI use these names. srun sets PMI_RANK, too, but no MPI_LOCALRANKID.
 constexpr std::initializer_list<const char*> mpi_rank = {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK"};
 constexpr std::initializer_list<const char*> mpi_size = {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"};
 
@@ -120,7 +119,7 @@ std::string mpi_url(const Environment& environment, const RankInfo& place) {
   const bool has_master = variables.has("MASTER_ADDR") || variables.has("MASTER_PORT");
   if (has_master || place.local_world < place.world || !variables.has("OMPI_COMM_WORLD_RANK"))
     return master_url(environment);
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in every rank, unlike std::hash on paper
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a is equal in every rank, which std::hash does not promise
   for (unsigned char c : variables.text({"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}))
     hash = (hash ^ c) * 1099511628211u;
   return tcp_url("127.0.0.1", job_port(hash));
@@ -187,7 +186,7 @@ std::optional<Launcher> detect_launcher(const Environment& environment, bool eve
   const auto torchrun = torchrun_variables(environment);
   const bool all = std::ranges::all_of(torch_names, [&](auto name) { return torchrun.has(name); });
   if (all || torchrun.has("TORCHELASTIC_RUN_ID")) return Launcher::torchrun;
-  // Before Slurm, as mpirun inherits the variables of the srun that it starts its daemons with.
+  // MPI comes before Slurm because mpirun starts its daemons by srun and inherits its variables.
   const auto mpi = mpi_variables(environment);
   if (is_under_mpi(mpi) && (even_one || mpi.number(mpi_size) > 1)) return Launcher::mpi;
   const auto slurm = slurm_variables(environment);
@@ -230,7 +229,7 @@ std::optional<SpawnPlan> node_plan(const LaunchOptions& options, const Variables
                     concat("WORLD_SIZE is ", world, ", but PET_NNODES = ", nodes, " with ", plan.processes,
                            " processes each (PET_NPROC_PER_NODE) make ", plan.world),
                     "Correct one of them, or give --launcher none to ignore all.");
-  // A rank of torch's env:// needs nobody to start it.
+  // A rank of torch's env:// starts by itself.
   if (plan.world == 1 || (plan.processes == 1 && variables.has("RANK"))) return std::nullopt;
   plan.node = nodes > 1 ? variables.number({"PET_NODE_RANK", "RANK"}, 0, nodes - 1) : 0;
   plan.first_rank = plan.node * plan.processes;
@@ -242,7 +241,7 @@ std::optional<SpawnPlan> node_plan(const LaunchOptions& options, const Variables
 
 std::optional<Launch> cluster_place(const LaunchOptions& options, const Environment& environment, int gpus) {
   const auto variables = cluster_variables(environment);
-  if (in_batch_script(slurm_variables(environment))) return std::nullopt;  // it sets them for the tasks to come
+  if (in_batch_script(slurm_variables(environment))) return std::nullopt;  // Slurm sets them for later tasks
   if (auto plan = node_plan(options, variables, gpus)) return *plan;
   std::vector<std::string> there, missing;
   for (auto name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
@@ -282,7 +281,7 @@ std::optional<RankInfo> spawned_place(const Environment& environment) {
                  .node = variables.number({"NODE_RANK"}),
                  .launcher = Launcher::spawn,
                  .url = variables.text({"FLOWTRAIN_URL"})};
-  place.store_is_there = parse_dist_url(place.url).file.empty();  // a file needs nobody to serve it
+  place.store_is_there = parse_dist_url(place.url).file.empty();  // a file needs no server
   place.restart = variables.number({"FLOWTRAIN_RESTART"});
   return checked(place);
 }

@@ -11,8 +11,8 @@
 namespace flowtrain {
 namespace {
 
-constexpr int most_nodes = 1'000'000;  // times most_processes still fits into an int
-constexpr int most_processes = 1024;   // on one machine; more is a mistyped number
+constexpr int most_nodes = 1'000'000;  // times most_processes it still fits into an int
+constexpr int most_processes = 1024;   // limit for one machine; more is a mistyped number
 
 const std::map<std::string, Launcher> launchers{{"none", Launcher::none},
                                                 {"spawn", Launcher::spawn},
@@ -20,9 +20,9 @@ const std::map<std::string, Launcher> launchers{{"none", Launcher::none},
                                                 {"slurm", Launcher::slurm},
                                                 {"mpi", Launcher::mpi}};
 
-// The launcher whose environment counts; nothing where the flags alone do.
+// Returns the launcher whose environment counts; nothing if the flags alone do.
 std::optional<Launcher> choose_launcher(const LaunchOptions& options, const Environment& environment) {
-  // --world-size says that the user starts the processes, where a single one of Open MPI or Slurm does not contradict.
+  // --world-size says that the user starts the processes; a single one of Open MPI or Slurm does not contradict that.
   if (options.launcher == "auto") return detect_launcher(environment, options.distributed && options.world_size < 0);
   const auto named = launchers.find(options.launcher);
   if (named == launchers.end())
@@ -35,7 +35,7 @@ std::optional<Launcher> choose_launcher(const LaunchOptions& options, const Envi
   return launcher == Launcher::none || launcher == Launcher::spawn ? std::nullopt : std::optional(launcher);
 }
 
-// --dist-url, with env:// replaced by what it stands for.
+// Returns --dist-url, with env:// replaced by its address.
 std::string given_url(const std::string& url, const Environment& environment) {
   if (url == "env://") return master_url(environment);
   if (!url.empty()) (void)parse_dist_url(url);
@@ -77,7 +77,7 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
   check_numbers(options);
   SpawnPlan plan{.url = given_url(options.dist_url, environment), .max_restarts = options.max_restarts};
   const bool all_here = plan.url.empty();
-  // Nodes that are one machine in truth share its GPUs: NCCL refuses two ranks on one.
+  // Nodes on one machine share its GPUs: NCCL refuses two ranks on one.
   const int own_gpus = all_here ? gpus / options.world_size : gpus;
   const int nproc = options.nproc > 0 ? options.nproc : std::max(1, own_gpus);
   plan.world = options.world_size * nproc;
@@ -86,7 +86,7 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
     throw UserError(ExitCode::usage,
                     concat("--world-size ", options.world_size, " with ", nproc,
                            " processes each would start them all on this machine"),
-                    "Give --dist-url and --rank where there are several nodes.");
+                    "Give --dist-url and --rank on each of several nodes.");
   plan.node = all_here ? 0 : options.rank.value_or(0);
   plan.first_rank = plan.node * nproc;
   return plan;

@@ -25,7 +25,7 @@ std::array<struct sigaction, std::size(signal_rules)> old_actions;
 struct sigaction old_child_action {};
 std::array<int, 2> pipe_ends = {-1, -1};
 
-// Calls only what signal-safety(7) allows. A full pipe loses a signal of which there are thousands already.
+// Calls only functions that signal-safety(7) allows. A full pipe loses a signal of which there are thousands already.
 void on_signal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
   const auto byte = static_cast<unsigned char>(signal | (info->si_code == SI_KERNEL ? sent_by_terminal : 0));

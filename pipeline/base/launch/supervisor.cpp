@@ -23,16 +23,16 @@ using Clock = std::chrono::steady_clock;
 constexpr int peer_lost = static_cast<int>(ExitCode::distributed);
 constexpr auto between_questions = std::chrono::milliseconds(500);
 
-/// How a process ended.
+/// The end of a process.
 struct End {
   int rank = 0;
   int code = 0;    ///< exit code
-  int signal = 0;  ///< what killed it; 0: it ended by itself
+  int signal = 0;  ///< signal that killed it; 0: it ended by itself
 
   bool by_request() const { return asks_to_end(signal); }
-  bool is_hearsay() const { return signal == 0 && code == peer_lost; }
-  /// The exit codes of the program's own (sampling/core/error.h): the rank has shown its error itself.
-  bool has_said_why() const {
+  bool only_lost_peer() const { return signal == 0 && code == peer_lost; }
+  /// Returns whether the exit code is the program's own (sampling/core/error.h): the rank has shown its error itself.
+  bool has_shown_error() const {
     return signal == 0 && ((code >= static_cast<int>(ExitCode::usage) && code <= peer_lost) ||
                            code == static_cast<int>(ExitCode::bug));
   }
@@ -47,7 +47,7 @@ bool is_clean(int code) {
   return code == 0 || code == Interrupt::exit_code(SIGINT) || code == Interrupt::exit_code(SIGTERM);
 }
 
-/// In a rank before its program: a request for a snapshot must not end it before it handles them.
+/// Runs in a rank before its program: a request for a snapshot must not end the rank before it handles them.
 void prepare_signals() {
   SignalPipe::restore_handlers();
   ::signal(SIGUSR2, SIG_IGN);
@@ -79,7 +79,7 @@ class Ranks {
       const pid_t pid = start_process(command, spawned_variables(place), prepare_signals);
       children_.push_back({place.rank, pid});
     }
-    pass_signals_on(true);  // of those that came meanwhile the terminal's did not reach every rank either
+    pass_signals_on(true);  // the terminal's signals did not reach ranks that were still starting
   }
 
   void wait_for_all() {
@@ -91,7 +91,7 @@ class Ranks {
         continue;
       }
       const bool all_ended = std::ranges::none_of(children_, [](auto& child) { return child.pid > 0; });
-      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.hearsay)) report();
+      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.blame_wait)) report();
       if (all_ended) return;
       hear_of_others();
       if (is_over() && Clock::now() >= deadline_) end_the_others();
@@ -101,13 +101,13 @@ class Ranks {
 
   const std::optional<End>& blamed() const { return blamed_; }
   bool asked_to_end() const { return asked_; }
-  /// Of a node where no rank failed: 0, 130 or 143.
+  /// Returns the code of a node where no rank failed: 0, 130 or 143.
   int clean_code() const { return clean_code_; }
 
  private:
   struct Child {
     int rank = 0;
-    pid_t pid = 0;  ///< 0: it has ended, and the number may be another process by now
+    pid_t pid = 0;  ///< 0: it has ended, and another process may have the number
   };
 
   void send(int signal) {
@@ -117,12 +117,12 @@ class Ranks {
 
   void pass_signals_on(bool terminals_too = false) {
     while (const auto arrived = signals_.take()) {
-      if (arrived->signal == SIGUSR2) {  // asks for a snapshot, not for the end
+      if (arrived->signal == SIGUSR2) {  // the signal asks for a snapshot and not for the end
         send(SIGUSR2);
         continue;
       }
       asked_ = true;
-      // A terminal that closes signals its first process alone; a second SIGHUP does a rank no harm.
+      // A closing terminal signals its first process alone; a second SIGHUP does a rank no harm.
       if (terminals_too || !arrived->from_terminal || arrived->signal == SIGHUP) send(arrived->signal);
     }
   }
@@ -140,7 +140,7 @@ class Ranks {
   }
 
   void judge(const End& end) {
-    // A rank that had not come so far as to catch the signal yet was interrupted, too.
+    // A rank that could not catch the signal yet was interrupted, too.
     const bool interrupted = asked_ && end.by_request();
     if (interrupted || (end.signal == 0 && is_clean(end.code))) {
       clean_code_ = std::max(clean_code_, interrupted ? Interrupt::exit_code(end.signal) : end.code);
@@ -155,22 +155,22 @@ class Ranks {
       blamed_ = end;
       failed_at_ = Clock::now();
       deadline_ = failed_at_ + options_.grace;
-      if (!end.is_hearsay()) report();
-    } else if (!reported_ && !end.is_hearsay() && last_sent_ == 0) {
+      if (!end.only_lost_peer()) report();
+    } else if (!reported_ && !end.only_lost_peer() && last_sent_ == 0) {
       blamed_ = end;
       report();
     }
   }
 
-  // One that lost another rank, which had ended as it was asked to.
+  // Returns whether the rank lost another one, which had ended as requested.
   bool is_excused(const std::optional<End>& end) const {
-    return end && end->is_hearsay() && asked_ && clean_code_ > 0 && !reported_;
+    return end && end->only_lost_peer() && asked_ && clean_code_ > 0 && !reported_;
   }
 
   void report() {
     reported_ = true;
     const std::string text = concat("rank ", blamed_->rank, " ", blamed_->how());
-    blamed_->has_said_why() ? log_info(text) : log_error(text);
+    blamed_->has_shown_error() ? log_info(text) : log_error(text);
     if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
   }
 
@@ -190,7 +190,7 @@ class Ranks {
 
   std::optional<Clock::time_point> next_deadline() const {
     if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + between_questions) : std::nullopt;
-    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.hearsay);
+    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.blame_wait);
   }
 
   SignalPipe& signals_;
@@ -198,10 +198,10 @@ class Ranks {
   std::vector<Child> children_;
   std::optional<End> blamed_;
   bool reported_ = false;
-  std::string job_failure_;  ///< of another node's rank
+  std::string job_failure_;  ///< failure on another node
   Clock::time_point failed_at_;
-  Clock::time_point deadline_;  ///< of the grace period, later of the next signal
-  int last_sent_ = 0;           ///< SIGTERM or SIGKILL, to those who did not end by themselves
+  Clock::time_point deadline_;  ///< end of the grace period, later of the next signal
+  int last_sent_ = 0;           ///< SIGTERM or SIGKILL, sent to ranks that did not end by themselves
   bool asked_ = false;
   int clean_code_ = 0;
 };

@@ -66,7 +66,7 @@ std::string address_towards(const std::string& host, int port) {
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   int reason = EADDRNOTAVAIL;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    // A datagram socket's connect only looks for the route: nothing is sent.
+    // A datagram socket's connect only finds the route and sends nothing.
     const int descriptor = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_storage own{};
     socklen_t size = sizeof own;

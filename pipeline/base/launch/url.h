@@ -1,5 +1,5 @@
 #pragma once
-// Where ranks meet: the forms of --dist-url, and which of this machine's addresses the other nodes see.
+// The forms of --dist-url, and the address of this machine that other nodes see.
 
 #include <string>
 
@@ -15,12 +15,12 @@ struct MeetingPoint {
 /// Reads tcp://host:port, tcp://[::1]:port or file:///path. Throws UserError(usage) naming --dist-url.
 MeetingPoint parse_dist_url(const std::string& url);
 
-/// "tcp://host:port"; an IPv6 address gets its brackets.
+/// Returns "tcp://host:port"; an IPv6 address gets its brackets.
 std::string tcp_url(const std::string& host, int port);
 
-/// The numeric address that this machine speaks from when it talks to `host`: with several nodes the one that the
-/// others reach, whatever the machine's own name resolves to. Throws UserError(distributed) where the host is not known
-/// or no route leads there.
+/// Returns the numeric address from which this machine talks to `host`: with several nodes it is the one that the
+/// others reach, whatever the machine's own name resolves to. Throws UserError(distributed) if the host is unknown or
+/// unreachable.
 std::string address_towards(const std::string& host, int port);
 
 }  // namespace flowtrain

@@ -17,21 +17,21 @@ Environment process_environment();
 /// Reads variables that a launcher must have set. An empty one counts as not set.
 class Variables {
  public:
-  /// `reader` and `hint` are for the messages: who needs the variables, and what the user can do.
+  /// `reader` and `hint` are for the messages: the program that needs the variables, and the way out for the user.
   Variables(const Environment& environment, std::string reader, std::string hint)
       : environment_(environment), reader_(std::move(reader)), hint_(std::move(hint)) {}
 
   bool has(const std::string& name) const { return find(name).has_value(); }
   std::optional<std::string> find(const std::string& name) const;
-  /// The first of `names` that is set; the message for none names the first. Throws UserError(distributed).
+  /// Returns the first of `names` that is set; the error names the first. Throws UserError(distributed).
   std::string text(std::initializer_list<const char*> names) const;
-  /// A whole number in [least, most]. Throws UserError(distributed) if it is not set or something else.
+  /// Returns a whole number in [least, most]. Throws UserError(distributed) if it is not set or something else.
   template <class Number = int>
   Number number(std::initializer_list<const char*> names, Number least = 0,
                 Number most = std::numeric_limits<Number>::max()) const {
     return static_cast<Number>(checked_number(names, least, most));
   }
-  /// The same, or `otherwise` where none of `names` is set.
+  /// Returns number(), or `otherwise` if none of `names` is set.
   template <class Number = int>
   Number number_or(std::initializer_list<const char*> names, Number otherwise) const {
     for (auto name : names)

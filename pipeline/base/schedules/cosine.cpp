@@ -12,7 +12,7 @@ std::unique_ptr<Schedule> make_cosine(const Settings& settings, const ScheduleIn
 }  // namespace
 
 ScheduleEntry cosine_entry() {
-  return {"cosine", "half a cosine's wave, from the beginning to the end", {min_factor_key()}, make_cosine};
+  return {"cosine", "falls along half a cosine wave, from the beginning to the end", {min_factor_key()}, make_cosine};
 }
 
 }  // namespace flowtrain

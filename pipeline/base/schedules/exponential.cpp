@@ -13,8 +13,8 @@ std::unique_ptr<Schedule> make_exponential(const Settings& settings, const Sched
 ScheduleEntry exponential_entry() {
   Key each = decay_rate_key();
   each.required = true;
-  each.help = "what it is divided by each time";
-  return {"exponential", "divided each iteration, or epoch", {each}, make_exponential};
+  each.help = "divisor of each iteration or epoch";
+  return {"exponential", "divides the value in every iteration or epoch", {each}, make_exponential};
 }
 
 }  // namespace flowtrain

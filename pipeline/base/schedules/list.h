@@ -1,4 +1,4 @@
-// The kinds of schedules: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+// The kinds of schedules, one line each. FLOWTRAIN_ENTRY decides the use of a line.
 
 FLOWTRAIN_ENTRY(cosine)
 FLOWTRAIN_ENTRY(exponential)

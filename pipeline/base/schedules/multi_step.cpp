@@ -8,7 +8,7 @@ namespace {
 std::unique_ptr<Schedule> make_multi_step(const Settings& settings, const ScheduleInput&) {
   const auto& milestones = settings.integers("milestones");
   if (milestones.empty() || !std::is_sorted(milestones.begin(), milestones.end()))
-    throw settings.error("milestones", "expected places that grow, got " + to_toml(settings.value("milestones")));
+    throw settings.error("milestones", "expected growing numbers, got " + to_toml(settings.value("milestones")));
   return std::make_unique<Formula>(
       [milestones, by = settings.real("decay_rate")](double value, double at) {
         const auto passed =
@@ -22,11 +22,11 @@ std::unique_ptr<Schedule> make_multi_step(const Settings& settings, const Schedu
 
 ScheduleEntry multi_step_entry() {
   return {"multi_step",
-          "divided at each of the milestones",
+          "divides the value at each of the milestones",
           {{.name = "milestones",
             .kind = Kind::integers,
             .fallback = std::vector<std::int64_t>{},
-            .help = "places, from the schedule's begin on",
+            .help = "iterations or epochs since the schedule's begin",
             .min = 1,
             .max = 9e15,
             .required = true},

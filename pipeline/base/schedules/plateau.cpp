@@ -11,12 +11,12 @@
 namespace flowtrain {
 namespace {
 
-/// As torch.optim.lr_scheduler.ReduceLROnPlateau, by validations in place of epochs.
+/// torch.optim.lr_scheduler.ReduceLROnPlateau, with validations in place of epochs.
 class Plateau final : public Schedule {
  public:
   Plateau(const Settings& settings, const ScheduleInput& input)
       : improvement_{{input.metric, input.lower_wins}, settings.real("min_delta"), settings.boolean("relative")},
-        // What is never measured never improves, which is no reason to act.
+        // A metric that is never measured must not lower the rate.
         patience_(input.measured ? static_cast<std::uint64_t>(settings.integer("patience"))
                                  : std::numeric_limits<std::uint64_t>::max()),
         cooldown_(static_cast<std::uint64_t>(settings.integer("cooldown"))),
@@ -40,7 +40,7 @@ class Plateau final : public Schedule {
     since_ = 0;
   }
 
-  // "FACTOR SINCE COOLING BEST DIRECTION METRIC", with all digits; nothing after COOLING before the first validation.
+  // Writes "FACTOR SINCE COOLING BEST DIRECTION METRIC", with all digits, before the first validation up to COOLING.
   std::string state() const override {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);
@@ -50,7 +50,8 @@ class Plateau final : public Schedule {
   }
   void restore(const std::string& state) override {
     std::istringstream text(state);
-    if (!(text >> factor_ >> since_ >> cooling_)) throw std::invalid_argument("'" + state + "' is no plateau's state");
+    if (!(text >> factor_ >> since_ >> cooling_))
+      throw std::invalid_argument("'" + state + "' is not a state of plateau");
     best_.reset();
     BestValue best;
     std::string direction;
@@ -59,16 +60,16 @@ class Plateau final : public Schedule {
     if (best.of == improvement_.of)
       best_ = best;
     else
-      since_ = 0;  // validations without an improvement of another metric
+      since_ = 0;  // validations counted for another metric
   }
 
  private:
   Improvement improvement_;
   std::uint64_t patience_, cooldown_;
   double decay_rate_, min_factor_;
-  std::optional<BestValue> best_;          // that later ones must beat
-  std::uint64_t since_ = 0, cooling_ = 0;  // validations that did not; still to come that do not count
-  double factor_ = 1;                      // what the divisions have made of 1
+  std::optional<BestValue> best_;          // value that later ones must beat
+  std::uint64_t since_ = 0, cooling_ = 0;  // validations without improvement; remaining ones that do not count
+  double factor_ = 1;                      // product of all reductions
 };
 
 }  // namespace
@@ -76,10 +77,10 @@ class Plateau final : public Schedule {
 ScheduleEntry plateau_entry() {
   return {
       "plateau",
-      "divided when a metric of the validation has not improved for a while; saved with snapshots",
+      "divides the value when a metric of validation has not improved for some time; saved with snapshots",
       {metric_key(),
-       {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0,
-        1 << 24},
+       {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are tolerated",
+        0, 1 << 24},
        mode_key(),
        min_delta_key(),
        relative_key(),

@@ -13,8 +13,8 @@ std::unique_ptr<Schedule> make_poly(const Settings& settings, const ScheduleInpu
 
 ScheduleEntry poly_entry() {
   return {"poly",
-          "(1 - share of the way)^power",
-          {{"power", Kind::real, 1.0, "1: a straight line", 1e-3, 1e3}, min_factor_key()},
+          "multiplies the value by (1 - share of the length)^power",
+          {{"power", Kind::real, 1.0, "exponent; 1 is a straight line", 1e-3, 1e3}, min_factor_key()},
           make_poly};
 }
 

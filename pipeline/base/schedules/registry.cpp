@@ -6,7 +6,7 @@ namespace flowtrain {
 #include "pipeline/base/schedules/list.h"
 #undef FLOWTRAIN_ENTRY
 
-// Never destroyed: entries of plugins may outlive what a program's end takes down.
+// The registry is never destroyed: entries of plugins may outlive the program's static objects.
 Registry<Schedule, ScheduleInput>& schedules() {
   static Registry<Schedule, ScheduleInput>& all = *[] {
     auto* const made = new Registry<Schedule, ScheduleInput>("schedule");

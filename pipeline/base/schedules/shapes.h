@@ -22,13 +22,13 @@ class Formula final : public Schedule {
   double reach_;
 };
 
-/// From 1 to `end` along a shape that goes from 0 to 1.
+/// Goes from 1 to `end` along a shape that goes from 0 to 1.
 inline double between(double end, double shape) { return 1 + (end - 1) * shape; }
 inline double half_cosine(double share) { return (1 - std::cos(std::numbers::pi * share)) / 2; }
 
-inline Key decay_rate_key() { return {"decay_rate", Kind::real, 10.0, "what each decay divides by", 1e-6, 1e6}; }
+inline Key decay_rate_key() { return {"decay_rate", Kind::real, 10.0, "divisor of each decay", 1e-6, 1e6}; }
 inline Key min_factor_key() {
-  return {"min_factor", Kind::real, 0.0, "the least it becomes, as a share of where it began", 0, 1e6};
+  return {"min_factor", Kind::real, 0.0, "least value, as a share of the first one", 0, 1e6};
 }
 
 }  // namespace flowtrain

@@ -25,8 +25,9 @@ std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInpu
 
 ScheduleEntry step_entry() {
   return {"step",
-          "divided after every stepsize",
-          {{"stepsize", Kind::integer_or_text, std::int64_t{0}, "from decay to decay; 0 = never", 0, 9e15},
+          "divides the value after every stepsize",
+          {{"stepsize", Kind::integer_or_text, std::int64_t{0}, "iterations or epochs from decay to decay; 0 = never",
+            0, 9e15},
            decay_rate_key()},
           make_step};
 }

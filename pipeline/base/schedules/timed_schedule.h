@@ -8,22 +8,21 @@
 
 namespace flowtrain {
 
-/// Before its begin the value is left alone; after its end it stays as the schedule left it.
+/// Leaves the value alone until its begin; after its end the value stays as the schedule left it.
 class TimedSchedule {
  public:
-  /// `settings`: keys of [[schedule]] and of its kind. `last`: the run's last iteration, which is the end unless given.
-  /// Of `input` what only a schedule with state reads. Throws UserError(usage) where the end is not after the
-  /// beginning.
+  /// `settings` are the keys of [[schedule]] and of its kind. `last` is the run's last iteration and the default end. A
+  /// schedule with state also needs the rest of `input`. Throws UserError(usage) unless the end is after the beginning.
   TimedSchedule(const Settings& settings, const Every& epoch, std::uint64_t last, ScheduleInput input = {});
 
-  /// The value at `iteration` (from 1) of a hyper-parameter that is `value` without this schedule.
+  /// Returns the value at `iteration` (from 1) of a hyper-parameter that is `value` without this schedule.
   double apply(double value, std::uint64_t iteration) const;
   const TraitsOf<Schedule>& traits() const { return traits_; }
-  /// Whether a part of the schedule is after the run's end.
+  /// Returns whether a part of the schedule is after the run's end.
   bool is_cut_short() const { return cut_short_; }
-  // Of one with state: see Schedule.
+  // Schedules with state have these, see Schedule.
 
-  /// `iteration`: after which the validation is. Before the schedule's begin, and after its end, nothing counts.
+  /// Records the validation after `iteration`. Validations outside the schedule do not count.
   void record(const Scalars& scalars, std::uint64_t iteration);
   std::string state() const { return schedule_->state(); }
   void restore(const std::string& state) { schedule_->restore(state); }

@@ -3,7 +3,7 @@
 namespace flowtrain {
 namespace {
 
-/// Linear, over what the other schedules make of the value: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
+/// Rises linearly on top of the other schedules: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
 std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleInput& input) {
   const auto length = static_cast<double>(settings.integer("length"));
   const std::string& mode = settings.text("mode");
@@ -22,16 +22,16 @@ std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleIn
 ScheduleEntry warmup_entry() {
   return {
       "warmup",
-      "linear, from a small value to what the other schedules make of it",
-      {{"length", Kind::integer, std::int64_t{1}, "its length", 1, 9e15, {}, true},
+      "grows linearly from a small value to the value of the other schedules",
+      {{"length", Kind::integer, std::int64_t{1}, "length of the warm-up", 1, 9e15, {}, true},
        {.name = "mode",
         .kind = Kind::text,
         .fallback = std::string("auto"),
         .help = "starts from init_lr (fix), from factor * the value (factor), or from the value / iterations (auto)",
         .choices = {"fix", "factor", "auto"}},
-       {"init_lr", Kind::real, 0.0, "fix: value of the first iteration", 0, 1e300},
-       {"factor", Kind::real, 0.1, "factor: share of the value in the first iteration", 0, 1},
-       {"smooth", Kind::boolean, true, "changes within epochs, too, where by = \"epoch\""}},
+       {"init_lr", Kind::real, 0.0, "value of the first iteration, with fix", 0, 1e300},
+       {"factor", Kind::real, 0.1, "share of the value in the first iteration, with factor", 0, 1},
+       {"smooth", Kind::boolean, true, "changes within epochs, too, if by = \"epoch\""}},
       make_warmup,
       {.comes_last = true}};
 }

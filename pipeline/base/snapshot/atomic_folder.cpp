@@ -21,16 +21,16 @@ namespace fs = std::filesystem;
 constexpr std::string_view temporary_mark = ".tmp-";
 constexpr std::string_view trash_mark = ".trash-";
 
-/// `path` without a slash at its end, so that a suffix can be added.
+/// Returns `path` without a slash at its end, so that a suffix can be added.
 fs::path bare(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
-/// `folder/<start><pid>-<number>`, with the first number that no dead process of our pid has left behind.
+/// Returns `folder/<start><pid>-<number>`, with the first number that no dead process of our pid has left behind.
 fs::path free_name(const fs::path& folder, const std::string& start) {
   static std::atomic<unsigned> count = 0;
   while (true) {
     auto name = folder / (start + std::to_string(::getpid()) + "-" + std::to_string(count++));
     struct stat status;
-    if (::lstat(name.c_str(), &status) != 0) return name;  // whatever is wrong, the call that makes it will tell
+    if (::lstat(name.c_str(), &status) != 0) return name;  // the caller reports any other error
   }
 }
 
@@ -49,7 +49,7 @@ fs::path trash_name(const fs::path& path) {
   return free_name(folder_of(path), std::string(trash_mark) + bare(path).filename().string() + "-");
 }
 
-/// Makes a symbolic link to `name` under a temporary name, for who renames it to `place`.
+/// Makes a symbolic link to `name` under a temporary name, which the caller renames to `place`.
 fs::path make_link(const fs::path& place, const std::string& name) {
   check_held(place);
   const auto temporary = temporary_name(place);
@@ -94,7 +94,7 @@ void AtomicFolder::replace_target() {
   // Swapping the two leaves no instant without a folder of this name.
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
     if (errno != EINVAL && errno != ENOSYS) throw system_error(target_, "rename", errno);
-    // The file system (NFS, say) cannot swap: move the old one away, and back if the new one does not follow.
+    // The file system (NFS, for example) cannot swap: move the old one away, and back if the new one does not follow.
     old = trash_name(target_);
     rename_path(target_, old);
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
@@ -104,7 +104,7 @@ void AtomicFolder::replace_target() {
     }
   }
   committed_ = true;
-  sync_folder(folder_of(target_));  // if this fails, the old one stays: it may be the one on the disk
+  sync_folder(folder_of(target_));  // a failure keeps the old one: the disk may still have it
   remove_quietly(old);
 }
 

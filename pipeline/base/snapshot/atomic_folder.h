@@ -28,7 +28,7 @@ class AtomicFolder {
   void write_file(const std::string& name, const std::function<void(File&)>& body, unsigned mode = 0666);
   void write_file(const std::string& name, std::string_view text, unsigned mode = 0666);
 
-  /// Renames the folder to `target`, replacing one that is there, and returns when that is durable.
+  /// Renames the folder to `target`, replacing an existing one, and returns when that is durable.
   void commit();
 
  private:
@@ -39,35 +39,34 @@ class AtomicFolder {
   bool committed_ = false;
 };
 
-/// Writes a file in the same way: `body` writes, then sync, rename over `target`, sync of its folder.
+/// Writes a file atomically: `body` writes, then sync, rename over `target`, sync of its folder.
 void write_file_atomically(const std::filesystem::path& target, const std::function<void(File&)>& body,
                            unsigned mode = 0666);
-/// The same for a file that is one text.
+/// Writes a text to a file atomically.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);
-/// Writes a configuration in the same way. Only its owner may read one that holds a secret: config_mode().
+/// Writes a configuration atomically. Only its owner may read one that holds a secret: config_mode().
 void write_config(const std::filesystem::path& target, std::string_view toml);
-/// The permissions of a configuration's file: 0600 where it holds a secret, which a run needs to go on.
+/// Returns the permissions of a configuration's file: 0600 if it holds a secret, which a resumed run needs.
 unsigned config_mode(std::string_view toml);
 
-/// A link could not be made or moved. The target of the link exists.
+/// The error for a link that could not be made or moved. The target of the link exists.
 class LinkError : public UserError {
  public:
   explicit LinkError(const UserError& reason) : UserError(reason.code(), reason.what(), reason.hint()) {}
 };
 
-/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically where there was one before. Throws
-/// LinkError.
+/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically. Throws LinkError.
 void swap_link(const std::filesystem::path& folder, const std::string& link, const std::string& name);
 
-/// Makes a symbolic link to `name` of the folder `place`, which moves to `name` beside it, or is removed without
-/// `moves`. Throws LinkError, with the folder where it was, where the disk has no links.
+/// Replaces the folder `place` by a symbolic link to `name`; the folder moves to `name` beside it, or is removed
+/// without `moves`. Throws LinkError, with the folder unchanged, if the disk has no links.
 void replace_by_link(const std::filesystem::path& place, const std::string& name, bool moves);
 
-/// Renames `path` out of the way, to `.trash-<name>-<pid>-<number>` beside it, and then removes it. A crash in
-/// between leaves a name that nobody takes for the whole thing. Throws system_error() if it cannot be renamed.
+/// Renames `path` out of the way, to `.trash-<name>-<pid>-<number>` beside it, and then removes it. A crash in between
+/// leaves a name that is never taken for the complete folder. Throws system_error() if it cannot be renamed.
 void trash(const std::filesystem::path& path);
 
-/// Whether a file's name is one of the temporary names above: what a crash may leave behind.
+/// Returns whether a file's name is one of the temporary names above, which a crash may leave behind.
 bool is_leftover(std::string_view name);
 
 }  // namespace flowtrain

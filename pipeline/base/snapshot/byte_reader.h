@@ -13,10 +13,10 @@
 
 namespace flowtrain {
 
-/// A position in a row of bytes. Each member throws UserError(snapshot) where fewer bytes are left than it takes.
+/// A position in a row of bytes. Each member throws UserError(snapshot) if fewer bytes are left than it takes.
 class ByteReader {
  public:
-  /// `name` is what a message calls the bytes: "weights.pth: the pickle".
+  /// `name` stands for the bytes in a message: "weights.pth: the pickle".
   ByteReader(std::span<const std::byte> bytes, std::string name, std::uint64_t at = 0)
       : bytes_(bytes), name_(std::move(name)), at_(at) {}
 
@@ -37,7 +37,7 @@ class ByteReader {
     const auto piece = take(size_bytes);
     return {reinterpret_cast<const char*>(piece.data()), piece.size()};
   }
-  /// A little-endian number.
+  /// Reads a little-endian number.
   template <std::integral T>
   T number() {
     T value;

@@ -34,7 +34,7 @@ const char* hint_for(int error) {
   }
 }
 
-/// The result of a system call that is made again where a signal interrupts it.
+/// Repeats a system call while a signal interrupts it; returns its result.
 auto uninterrupted(const auto& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
@@ -71,7 +71,7 @@ File File::create(const fs::path& path, unsigned mode) {
 }
 
 File File::open(const fs::path& path) {
-  // O_NONBLOCK: a pipe in the file's place must not hang us. It means nothing to a regular file.
+  // O_NONBLOCK keeps a pipe in the file's place from blocking us. A regular file ignores it.
   File file(path, open_descriptor(path, O_RDONLY | O_NONBLOCK));
   if (!S_ISREG(status_of(path, file.descriptor_).st_mode))
     throw UserError(ExitCode::snapshot, path.string() + ": not a regular file");
@@ -88,7 +88,7 @@ void File::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto written = uninterrupted([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
     if (written < 0) throw system_error(path_, "write", errno);
-    if (written == 0) throw system_error(path_, "write", EIO);  // must not become an endless loop
+    if (written == 0) throw system_error(path_, "write", EIO);  // prevents an endless loop
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
@@ -108,14 +108,14 @@ void File::sync() {
 }
 
 void File::close() {
-  // Linux releases the descriptor even where close() fails; after EINTR, too, and what was synced stays so.
+  // Linux releases the descriptor even if close() fails, also with EINTR, and synced data stays so.
   if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw system_error(path_, "close", errno);
 }
 
 MappedFile::MappedFile(const fs::path& path) {
   const File file = File::open(path);
   size_bytes_ = file.size_bytes();
-  if (size_bytes_ == 0) return;  // mmap refuses it
+  if (size_bytes_ == 0) return;  // mmap refuses empty files
   void* data = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_PRIVATE, file.descriptor_, 0);
   if (data == MAP_FAILED) throw system_error(path, "mmap", errno);
   data_ = static_cast<const std::byte*>(data);
@@ -163,13 +163,13 @@ void make_folders(const fs::path& folder) {
 void sync_folder(const fs::path& folder) {
   const int descriptor = open_descriptor(folder, O_RDONLY | O_DIRECTORY);
   const int error = sync_descriptor(descriptor);
-  ::close(descriptor);  // nothing was written through it
-  // EINVAL: a file system without such a thing (some of FUSE's), where nothing more can be done.
+  ::close(descriptor);  // no data was written through it
+  // EINVAL means a file system without fsync of folders (some of FUSE's), which cannot do better.
   if (error != 0 && error != EINVAL) throw system_error(folder, "fsync", error);
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
-  // Not std::filesystem::directory_iterator: libstdc++'s ends the program where memory runs out.
+  // std::filesystem::directory_iterator is not used: libstdc++'s ends the program when memory runs out.
   std::unique_ptr<DIR, int (*)(DIR*)> stream(nullptr, ::closedir);
   do stream.reset(::opendir(folder.c_str()));
   while (!stream && errno == EINTR);
@@ -199,7 +199,7 @@ void rename_path(const fs::path& from, const fs::path& to) {
 }
 
 bool remove_quietly(const fs::path& path) noexcept {
-  // Not std::filesystem::remove_all: libstdc++'s ends the program where memory runs out.
+  // std::filesystem::remove_all is not used: libstdc++'s ends the program when memory runs out.
   try {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return true;
     if (errno != EISDIR) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// Files as snapshots need them: every system call is checked, and its failure names the file, the call and the reason.
+// Files for snapshots: every system call is checked, and an error names the file, the call and the reason.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +13,15 @@
 
 namespace flowtrain {
 
-/// "PATH: CALL: No space left on device", exit 4; with a hint where `error` (an errno) has one.
+/// Makes the error "PATH: CALL: No space left on device", exit 4; with a hint if `error` (an errno) has one.
 UserError system_error(const std::filesystem::path& path, const char* call, int error);
 
-/// An open file. Members throw system_error(); the destructor closes in silence.
+/// An open file. Members throw system_error(); the destructor closes without an error.
 class File {
  public:
-  /// A new file for writing, with the permissions `mode` but for those that the umask takes; one that exists is an
-  /// error.
+  /// Creates a new file for writing, with the permissions `mode` minus the umask's; an existing one is an error.
   static File create(const std::filesystem::path& path, unsigned mode = 0666);
-  /// A regular file for reading; anything else (a pipe, a folder) is refused.
+  /// Opens a regular file for reading; anything else (a pipe, a folder) is refused.
   static File open(const std::filesystem::path& path);
 
   File(File&& other) noexcept;
@@ -35,10 +34,10 @@ class File {
   /// Reads up to `into.size()` bytes; 0 only at the end of the file.
   std::size_t read(std::span<std::byte> into);
   std::uint64_t size_bytes() const;
-  /// fsync. After a failure the file counts as lost: a second fsync may succeed without having written anything
+  /// Calls fsync. After a failure the file counts as lost: a second fsync may succeed without having written anything
   /// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
   void sync();
-  /// Network file systems report a failed write only here.
+  /// Closes the file. Network file systems report a failed write only here.
   void close();
 
   const std::filesystem::path& path() const { return path_; }
@@ -66,20 +65,20 @@ class MappedFile {
   std::size_t size_bytes_ = 0;
 };
 
-/// A whole file as text. Throws UserError(snapshot) for one of more than `limit_bytes`.
+/// Reads a whole file as text. Throws UserError(snapshot) for one of more than `limit_bytes`.
 std::string read_text(const std::filesystem::path& path, std::uint64_t limit_bytes);
 
-/// Makes `folder` and the missing ones above it durable: each new one's parent is synced.
+/// Makes `folder` and the missing ones above it durably: each new one's parent is synced.
 void make_folders(const std::filesystem::path& folder);
-/// fsync of a folder: makes the names in it durable.
+/// Calls fsync on a folder, which makes the names in it durable.
 void sync_folder(const std::filesystem::path& folder);
-/// The names in a folder, sorted; none where it does not exist.
+/// Returns the names in a folder, sorted; none if it does not exist.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
-/// The folder that `path` is in; "." for a bare name.
+/// Returns the folder that `path` is in; "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
-/// rename(2).
+/// Calls rename(2).
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
-/// Removes a file or a whole folder as far as possible; true if nothing is left. Never throws.
+/// Removes a file or a whole folder as far as possible; returns true if nothing is left. It never throws.
 bool remove_quietly(const std::filesystem::path& path) noexcept;
 
 }  // namespace flowtrain

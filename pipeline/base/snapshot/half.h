@@ -1,5 +1,5 @@
 #pragma once
-// Numbers of 16 bits as tensors hold them.
+// Floating-point numbers of 16 bits in tensors.
 
 #include <bit>
 #include <cstdint>

@@ -29,7 +29,7 @@ std::uint64_t mixed(std::uint64_t lane, std::uint64_t word) { return std::rotl(l
 
 UserError bad_state(const std::string& why) {
   return UserError(ExitCode::snapshot, "the saved state of a hash is not valid: " + why,
-                   "go on with the build that wrote the snapshot");
+                   "use the build that wrote the snapshot");
 }
 
 }  // namespace

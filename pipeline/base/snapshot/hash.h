@@ -1,5 +1,5 @@
 #pragma once
-// xxHash64 (Yann Collet, xxhash.com): fast, and good enough to find damage. It is no defence against forgery.
+// xxHash64 (Yann Collet, xxhash.com) is fast, and good enough to find damage. It is no defence against forgery.
 
 #include <array>
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace flowtrain {
 
-/// The hash of `bytes` with seed 0 as 16 lower-case hex digits, most significant first.
+/// Returns the hash of `bytes` with seed 0 as 16 lower-case hex digits, most significant first.
 std::string xxh64_hex(std::span<const std::byte> bytes);
 std::string xxh64_hex(std::string_view text);
 
-/// Hashes a stream of pieces as xxh64_hex() hashes the whole. The state can be saved as text, so that a resumed run
-/// goes on hashing; the library offers no way to do that, so the stream's few lines of arithmetic are here (xxHash's
+/// Hashes a stream of pieces to the result of xxh64_hex() for the whole. The state can be saved as text, so that a
+/// resumed run continues it; the library cannot do that, so its few lines of arithmetic are here (xxHash's
 /// doc/xxhash_spec.md).
 class Xxh64 {
  public:
   Xxh64();
 
   void update(std::span<const std::byte> bytes);
-  /// The hash of all bytes so far, as xxh64_hex() spells it; more may follow.
+  /// Returns the hash of all bytes so far, spelled as by xxh64_hex(); more may follow.
   std::string hex() const;
 
-  /// The state as one word of text: "xxh64-<hex digits>".
+  /// Returns the state as one word of text: "xxh64-<hex digits>".
   std::string save() const;
-  /// The inverse. Throws UserError(snapshot) for anything that save() cannot have written.
+  /// Reads the text of save(). Throws UserError(snapshot) for any other text.
   static Xxh64 restore(std::string_view text);
 
  private:

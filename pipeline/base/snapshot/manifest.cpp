@@ -14,7 +14,7 @@
 namespace flowtrain {
 namespace {
 
-// Nothing is held in a tree of nlohmann's: its destructor allocates, and ends the program where memory runs out.
+// The reader keeps no tree of nlohmann's: its destructor allocates, and ends the program when memory runs out.
 using nlohmann::json;
 
 constexpr std::uint64_t format_version = 1;
@@ -23,7 +23,7 @@ constexpr std::size_t max_depth = 4;                   // files > one file > its
 constexpr const char* wrong_member = "damaged: a member is missing or of the wrong type";
 constexpr const char* json_end = "\n}";
 
-/// The end of the text: the hash of everything before it.
+/// Returns the end of the text: the hash of everything before it.
 std::string seal(std::string_view before) { return ",\n \"xxh64\": \"" + xxh64_hex(before) + "\"" + json_end + "\n"; }
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, const std::string& hint = {}) {
@@ -32,12 +32,12 @@ std::string seal(std::string_view before) { return ",\n \"xxh64\": \"" + xxh64_h
 
 std::string quoted(const std::string& text) { return json(text).dump(); }
 
-/// Takes the parser's events; a member's meaning is in the names that lead to it.
+/// Takes the parser's events; the names that lead to a member determine its meaning.
 class ManifestReader : public nlohmann::json_sax<json> {
  public:
   std::optional<std::uint64_t> version, iteration;
   std::map<std::string, ManifestFile, std::less<>> files;
-  std::set<std::string, std::less<>> sized;  ///< the files whose "bytes" is there
+  std::set<std::string, std::less<>> sized;  ///< files whose "bytes" was read
 
   bool start_object(std::size_t) override {
     if (names_.size() == max_depth) return false;
@@ -81,7 +81,7 @@ class ManifestReader : public nlohmann::json_sax<json> {
     return names_.size() == depth && names_[0] == "files" && names_[2] == member;
   }
 
-  std::vector<std::string> names_;  // of the member that is being read, and of the objects around it
+  std::vector<std::string> names_;  // names of the current member and of the objects around it
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr int newest_protocol = 5;
 using What = PickleGlobal::What;
 
 struct StorageType {
-  std::string_view name;  ///< without "Storage"
+  std::string_view name;  ///< the class's name without "Storage"
   const char* dtype;
 };
 constexpr StorageType storage_types[] = {
@@ -36,7 +36,7 @@ const char* dtype_of_type(std::string_view name, std::string_view ending) {
   return found == std::end(storage_types) ? nullptr : found->dtype;
 }
 
-/// torch.float32, torch.quint4x2, torch.per_tensor_affine: dtypes, and the rules of quantized tensors.
+/// Returns whether it is a dtype or a quantizer: torch.float32, torch.quint4x2, torch.per_tensor_affine.
 bool is_dtype(std::string_view name) {
   if (name.starts_with("per_tensor_") || name.starts_with("per_channel_")) return true;
   for (const std::string_view kind : {"float", "bfloat", "double", "half", "int", "uint", "short", "long", "bool",
@@ -108,7 +108,7 @@ std::optional<PickleGlobal> known_global(std::string_view module, std::string_vi
   return {};
 }
 
-/// Python's virtual machine for pickles: a stack, marks on it, and a memo of values to come back to.
+/// Python's virtual machine for pickles: a stack, marks on it, and a memo of stored values.
 class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& path)
@@ -132,11 +132,11 @@ class Unpickler {
                     hint);
   }
 
-  /// The instructions that are known, with their names in pickletools.py.
+  /// Runs an instruction; the comments are its names in pickletools.py.
   void step(unsigned char instruction) {
     switch (instruction) {
       case 0x80: return check_protocol();   // PROTO
-      case 0x95: return reader_.skip(8);    // FRAME: its length, of use for reading ahead only
+      case 0x95: return reader_.skip(8);    // FRAME: its length, useful for reading ahead only
       case 'N': return push(PickleNone{});  // NONE
       case 0x88: return push(true);         // NEWTRUE
       case 0x89: return push(false);        // NEWFALSE
@@ -210,7 +210,7 @@ class Unpickler {
   }
   /// Values below the last mark belong to what is being built there.
   PickleRef pop() {
-    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("it takes a value where there is none");
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("it needs a value, but there is none");
     const auto ref = stack_.back();
     stack_.pop_back();
     return ref;
@@ -221,20 +221,20 @@ class Unpickler {
     return items;
   }
   std::vector<PickleRef> pop_to_mark() {
-    if (marks_.empty()) fail("it goes back to a mark where there is none");
+    if (marks_.empty()) fail("it goes back to a mark, but there is none");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<PickleRef> items(begin, stack_.end());
     stack_.erase(begin, stack_.end());
     marks_.pop_back();
     return items;
   }
-  /// The value on top, which stays there, as a T.
+  /// Returns the value on top, which stays there, as a T.
   template <class T>
   T& top_as(const char* expected) {
     const auto ref = pop();
     stack_.push_back(ref);
     auto* value = std::get_if<T>(&pickle_.values[ref]);
-    if (!value) fail(std::string("a change of something that is no ") + expected);
+    if (!value) fail(std::string("a change of an object that is not a ") + expected);
     return *value;
   }
   void remember(std::uint32_t key) {
@@ -251,7 +251,7 @@ class Unpickler {
 
   // --- Values ---
 
-  /// A number beyond 64 bits, such as a seed, can be no part of a tensor.
+  /// Pushes a number. One beyond 64 bits, such as a seed, cannot be part of a tensor.
   void push_long(std::uint8_t size_bytes) {
     const auto bytes = reader_.take(size_bytes);
     if (size_bytes > sizeof(std::int64_t)) return push(PickleOther{});
@@ -282,7 +282,7 @@ class Unpickler {
   void push_stack_global() {
     const auto* name = pickle_.as<std::string_view>(pop());
     const auto* module = pickle_.as<std::string_view>(pop());
-    if (!name || !module) fail("a name that is no text");
+    if (!name || !module) fail("a name that is not text");
     push(global(*module, *name));
   }
   std::string_view line() {
@@ -318,7 +318,7 @@ class Unpickler {
     }
     fail("a call of a storage's class");
   }
-  /// OrderedDict(), Counter({key: value, …}) or, as Python 2 wrote it, OrderedDict([[key, value], …]).
+  /// Makes the dict of OrderedDict(), Counter({key: value, …}) or Python 2's OrderedDict([[key, value], …]).
   PickleRef dict(const std::vector<PickleRef>& arguments) {
     if (arguments.size() == 1 && pickle_.as<PickleDict>(arguments[0])) return arguments[0];
     PickleDict made;
@@ -326,14 +326,14 @@ class Unpickler {
     if (!arguments.empty() && !pairs) fail("an OrderedDict of unknown arguments");
     for (std::size_t i = 0; pairs && i < pairs->items.size(); ++i) {
       const auto* pair = pickle_.as<PickleSequence>(pairs->items[i]);
-      if (!pair || pair->items.size() != 2) fail("an OrderedDict of something that is no pair");
+      if (!pair || pair->items.size() != 2) fail("an OrderedDict with an entry that is not a pair");
       count_value();
       made.items.emplace_back(pair->items[0], pair->items[1]);
     }
     return add(std::move(made));
   }
-  /// _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]); _rebuild_tensor has the first
-  /// four. A tensor of complex numbers is no weight.
+  /// Makes the tensor of _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks[, metadata]);
+  /// _rebuild_tensor has the first four. A tensor of complex numbers cannot be a weight.
   PickleValue tensor(const std::vector<PickleRef>& arguments) const {
     if (const auto count = arguments.size(); count != 4 && count != 6 && count != 7)
       fail("a tensor of unknown arguments");
@@ -353,37 +353,38 @@ class Unpickler {
       if (const auto* extent = pickle_.as<std::int64_t>(ref); !extent || *extent < 0) return false;
     return true;
   }
-  /// _rebuild_parameter(tensor, requires_grad, hooks[, state]), Parameter(tensor, requires_grad): the tensor itself.
+  /// Returns the tensor of _rebuild_parameter(tensor, requires_grad, hooks[, state]) and Parameter(tensor,
+  /// requires_grad).
   PickleRef parameter(const std::vector<PickleRef>& arguments) const {
     if (arguments.empty() || (!pickle_.as<PickleTensor>(arguments[0]) && !pickle_.as<PickleOther>(arguments[0])))
       fail("a parameter of unknown arguments");
     return arguments[0];
   }
-  /// _rebuild_from_type_v2(function, type, arguments, attributes): what the function makes.
+  /// Returns the function's result of _rebuild_from_type_v2(function, type, arguments, attributes).
   PickleRef typed(const std::vector<PickleRef>& arguments) {
     const auto* function = arguments.size() == 4 ? pickle_.as<PickleGlobal>(arguments[0]) : nullptr;
     if (!function || function->what == What::typed) fail("a tensor of unknown arguments");
     return result(arguments[0], arguments[2]);
   }
-  /// Attributes: a state_dict has its modules' version numbers there. They are not needed.
+  /// Ignores attributes, such as the version numbers of a state_dict's modules.
   void build() {
     pop();
     const auto ref = pop();
     stack_.push_back(ref);
-    if (!pickle_.as<PickleDict>(ref) && !pickle_.as<PickleOther>(ref)) fail("a change of something that is no dict");
+    if (!pickle_.as<PickleDict>(ref) && !pickle_.as<PickleOther>(ref)) fail("a change of an object that is not a dict");
   }
-  /// ("storage", its class, its key, its device, its elements[, view of another one: None since torch 0.4])
+  /// Reads ("storage", its class, its key, its device, its elements[, view of another one: None since torch 0.4]).
   PickleStorage storage(PickleRef id) const {
     const auto* tuple = pickle_.as<PickleSequence>(id);
     const auto count = tuple ? tuple->items.size() : 0;
-    if (count != 5 && count != 6) fail("a persistent id that is no storage's");
+    if (count != 5 && count != 6) fail("a persistent id that is not a storage's");
     const auto* word = pickle_.as<std::string_view>(tuple->items[0]);
     const auto* type = pickle_.as<PickleGlobal>(tuple->items[1]);
     const auto* key = pickle_.as<std::string_view>(tuple->items[2]);
     const auto* elements = pickle_.as<std::int64_t>(tuple->items[4]);
     const bool view = count == 6 && !pickle_.as<PickleNone>(tuple->items[5]);
     if (!word || *word != "storage" || !type || !type->dtype || !key || !elements || *elements < 0 || view)
-      fail("a persistent id that is no storage's");
+      fail("a persistent id that is not a storage's");
     return {type->dtype, *key, static_cast<std::uint64_t>(*elements)};
   }
 
@@ -391,10 +392,10 @@ class Unpickler {
   const std::string& path_;
   Pickle pickle_;
   std::vector<PickleRef> stack_;
-  std::vector<std::size_t> marks_;  // sizes of the stack
+  std::vector<std::size_t> marks_;  // stack sizes
   std::unordered_map<std::uint32_t, PickleRef> memo_;
   std::size_t pushed_ = 0;
-  std::uint64_t began_ = 0;  // where the current instruction is
+  std::uint64_t began_ = 0;  // position of the current instruction
 };
 
 }  // namespace

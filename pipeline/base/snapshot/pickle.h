@@ -1,7 +1,7 @@
 #pragma once
-// Python's pickles as torch.save writes them, read without Python and without executing anything: what a pickle may
-// name is a fixed list, and everything else in it is refused. The list has what torch.load(weights_only=True) takes,
-// and what programs keep beside weights: times, paths, arguments of a command line, numbers of NumPy. Format:
+// Reads Python's pickles from torch.save without Python and without executing anything: a pickle may only name entries
+// of a fixed list, and everything else is refused. The list has the names of torch.load(weights_only=True), and those
+// that programs store beside weights: times, paths, arguments of a command line, numbers of NumPy. Format:
 // pickletools.py of CPython; protocols 2 to 5.
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace flowtrain {
 
-/// A value's place in Pickle::values. Values refer to each other by it, so that neither depth nor circles matter.
+/// A value's place in Pickle::values. Values refer to each other by it, so depth and circles do no harm.
 using PickleRef = std::uint32_t;
 
 struct PickleNone {};
-/// A value of a known type that can be no weight and holds none: a set, a device, a sparse tensor, a number of NumPy.
+/// A value of a known type that cannot be a weight and holds none: a set, a device, a sparse tensor, a number of NumPy.
 struct PickleOther {};
 struct PickleBytes {
   std::string_view bytes;
@@ -29,17 +29,16 @@ struct PickleSequence {
   bool is_tuple;
   std::vector<PickleRef> items;
 };
-/// A dict, OrderedDict, defaultdict or Counter, in the order of insertion; a key may come more than once, and then the
-/// last one counts.
+/// A dict, OrderedDict, defaultdict or Counter, in the order of insertion; the last of equal keys counts.
 struct PickleDict {
   std::vector<std::pair<PickleRef, PickleRef>> items;
 };
-/// One of the names that are known.
+/// One of the known names.
 struct PickleGlobal {
   enum class What : std::uint8_t { dict, default_dict, tensor, parameter, typed, storage, other } what;
-  const char* dtype;  ///< of a storage: as TensorView's; else null
+  const char* dtype;  ///< type of a storage as in TensorView; otherwise null
 };
-/// What torch keeps outside the pickle: a row of elements, found by its key.
+/// A row of elements that torch keeps outside the pickle, found by its key.
 struct PickleStorage {
   const char* dtype;
   std::string_view key;
@@ -49,7 +48,7 @@ struct PickleStorage {
 struct PickleTensor {
   PickleRef storage;
   PickleRef size, stride;
-  std::uint64_t offset;  ///< elements
+  std::uint64_t offset;  ///< offset in elements
 };
 
 /// Texts are views into the bytes that were parsed.
@@ -59,9 +58,9 @@ using PickleValue = std::variant<PickleNone, PickleOther, bool, std::int64_t, do
 struct Pickle {
   std::deque<PickleValue> values;
   PickleRef root = 0;
-  std::uint64_t size_bytes = 0;  ///< of the pickle itself; what follows it belongs to someone else
+  std::uint64_t size_bytes = 0;  ///< size of the pickle itself; the bytes after it belong to other data
 
-  /// The value if it is a T, else null.
+  /// Returns the value if it is a T, otherwise null.
   template <class T>
   const T* as(PickleRef at) const {
     return std::get_if<T>(&values[at]);
@@ -69,8 +68,8 @@ struct Pickle {
 };
 
 /// Parses the pickle at the start of `bytes`; `path` is for messages. Memory is bounded by 2^19 values, whatever the
-/// bytes say. Throws UserError(snapshot) naming the byte and what is wrong: a name that is not known ("it names
-/// os.system"), a call of anything else, an instruction that torch.save does not write, too many values, damage.
+/// bytes say. Throws UserError(snapshot) with the byte and the reason: an unknown name ("it names os.system"), a call
+/// of anything else, an instruction that torch.save does not write, too many values, damage.
 Pickle parse_pickle(std::span<const std::byte> bytes, const std::string& path);
 
 }  // namespace flowtrain

@@ -15,7 +15,7 @@ const std::vector<std::string> cornernet_rules = {
     R"(^kps\. -> hg.hgs.)", R"(^(pre|cnvs|inters|inters_|cnvs_)\. -> hg.$1.)", R"(^(tl|br)_cnvs\. -> $1_modules.)",
     R"(^(tl|br)_regrs\. -> $1_offs.)"};
 
-/// What `use` gives; an error of a pattern is one of `rule`, where it is written.
+/// Returns the result of `use`; an error of a pattern is reported at `rule`.
 template <class Use>
 auto naming(const std::string& rule, const Use& use) {
   try {
@@ -30,7 +30,7 @@ auto naming(const std::string& rule, const Use& use) {
 
 struct Renaming::Rules {
   struct Rule {
-    std::string text;  ///< as it was written
+    std::string text;  ///< original text
     Pattern pattern;
     std::string by = {};
   };
@@ -79,12 +79,13 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
     }
     if (dropped) continue;
     if (!names.insert(tensor.name).second)
-      throw UserError(ExitCode::usage, "two tensors come to the name '" + tensor.name + "'");
+      throw UserError(ExitCode::usage, "two tensors get the name '" + tensor.name + "'");
     left.push_back(std::move(tensor));
   }
   for (auto& rule : rules_->drop)
     if (!used.contains(rule.text))
-      throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name", "without it all are taken");
+      throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name",
+                      "without it all tensors are loaded");
   return left;
 }
 

@@ -18,12 +18,12 @@ static_assert(std::endian::native == std::endian::little, "lengths and tensors a
 constexpr std::size_t alignment_bytes = 64;
 constexpr const char* metadata_key = "__metadata__";
 
-/// As JSON writes it. Throws json::type_error for what is not UTF-8.
+/// Returns text as a JSON string. Throws json::type_error unless it is UTF-8.
 std::string quoted(const std::string& text) { return json(text).dump(); }
 
-/// The data are contiguous in this order; blanks are added up to a multiple of 64 bytes less the 8 of the length.
+/// Lists the data contiguously in this order; blanks are added up to a multiple of 64 bytes less the 8 of the length.
 std::string make_header(std::span<const TensorView> tensors, const SafetensorsMetadata& metadata) try {
-  // As text, not as a tree of nlohmann's: its destructor allocates, and ends the program where memory runs out.
+  // No tree of nlohmann's is built: its destructor allocates, and ends the program when memory runs out.
   std::string text = "{";
   const auto put = [&](const auto&... pieces) { ((text += pieces), ...); };
   const auto begin_member = [&](const std::string& name) { put(text.back() == '{' ? "" : ",", quoted(name), ":"); };

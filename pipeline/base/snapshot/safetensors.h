@@ -13,10 +13,10 @@
 
 namespace flowtrain {
 
-/// What write_safetensors() wrote.
+/// The result of write_safetensors().
 struct WrittenSafetensors {
   std::uint64_t bytes = 0;
-  std::string xxh64;                                              ///< of the whole file
+  std::string xxh64;                                              ///< hash of the whole file
   std::vector<std::pair<std::string, std::string>> tensor_xxh64;  ///< name and hash of each tensor's bytes
 };
 

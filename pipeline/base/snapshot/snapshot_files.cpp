@@ -1,4 +1,4 @@
-// One snapshot: writing, verifying, opening. The folder they are in: snapshot_folder.cpp.
+// Writes, verifies and opens one snapshot; snapshot_folder.cpp handles the folder of snapshots.
 #include "pipeline/base/snapshot/snapshot_files.h"
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t read_bytes = 1 << 18;
-constexpr std::uint64_t max_text_bytes = 1 << 30;  // state.json, config.toml
+constexpr std::uint64_t max_text_bytes = 1 << 30;  // limit of state.json and config.toml
 
 struct Read {
   std::uint64_t bytes = 0;
   std::string xxh64;
 };
 
-/// Hashes a file through read(), which reports a bad disk as an error where a mapping would be killed.
+/// Hashes a file through read(), which reports a bad disk as an error; with a mapping the process would be killed.
 Read hash_file(const fs::path& path) {
   File file = File::open(path);
-  std::vector<std::byte> buffer(std::min(read_bytes, file.size_bytes() + 1));  // + 1: never none
+  std::vector<std::byte> buffer(std::min(read_bytes, file.size_bytes() + 1));  // + 1 keeps the buffer from being empty
   Xxh64 hash;
   Read read;
   while (const auto got = file.read(buffer)) {
@@ -40,7 +40,7 @@ Read hash_file(const fs::path& path) {
   return read;
 }
 
-/// Adds which tensors of a damaged file differ, or that its header does.
+/// Adds the tensors of a damaged file that differ, or its header if that does.
 void name_damaged_tensors(const fs::path& path, const ManifestFile& expected, std::vector<std::string>& problems) {
   const SafetensorsFile file(path);
   std::map<std::string, std::string> left(expected.tensor_xxh64.begin(), expected.tensor_xxh64.end());
@@ -88,7 +88,7 @@ fs::path write_snapshot(const fs::path& snapshots_dir, const SnapshotContent& co
   const auto write_tensors = [&](const char* file_name, std::span<const TensorView> tensors) {
     const FlightSpan flight({.name = file_name});
     folder.write_file(file_name, [&](File& file) {
-      // "pt" is what other readers look for before they load weights
+      // other readers require "pt" before they load weights
       auto written = write_safetensors(file, tensors, {{"format", "pt"}});
       manifest.files.push_back({file_name, written.bytes, written.xxh64, std::move(written.tensor_xxh64)});
     });
@@ -119,7 +119,7 @@ std::vector<std::string> verify_snapshot(const fs::path& snapshot) {
   // A copy may have any other name; one of our names must be the right one.
   if (const auto name = snapshot.filename().string();
       name.starts_with("iter-") && name != snapshot_name(manifest.iteration))
-    problems.push_back("manifest.json: it is that of iteration " + std::to_string(manifest.iteration));
+    problems.push_back("manifest.json: it belongs to iteration " + std::to_string(manifest.iteration));
   for (const auto& file : manifest.files) {
     try {
       verify_file(snapshot / file.name, file, problems);

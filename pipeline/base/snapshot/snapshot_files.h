@@ -16,45 +16,43 @@
 
 namespace flowtrain {
 
-/// What a snapshot holds. The tensors' bytes are only read, while write_snapshot() runs.
+/// The content of a snapshot. write_snapshot() only reads the tensors' bytes.
 struct SnapshotContent {
   std::uint64_t iteration = 0;
   std::vector<TensorView> model;
   std::vector<TensorView> optim;
-  std::string state_json;   ///< what else the run needs to go on; stored as it is
+  std::string state_json;   ///< further state of a resumed run, stored unchanged
   std::string config_toml;  ///< the resolved configuration
 };
 
-/// "iter-00000500".
+/// Returns "iter-00000500".
 std::string snapshot_name(std::uint64_t iteration);
 
 /// Saves `content` as `snapshots_dir/iter-…` (both made if missing, one of the same iteration replaced), then points
-/// the link `latest` at it. When it returns, the snapshot is durable; when it throws, what was there before still is.
-/// A LinkError: all is done but the link. Leftovers of earlier failures are removed on the way. Returns the snapshot's
-/// path.
+/// the link `latest` at it. When it returns, the snapshot is durable; when it throws, earlier snapshots are intact.
+/// After a LinkError only the link is missing. Leftovers of failures are removed. Returns the snapshot's path.
 std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotContent& content);
 
-/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must be there. Throws
-/// LinkError where that cannot be done.
+/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must exist. Throws LinkError.
 void link_snapshot(const std::filesystem::path& snapshots_dir, std::uint64_t iteration,
                    const std::string& link = "best");
 
-/// A snapshot as far as names and sizes show; hashes are not checked.
+/// A snapshot by its names and sizes; hashes are not checked.
 struct SnapshotInfo {
   std::uint64_t iteration = 0;
   std::filesystem::path path;
-  bool complete = false;    ///< the manifest is intact and the files' sizes are as it says; hashes are not looked at
-  std::uint64_t bytes = 0;  ///< of all files by the manifest; 0 without one
-  std::string reason;       ///< why not complete: "manifest.json: …"
+  bool complete = false;    ///< the manifest is intact and gives the files' sizes; hashes are not checked
+  std::uint64_t bytes = 0;  ///< size of all files by the manifest; 0 without one
+  std::string reason;       ///< reason for being incomplete: "manifest.json: …"
 };
 
-/// All snapshots, the newest first; none for a folder that does not exist. Leftovers do not count.
+/// Returns all snapshots, the newest first; none for a folder that does not exist. Leftovers do not count.
 std::vector<SnapshotInfo> list_snapshots(const std::filesystem::path& snapshots_dir);
 
-/// Removes what interrupted saves left behind, as far as possible; returns what is gone. Not while a save runs.
+/// Removes leftovers of interrupted saves, as far as possible; returns the removed paths. No save may run.
 std::vector<std::filesystem::path> clean_leftovers(const std::filesystem::path& snapshots_dir);
 
-/// Reads every byte and compares hashes. What is wrong, one line each, naming the file and where possible the tensor;
+/// Reads every byte and compares hashes. Returns a line for each problem, with the file and if possible the tensor;
 /// empty for a good snapshot. A file that cannot be read is such a line, too.
 std::vector<std::string> verify_snapshot(const std::filesystem::path& snapshot);
 
@@ -63,12 +61,12 @@ struct PassedOver {
   std::string reason;
 };
 struct NewestSnapshot {
-  std::optional<std::filesystem::path> path;  ///< complete and verified; nothing where there is none
-  std::vector<PassedOver> passed_over;        ///< newer ones that are not, the newest first
+  std::optional<std::filesystem::path> path;  ///< complete and verified; empty if there is none
+  std::vector<PassedOver> passed_over;        ///< newer ones that are damaged, the newest first
 };
 NewestSnapshot find_newest(const std::filesystem::path& snapshots_dir);
 
-/// The path of the snapshot of `iteration`. Throws where there is none, with the iterations that there are.
+/// Returns the path of the snapshot of `iteration`. Throws if there is none, with the iterations that exist.
 std::filesystem::path find_iteration(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// The snapshot that a command line names: at most one member is set.
@@ -79,14 +77,14 @@ struct SnapshotWish {
 
 struct ChosenSnapshot {
   std::filesystem::path path;
-  std::string why = {};  ///< "the best" or "the newest"; empty where it was wished for
+  std::string why = {};  ///< "the best" or "the newest"; empty if the user named it
 };
 
-/// The snapshot that `wish` names; else the best one (the link `best`); without that link the newest good one. Throws
-/// UserError(snapshot) if there is no snapshot of that iteration, or none at all.
+/// Returns the snapshot that `wish` names; otherwise the best one (the link `best`), and without that link the newest
+/// good one. Throws UserError(snapshot) if there is no snapshot of that iteration, or none at all.
 ChosenSnapshot choose_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotWish& wish);
 
-/// The newest good one. Throws UserError(snapshot) where there is none, with what is wrong with the newest.
+/// Returns the newest good one. Throws UserError(snapshot) if there is none, with the problem of the newest.
 std::filesystem::path newest_good(const std::filesystem::path& snapshots_dir);
 
 /// A snapshot's content for reading; the tensors are views into mapped files that this object keeps.
@@ -100,31 +98,28 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
-/// The average of a parameter ([ema]) is stored among the optimizer's tensors, under this prefix and the parameter's
-/// name.
+/// The prefix of a parameter's average ([ema]), stored among the optimizer's tensors under it and the name.
 inline constexpr std::string_view average_prefix = "ema.";
 inline bool is_average(std::string_view name) { return name.starts_with(average_prefix); }
 bool has_average(const OpenSnapshot& snapshot);
-/// Throws UserError(snapshot) where it has none.
+/// Throws UserError(snapshot) if it has none.
 void require_average(const OpenSnapshot& snapshot);
-/// The model's tensors, with the average in place of each parameter that has one.
+/// Returns the model's tensors, with the average in place of each parameter that has one.
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 
-/// Makes links again of the folders that stand in their places where somebody copied a run and followed its links: the
-/// snapshot that such a folder holds goes into its own place, or is there already. Folders that hold no snapshot are
-/// left alone. Returns what is a link now.
+/// Restores links where somebody copied a run and followed its links, so that folders took their places: its snapshot
+/// moves to its own place, or is there already. Folders without a snapshot are left alone. Returns the restored links.
 std::vector<std::filesystem::path> restore_links(const std::filesystem::path& snapshots_dir);
 
-/// Moves snapshots later than `iteration` to `superseded/`, for a run that goes on from there: the next resume must not
-/// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved
-/// are removed. Returns the new places.
+/// Moves snapshots later than `iteration` to `superseded/`, for a run that continues from there: no later resume may
+/// take one. `latest` then points at `iteration`'s; links to moved ones are removed. Returns the new places.
 std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
-/// `protect`, one whose iteration is due by `keep_every`, or one that a link (`latest`, `best`, …) points at.
-/// Of those set aside as many stay, the newest. Returns what was removed.
+/// `protect`, one whose iteration is due by `keep_every`, or one that a link (`latest`, `best`, …) points at. The same
+/// number of superseded ones stays, the newest. Returns the removed ones.
 std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,
                                          std::span<const std::uint64_t> protect = {}, const Every& keep_every = {});
 

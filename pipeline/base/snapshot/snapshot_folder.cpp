@@ -1,4 +1,4 @@
-// The folder of snapshots: what is in it, which one to take, which ones to remove.
+// The folder of snapshots: its content, the choice of one, and the removal of old ones.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The iteration in a name that snapshot_name() made.
+/// Returns the iteration in a name that snapshot_name() made.
 std::optional<std::uint64_t> iteration_of(const std::string& name) {
   constexpr std::string_view start = "iter-";
   std::uint64_t iteration = 0;
@@ -42,7 +42,7 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
             file.name + ": " + std::to_string(actual) + " bytes, the manifest says " + std::to_string(file.bytes);
     }
     if (manifest.iteration != iteration)
-      info.reason = "manifest.json: it is that of iteration " + std::to_string(manifest.iteration);
+      info.reason = "manifest.json: it belongs to iteration " + std::to_string(manifest.iteration);
   } catch (const UserError& error) {
     info.reason = error.what();
   }
@@ -52,39 +52,39 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
 
 const char* const set_aside = "superseded";
 
-/// The iteration of the whole snapshot that a folder holds, whatever its name; nothing where it holds none.
+/// Returns the iteration of the complete snapshot in a folder, whatever its name; nothing if it holds none.
 std::optional<std::uint64_t> iteration_held(const fs::path& folder) {
   struct stat status;
   if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
   try {
     const auto iteration = read_manifest(folder).iteration;
     if (verify_snapshot(folder).empty()) return iteration;
-  } catch (const UserError&) {  // somebody's folder
+  } catch (const UserError&) {  // a folder of another program
   }
   return {};
 }
 
-/// Whether two whole snapshots have the same files; their hashes are in the manifest.
+/// Returns whether two complete snapshots have the same files; their hashes are in the manifest.
 bool same_manifest(const fs::path& one, const fs::path& other) {
   return manifest_text(read_manifest(one)) == manifest_text(read_manifest(other));
 }
 
-/// The links of the folder and the iterations that they point at.
+/// Returns the links of the folder and the iterations that they point at.
 std::map<std::string, std::uint64_t> links_in(const fs::path& snapshots_dir) {
   std::map<std::string, std::uint64_t> links;
   for (const auto& name : names_in(snapshots_dir)) {
     std::error_code error;
     const auto target = fs::read_symlink(snapshots_dir / name, error);
-    if (error == std::errc::invalid_argument) continue;  // no link
-    // Where a link cannot be read, nobody knows what it protects.
+    if (error == std::errc::invalid_argument) continue;  // it is not a link
+    // An unreadable link might protect any snapshot.
     if (error) throw system_error(snapshots_dir / name, "readlink", error.value());
     if (const auto iteration = iteration_of(target.filename().string())) links[name] = *iteration;
   }
   return links;
 }
 
-// Where `best` is no link (in a copy of a run whose links became folders, on a disk without links) it may be an older
-// one: what the newest good snapshot says is the best, if that is there.
+// The link `best` may be a folder (in a copy of a run whose links became folders, on a disk without links) and
+// outdated: the newest good snapshot then names the best, if that exists.
 std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
   const auto newest = find_newest(snapshots_dir).path;
   if (!newest) return {};
@@ -94,7 +94,7 @@ std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
     if (ranking.empty()) return {};
     const auto path = snapshots_dir / snapshot_name(ranking.front().at("iteration").get<std::uint64_t>());
     return fs::exists(path) ? std::optional(path) : std::nullopt;
-  } catch (const nlohmann::json::exception&) {  // written by another version
+  } catch (const nlohmann::json::exception&) {  // the state is of another version
     return {};
   }
 }
@@ -128,7 +128,7 @@ NewestSnapshot find_newest(const fs::path& snapshots_dir) {
       newest.path = info.path;
       break;
     }
-    // Removed while we looked: the one who saves has newer ones by now, perhaps none of those listed.
+    // It was removed meanwhile: the writer has newer ones by now, and perhaps none of the listed ones.
     std::error_code error;
     if (fs::symlink_status(info.path, error).type() == fs::file_type::not_found) return find_newest(snapshots_dir);
     newest.passed_over.push_back({info.path, problems.front()});
@@ -176,18 +176,18 @@ fs::path newest_good(const fs::path& snapshots_dir) {
 std::vector<fs::path> restore_links(const fs::path& snapshots_dir) {
   std::vector<fs::path> restored;
   for (const auto& name : names_in(snapshots_dir)) {
-    if (name != "latest" && name != "best" && !name.starts_with("best-")) continue;  // somebody's own copy, say
+    if (name != "latest" && name != "best" && !name.starts_with("best-")) continue;  // a user's copy
     const auto copy = snapshots_dir / name;
     const auto iteration = iteration_held(copy);
     if (!iteration) continue;
     const auto own_name = snapshot_name(*iteration);
     const bool is_there = iteration_held(snapshots_dir / own_name).has_value();
-    if (is_there && !same_manifest(copy, snapshots_dir / own_name)) continue;  // of another run
+    if (is_there && !same_manifest(copy, snapshots_dir / own_name)) continue;  // a snapshot of another run
     if (!is_there && std::ranges::count(names_in(snapshots_dir), own_name) > 0) trash(snapshots_dir / own_name);
     try {
       replace_by_link(copy, own_name, !is_there);
     } catch (const LinkError&) {
-      break;  // the disk has none
+      break;  // the disk has no links
     }
     restored.push_back(copy);
   }
@@ -201,13 +201,13 @@ std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64
   newer.erase(from, newer.end());
   if (newer.empty()) return {};
 
-  // The links first: at no instant may one lead nowhere.
+  // Links are removed first: at no instant may one lead nowhere.
   for (const auto& [link, target] : links_in(snapshots_dir))
     if (target > iteration && ::unlink((snapshots_dir / link).c_str()) != 0)
       throw system_error(snapshots_dir / link, "unlink", errno);
   if (known) try {
       swap_link(snapshots_dir, "latest", snapshot_name(iteration));
-    } catch (const LinkError&) {  // where a folder stands in its place, or the disk has no links, none leads astray
+    } catch (const LinkError&) {  // no link leads astray if a folder took its place, or the disk has none
     }
   sync_folder(snapshots_dir);
 
@@ -237,7 +237,7 @@ std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last
   }
   std::set<std::uint64_t> protected_iterations(protect.begin(), protect.end());
   for (const auto& [link, iteration] : links_in(snapshots_dir)) protected_iterations.insert(iteration);
-  std::size_t complete = 0;  // kept so far, going from the newest to the oldest
+  std::size_t complete = 0;  // number kept so far, going from the newest to the oldest
   for (const auto& info : list_snapshots(snapshots_dir)) {
     if (complete < keep_last) {
       complete += info.complete;

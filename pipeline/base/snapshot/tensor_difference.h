@@ -9,10 +9,10 @@ namespace flowtrain {
 
 /// The difference of two tensors of one type and shape.
 struct TensorDifference {
-  std::uint64_t values = 0;  ///< whose bytes differ
-  std::uint64_t of = 0;      ///< all values
-  double largest = 0;        ///< the largest |a - b|; NaN where one of the two is not finite and they differ
-  double largest_value = 0;  ///< the largest |a| or |b|, against which `largest` may be judged
+  std::uint64_t values = 0;  ///< number of values whose bytes differ
+  std::uint64_t of = 0;      ///< number of all values
+  double largest = 0;        ///< largest |a - b|; NaN if one of the two is not finite and they differ
+  double largest_value = 0;  ///< largest |a| or |b|, the scale of `largest`
 };
 
 /// Compares value by value.

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "2.1 MB".
+/// Returns "2.1 MB".
 std::string size_text(std::uint64_t bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
   double size = static_cast<double>(bytes);
@@ -34,7 +34,7 @@ std::string size_text(std::uint64_t bytes) {
   return text;
 }
 
-/// When the file was last written, local time: "2024-05-01 12:30:05"; "?" where there is none.
+/// Returns the local time of a file's last write: "2024-05-01 12:30:05"; "?" if there is none.
 std::string time_text(const fs::path& file) {
   struct stat status;
   std::tm local;
@@ -77,7 +77,7 @@ fs::path find_one(const fs::path& path, std::optional<std::uint64_t> iteration) 
   return newest_good(place.snapshots_dir);
 }
 
-/// The links of a folder, by the name they point at: {"iter-00000500", "latest, best"}.
+/// Returns the links of a folder, by the name they point at: {"iter-00000500", "latest, best"}.
 std::map<std::string, std::string> link_targets(const fs::path& snapshots_dir) {
   std::map<std::string, std::string> links;
   std::error_code error;
@@ -112,7 +112,7 @@ void print(std::ostream& out, const TensorDifference& difference) {
   out << difference.values << " of " << difference.of << " values differ, " << text << "\n";
 }
 
-/// The first line of an entry of the state: numbers and short texts as they are, of long ones how much there is.
+/// Returns the first line of a state's entry: numbers and short texts in full, for long ones their size.
 std::string in_short(const nlohmann::ordered_json& value) {
   constexpr std::size_t most_characters = 100;
   const auto text = json_text(value);
@@ -131,7 +131,7 @@ void print_state(const std::string& json, std::ostream& out) {
         << "\n";
 }
 
-/// How many differences between two files' tensors were printed.
+/// Prints the differences between two files' tensors and returns their number.
 std::size_t print_differences(const char* title, const SafetensorsFile& left, const SafetensorsFile& right,
                               std::ostream& out) {
   std::map<std::string_view, const TensorView*> others;

@@ -11,7 +11,7 @@ namespace flowtrain {
 namespace {
 
 constexpr std::string_view zip_start = "PK\x03\x04";
-/// The pickle of the number 0x1950a86a20f9469cfc6c without its protocol, which comes before.
+/// The pickle of the number 0x1950a86a20f9469cfc6c without the protocol in front.
 constexpr std::string_view magic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 constexpr std::size_t protocol_bytes = 2;
 constexpr std::int64_t legacy_version = 1001;
@@ -29,7 +29,7 @@ void refuse_big_endian(const std::string& path) {
   fail(path, "its numbers are big-endian", "save it again on a little-endian machine");
 }
 
-/// The bytes that a storage takes; false when the number does not fit.
+/// Computes the bytes of a storage; returns false if the number does not fit.
 bool storage_bytes(const PickleStorage& storage, std::uint64_t& bytes) {
   const std::string_view dtype = storage.dtype;
   const std::uint64_t element = dtype == "C64" ? 8 : dtype == "C128" ? 16 : element_bytes(dtype);
@@ -50,7 +50,7 @@ void check_storages(const TorchArchive& archive, const std::string& path) {
 }
 
 /// Throws UserError for archives of torch that hold more than weights. Their entries may be compressed, so the names
-/// are sought where the directory of a zip archive is, at its end.
+/// are sought in the directory at the end of the zip archive.
 void refuse_programs(std::span<const std::byte> bytes, const std::string& path) {
   constexpr std::size_t directory_bytes = 1 << 20;
   const auto end = text_of(bytes.last(std::min(bytes.size(), directory_bytes)));
@@ -61,7 +61,7 @@ void refuse_programs(std::span<const std::byte> bytes, const std::string& path) 
     fail(path, "a package of torch.export", "net.package takes one; net.pretrain takes a file of weights");
 }
 
-/// <name>/data.pkl, <name>/data/<key>, <name>/byteorder …, where torch takes <name> from the file's own.
+/// Opens <name>/data.pkl, <name>/data/<key>, <name>/byteorder …, where torch takes <name> from the file's own.
 TorchArchive open_zip(std::span<const std::byte> bytes, const std::string& path) {
   constexpr std::string_view pickle_name = "/data.pkl", storage_folder = "/data/";
   refuse_programs(bytes, path);
@@ -86,7 +86,7 @@ TorchArchive open_zip(std::span<const std::byte> bytes, const std::string& path)
   return archive;
 }
 
-/// A row of pickles (magic number, version, system, content, keys), then for each key its elements' number and bytes.
+/// Reads a row of pickles (magic number, version, system, content, keys), then each key's number of elements and bytes.
 class LegacyReader {
  public:
   LegacyReader(std::span<const std::byte> bytes, const std::string& path)

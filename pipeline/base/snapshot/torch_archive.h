@@ -1,6 +1,6 @@
 #pragma once
-// What torch.save writes: a pickle, and the bytes of the storages it speaks of. Two containers: a zip archive (torch
-// 1.6 and later), or pickles and storages in a row (before that).
+// Reads the files of torch.save: a pickle, and the bytes of its storages. There are two containers: a zip archive
+// (torch 1.6 and later), or pickles and storages in a row (earlier ones).
 
 #include <cstddef>
 #include <span>
@@ -14,14 +14,14 @@ namespace flowtrain {
 
 struct TorchArchive {
   Pickle pickle;
-  /// By key; each has the bytes that its elements take.
+  /// The bytes of each storage, by key.
   std::unordered_map<std::string_view, std::span<const std::byte>> storages;
 };
 
-/// Whether a file of torch.save begins so.
+/// Returns whether the bytes begin like a file of torch.save.
 bool is_torch_archive(std::span<const std::byte> bytes);
 
-/// Opens a file's bytes, which the archive views. Throws UserError(snapshot) naming `path` and what is wrong; see
+/// Opens a file's bytes, which the archive views. Throws UserError(snapshot) with `path` and the reason; see
 /// parse_pickle() and zip_entries(). Numbers must be little-endian.
 TorchArchive open_torch_archive(std::span<const std::byte> bytes, const std::string& path);
 

@@ -80,7 +80,7 @@ WeightMatch match_weights(std::span<const TensorView> file, std::span<const Want
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const TensorView* const found = find(wanted[i].name);
     if (!found) {
-      // Torch before 0.4.1 did not count batches; nothing is computed from the count with a fixed momentum.
+      // Torch before 0.4.1 did not count batches; the count is unused with a fixed momentum.
       if (!wanted[i].name.ends_with(".num_batches_tracked")) match.missing.push_back(wanted[i].name);
       continue;
     }

@@ -15,7 +15,7 @@ namespace flowtrain {
 namespace {
 
 constexpr int most_levels = 8;
-constexpr std::size_t most_visited = 1 << 15;  // dicts and lists; an optimizer has one of them for each parameter
+constexpr std::size_t most_visited = 1 << 15;  // limit on dicts and lists; an optimizer has one for each parameter
 constexpr std::size_t most_tried = 64;
 
 /// A dict of a file that has tensors.
@@ -49,7 +49,7 @@ class StateDictReader {
       const auto* tensor = pickle_.as<PickleTensor>(value);
       if (!tensor) continue;
       const auto* name = pickle_.as<std::string_view>(key);
-      if (!name) fail("a tensor whose name is no text");
+      if (!name) fail("a tensor whose name is not text");
       if (!names.insert(*name).second) fail("tensor " + shown(*name) + " comes twice");
       if (names.size() > max_tensors) fail("more than 2^16 tensors");
       tensors.push_back({std::string(*name), pickle_.as<PickleStorage>(tensor->storage)->dtype, numbers(tensor->size)});
@@ -112,7 +112,7 @@ class StateDictReader {
     std::size_t most = 0;
     std::vector<Candidate> best;
     for (const Candidate& each : std::span(found).first(std::min(found.size(), most_tried))) {
-      if (each.tensors < most) break;  // no more than its tensors can fit
+      if (each.tensors < most) break;  // it has too few tensors to fit better
       const std::size_t fit = choice_.fit ? fit_of(each) : each.tensors;
       if (fit > most) best.clear();
       if (fit >= most && fit > 0) best.push_back(each);
@@ -123,7 +123,7 @@ class StateDictReader {
            "choose one: " + choice_.setting + quoted(best.back().place));
     return best.empty() ? found.front() : best.front();
   }
-  /// A dict that cannot be a state_dict does not fit, and is no error.
+  /// Returns how well a dict fits. One that cannot be a state_dict fits 0, and is no error.
   std::size_t fit_of(const Candidate& candidate) try {
     return choice_.fit(tensors_of(*candidate.dict, /*with_data=*/false));
   } catch (const UserError&) {
@@ -161,7 +161,7 @@ class StateDictReader {
     view.bytes = elements * element;
   }
 
-  /// The elements of a window on a storage, once it is known to lie within; nothing is added up that could overflow.
+  /// Checks that a window lies within its storage, without sums that could overflow; returns its elements.
   std::uint64_t check_window(const std::string& name, std::span<const std::int64_t> shape,
                              std::span<const std::int64_t> strides, std::uint64_t offset, std::uint64_t stored) const {
     if (std::ranges::find(shape, 0) != shape.end()) return 0;
@@ -192,10 +192,10 @@ class StateDictReader {
                         std::span<const std::int64_t> strides, std::uint64_t elements, std::uint64_t element) {
     auto& to = weights_.copies.emplace_back(elements * element);
     std::vector<std::int64_t> index(shape.size());
-    std::uint64_t at = 0;  // in the storage, elements
+    std::uint64_t at = 0;  // element of the storage
     for (std::uint64_t i = 0; i < elements; ++i) {
       std::memcpy(to.data() + i * element, from + at * element, element);
-      // The next index; a dimension that is through goes back to its start.
+      // Advances the index; a dimension at its end goes back to its start.
       for (std::size_t d = shape.size(); d-- > 0;) {
         at += static_cast<std::uint64_t>(strides[d]);
         if (++index[d] < shape[d]) break;
@@ -228,14 +228,14 @@ constexpr OtherKind other_kinds[] = {
     {"\x80", "a pickle that torch.save did not write",
      "load it in Python and save its tensors: torch.save(tensors_by_name, path)"}};
 
-/// Throws UserError for a file that is known, or seen, to be no file of weights. `bytes` is no file of torch.save.
+/// Throws UserError for a file that is known, or seen, not to hold weights. `bytes` is no file of torch.save.
 void refuse_other_kinds(std::span<const std::byte> bytes, const std::string& path) {
   const auto refuse = [&](std::string_view what, std::string_view hint) {
     throw UserError(ExitCode::snapshot, path + ": it is " + std::string(what), std::string(hint));
   };
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.empty()) refuse("empty", "get or write the file again");
-  constexpr std::size_t length_bytes = sizeof(std::uint64_t);  // of the header of safetensors, which is JSON
+  constexpr std::size_t length_bytes = sizeof(std::uint64_t);  // the header of safetensors is JSON
   if (text.size() > length_bytes && text[length_bytes] == '{' && text.substr(4, 4) == std::string_view("\0\0\0\0", 4))
     return;
   for (const auto& kind : other_kinds)
@@ -243,7 +243,7 @@ void refuse_other_kinds(std::span<const std::byte> bytes, const std::string& pat
   if (text.substr(std::min<std::size_t>(text.size(), 257)).starts_with("ustar"))
     refuse("a tar archive", "unpack it: tar -xf FILE");
   const auto printable = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // skips a byte order mark
   if (!std::ranges::all_of(text.substr(0, length_bytes), printable)) return;
   const auto start = text.find_first_not_of(" \r\n\t");
   const char first = start == text.npos ? ' ' : text[start];

@@ -13,16 +13,16 @@ namespace {
 constexpr std::uint32_t local_mark = 0x04034b50, central_mark = 0x02014b50, end64_mark = 0x06064b50,
                         locator64_mark = 0x07064b50;
 constexpr std::uint64_t end_bytes = 22, locator64_bytes = 20, max_comment_bytes = 0xffff;
-constexpr std::uint16_t big16 = 0xffff;  // "see the zip64 record"
+constexpr std::uint16_t big16 = 0xffff;  // means "see the zip64 record"
 constexpr std::uint32_t big32 = 0xffffffff;
-constexpr std::uint64_t max_entries = 1 << 18;  // of a model: one for each tensor
+constexpr std::uint64_t max_entries = 1 << 18;  // limit for a model: one for each tensor
 
 /// The list of entries at the archive's end.
 struct Directory {
   std::uint64_t entries, size_bytes, offset;
 };
 
-/// What the directory says of one entry.
+/// The directory's facts about one entry.
 struct Listed {
   std::string_view name;
   std::uint64_t size_bytes, header_at;
@@ -71,7 +71,7 @@ class ZipReader {
     return found;
   }
 
-  /// The end record is the last thing in the file but for a comment, whose length it holds.
+  /// Returns the place of the end record, the last thing in the file apart from a comment, whose length it holds.
   std::uint64_t find_end() const {
     const std::string_view text(reinterpret_cast<const char*>(archive_.data()), archive_.size());
     for (auto found = text.rfind("PK\x05\x06"); found != text.npos; found = text.rfind("PK\x05\x06", found - 1)) {
@@ -90,7 +90,7 @@ class ZipReader {
     locator.skip(4);  // the disk
     auto record = at(locator.number<std::uint64_t>());
     if (record.number<std::uint32_t>() != end64_mark) fail("no zip64 record");
-    record.skip(28);  // its size, versions, disks, entries on this disk
+    record.skip(28);  // skips its size, versions, disks, entries on this disk
     Directory found{};
     found.entries = record.number<std::uint64_t>();
     found.size_bytes = record.number<std::uint64_t>();
@@ -119,7 +119,7 @@ class ZipReader {
     return {name, size_bytes, header_at};
   }
 
-  /// The zip64 field: those of the numbers, in this order, that did not fit 32 bits.
+  /// Reads the zip64 field: the numbers that did not fit 32 bits, in this order.
   void read_extra64(std::span<const std::byte> extra, std::initializer_list<std::uint64_t*> numbers) const {
     constexpr std::uint16_t zip64_field = 1;
     ByteReader fields(extra, path_ + ": a zip entry's extra fields");
@@ -135,7 +135,7 @@ class ZipReader {
   std::span<const std::byte> data_of(const Listed& entry, const Directory& directory) const {
     auto header = at(entry.header_at);
     if (header.number<std::uint32_t>() != local_mark) fail("no entry where " + shown(entry.name) + " should be");
-    header.skip(22);  // what the directory says, too
+    header.skip(22);  // repeats the directory
     const auto name_bytes = header.number<std::uint16_t>(), extra_bytes = header.number<std::uint16_t>();
     if (header.text(name_bytes) != entry.name) fail("another entry where " + shown(entry.name) + " should be");
     header.skip(extra_bytes);

@@ -1,5 +1,5 @@
 #pragma once
-// Zip archives (PKWARE's APPNOTE.TXT) whose entries are stored as they are: where each one's bytes lie.
+// Finds the bytes of each entry in zip archives (PKWARE's APPNOTE.TXT) whose entries are stored uncompressed.
 
 #include <cstddef>
 #include <span>
@@ -15,9 +15,9 @@ struct ZipEntry {
   std::span<const std::byte> data;
 };
 
-/// The entries of an archive, in the order of their bytes; zip64 is known. Checksums are not looked at, as torch can be
-/// told to leave them out. Throws UserError(snapshot) naming `path` and the entry: a compressed or encrypted one, one
-/// that lies outside the archive or over another, a name that comes twice or leads out of a folder, damage.
+/// Returns the entries of an archive, in the order of their bytes; zip64 is supported. Checksums are ignored, as torch
+/// can be told to leave them out. Throws UserError(snapshot) with `path` and the entry: a compressed or encrypted one,
+/// one that lies outside the archive or over another, a name that comes twice or leads out of a folder, damage.
 std::vector<ZipEntry> zip_entries(std::span<const std::byte> archive, const std::string& path);
 
 }  // namespace flowtrain

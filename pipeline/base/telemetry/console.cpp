@@ -12,7 +12,7 @@
 namespace flowtrain::console {
 namespace {
 
-// To the line's start, then erase to the end of the screen. The cursor rests at the start of the status line: a
+// Moves to the line's start, then erases to the end of the screen. The cursor rests at the start of the status line: a
 // terminal that became narrower wraps the line below the cursor, and this erases every part of it.
 constexpr std::string_view erase_status = "\r\033[J";
 
@@ -21,19 +21,19 @@ struct State {
   Status status FT_GUARDED_BY(mutex);  // empty: none shown
 };
 
-// Never destroyed: threads may print until the very end of the process.
+// The state is never destroyed: threads may print until the very end of the process.
 State& state() {
   static State* the_state = new State;
   return *the_state;
 }
 
-// An error of standard error cannot be reported anywhere, so it ends the attempt in silence.
+// Errors of standard error cannot be reported anywhere, so one ends the attempt silently.
 void write_all(std::string_view text) {
   while (!text.empty()) {
     auto written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody made the terminal non-blocking
+    } else if (errno == EAGAIN) {  // another program made the terminal non-blocking
       pollfd ready{STDERR_FILENO, POLLOUT, 0};
       if (::poll(&ready, 1, 1000) <= 0) return;
     } else if (errno != EINTR) {
@@ -74,7 +74,7 @@ void show_status(Status draw) {
   State& shown = state();
   MutexLock lock(shown.mutex);
   shown.status = std::move(draw);
-  // Written over the old line and erased behind it: erasing first would flicker.
+  // The new line is written over the old one, and the rest erased: erasing first would flicker.
   write_all(shown.status(columns()).insert(0, 1, '\r').append("\033[J\r"));
 }
 

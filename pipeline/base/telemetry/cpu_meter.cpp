@@ -48,7 +48,7 @@ CpuTime CpuMeter::take(double wall_s) {
   return time;
 }
 
-// "RAN WAITED SLICES", in nanoseconds. A thread may end meanwhile.
+// Each file holds "RAN WAITED SLICES", in nanoseconds. A thread may end meanwhile.
 std::map<std::string, CpuMeter::Counts> CpuMeter::threads() const {
   std::map<std::string, Counts> all;
   std::error_code error;
@@ -61,7 +61,7 @@ std::map<std::string, CpuMeter::Counts> CpuMeter::threads() const {
   return all;
 }
 
-// Groups within one another count the same time.
+// Nested groups count the same time.
 double CpuMeter::throttled_s() const {
   double most = 0;
   for (auto& group : groups_) {

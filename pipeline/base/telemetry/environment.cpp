@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The value after `separator` on the first line of a file that starts with `key`.
+// Returns the value after `separator` on the first line of a file that starts with `key`.
 std::string value_in_file(const char* path, std::string_view key, char separator) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
@@ -36,7 +36,7 @@ std::string value_in_file(const char* path, std::string_view key, char separator
 
 Json command_line() {
   Json words = Json::array();
-  bool is_secret = false;  // the value of an option is a word of its own
+  bool is_secret = false;  // the value of an option may be the next word
   for (auto& word : command_line_words()) {
     words.push_back(is_secret ? std::string(secret_mask) : without_secrets(word));
     is_secret = word.starts_with("--") && word.find('=') == word.npos && is_secret_name(word);

@@ -22,7 +22,7 @@ std::string format_count(std::uint64_t count) {
 }
 
 std::string format_loss(double loss) {
-  if (std::isnan(loss)) return "nan";  // printf shows the sign, which means nothing
+  if (std::isnan(loss)) return "nan";  // printf would show the sign, which means nothing
   auto magnitude = std::abs(loss);
   bool plain = magnitude == 0 || (magnitude >= 1e-3 && magnitude < 1e3);
   return printed(plain || !std::isfinite(loss) ? "%.4f" : "%.3e", loss);

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers, tables and curves as people read them.
+// Formats numbers, tables and curves for people.
 
 #include <cstdint>
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// The text that printf prints, up to 255 characters.
+/// Returns the text that printf prints, up to 255 characters.
 template <class... Values>
 std::string printed(const char* format, Values... values) {
   char text[256];
@@ -16,20 +16,20 @@ std::string printed(const char* format, Values... values) {
   return text;
 }
 
-/// Seconds, rounded: "0s", "59s", "1m15s", "2h03m", "3d04h"; "?" for negative or non-finite ones.
+/// Formats rounded seconds: "0s", "59s", "1m15s", "2h03m", "3d04h"; "?" if negative or not finite.
 std::string format_duration(double duration_s);
-/// With separators: 1234567 → "1,234,567".
+/// Formats with separators: 1234567 → "1,234,567".
 std::string format_count(std::uint64_t count);
-/// A loss, of a width that does not jump about: "0.4312"; in scientific notation below 0.001 and from 1,000 on.
+/// Formats a loss to a steady width: "0.4312"; in scientific notation below 0.001 and from 1,000 on.
 std::string format_loss(double loss);
-/// A learning rate: up to four digits, "0.05", "1.25e-05".
+/// Formats a learning rate with up to four digits: "0.05", "1.25e-05".
 std::string format_rate(double rate);
-/// In powers of 1000: "61.7 kB", "1.25 GB"; below 1000 "512 B".
+/// Formats bytes in powers of 1000: "61.7 kB", "1.25 GB"; below 1000 "512 B".
 std::string format_bytes(std::uint64_t bytes);
 
-/// A line through `values` (at least one, finite), one column each and `rows` lines high, with the greatest and least
-/// value on the left: eighths of blocks (U+2581 to U+2588), lines indented by `indent` spaces. `from_zero`: the lowest
-/// line begins at zero, unless there are values below, and not at the least value.
+/// Draws a line through `values` (at least one, finite), one column each and `rows` lines high, with the greatest and
+/// least value on the left: eighths of blocks (U+2581 to U+2588), lines indented by `indent` spaces. `from_zero`: the
+/// lowest line begins at zero, unless there are values below, and not at the least value.
 std::string plot(std::span<const double> values, unsigned rows, unsigned indent, bool from_zero = true);
 
 }  // namespace flowtrain

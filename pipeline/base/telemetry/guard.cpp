@@ -37,7 +37,7 @@ std::string demangled(const std::type_info& type) {
   return text;
 }
 
-// Straight to the descriptor: the thread that ends here may hold any lock of the log or the console.
+// Writes straight to the descriptor: the thread that ends here may hold any lock of the log or the console.
 void put(int file, std::string_view text) { (void)!::write(file, text.data(), text.size()); }
 
 // Calls `report` with the descriptors of standard error and of the log file.
@@ -53,12 +53,12 @@ void report_fault(int file, const std::string& message) {
   int depth = ::backtrace(frames.data(), frames.size());
   put(file, "internal error: " + message + "\n");
   ::backtrace_symbols_fd(frames.data(), depth, file);
-  put(file, concat("This is a fault of flowtrain: please report it with the lines above. ", program_version(), "\n"));
+  put(file, concat("This is a bug in flowtrain: please report it with the lines above. ", program_version(), "\n"));
 }
 
 std::atomic<std::chrono::milliseconds> time_for_losses{std::chrono::milliseconds(0)};
 
-// By its name, since the program knows nothing of LibTorch.
+// The type is compared by name, since the program does not link LibTorch.
 bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c10::Dist"); }
 
 [[noreturn]] void end_with_loss() {
@@ -72,13 +72,13 @@ bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c
   } catch (...) {
     reason = "no reason is known";
   }
-  end_process(ExitCode::distributed, [&](int file) { put(file, "error: lost the others: " + reason + "\n"); });
+  end_process(ExitCode::distributed, [&](int file) { put(file, "error: lost the other processes: " + reason + "\n"); });
 }
 
-// Of what an allocator has thrown. It takes no memory itself.
+// Reports an allocator's exception. It takes no memory itself.
 void report_shortage(int file, const std::exception& error) {
   put(file, "error: out of memory");
-  const std::string_view text = error.what();  // LibTorch's goes on with a stack
+  const std::string_view text = error.what();  // LibTorch's text continues with a stack
   if (!dynamic_cast<const std::bad_alloc*>(&error))
     for (auto part : {std::string_view(": "), text.substr(0, text.find('\n'))}) put(file, part);
   for (auto part : {"\n  hint: ", out_of_memory_hint, "\n"}) put(file, part);
@@ -86,7 +86,7 @@ void report_shortage(int file, const std::exception& error) {
 
 [[noreturn]] void on_terminate() {
   static std::atomic_flag busy = ATOMIC_FLAG_INIT;
-  while (busy.test_and_set()) ::pause();  // another thread is at it, and ends the process
+  while (busy.test_and_set()) ::pause();  // another thread is reporting, and ends the process
   if (const auto* thrown = abi::__cxa_current_exception_type(); thrown && is_loss(*thrown)) end_with_loss();
   console::erase_status_unlocked();
   try {
@@ -103,7 +103,7 @@ void report_shortage(int file, const std::exception& error) {
   } catch (const std::exception& error) {
     if (ran_out_of_memory(error)) end_process(ExitCode::usage, [&](int file) { report_shortage(file, error); });
   } catch (...) {
-    // Described below: what was thrown is still the current exception there.
+    // The exception is described below: it is still the current one there.
   }
   const auto message = without_secrets(describe_current_exception());
   end_process(ExitCode::bug, [&](int file) { report_fault(file, message); });
@@ -129,7 +129,7 @@ std::string describe_current_exception() {
 
 int guarded_main(const std::function<int()>& body) {
   std::array<void*, 1> frame;
-  ::backtrace(frame.data(), frame.size());  // the first call loads a library: not to be done in a broken process
+  ::backtrace(frame.data(), frame.size());  // the first call loads a library, which must not happen in a broken process
   std::set_terminate(on_terminate);
   try {
     return body();
@@ -142,7 +142,7 @@ int guarded_main(const std::function<int()>& body) {
     log_error(user_text(OutOfMemory("out of memory")));
     return static_cast<int>(ExitCode::usage);
   }
-  // Others are not caught: std::terminate then runs in the frame that threw, where the stack still tells the story.
+  // Other exceptions are not caught: std::terminate then runs in the frame that threw, with the stack intact.
 }
 
 }  // namespace flowtrain

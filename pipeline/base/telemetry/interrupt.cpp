@@ -25,7 +25,7 @@
 namespace flowtrain {
 namespace {
 
-// What a signal handler may touch: lock-free atomics.
+// A signal handler may touch only lock-free atomics.
 std::atomic<bool> installed = false;
 std::atomic<int> first_signal = 0;  // 0: none yet
 std::atomic<std::int64_t> first_signal_ms = 0;
@@ -36,18 +36,18 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>
 
 std::array<struct sigaction, std::size(signal_rules)> old_actions;
 
-// The only way to wake a thread that a handler may take. Posted by the first signal, and by the end of the Interrupt.
+// A semaphore is the only way for a handler to wake a thread. The first signal posts it, and the end of the Interrupt.
 sem_t wake;
 std::atomic<bool> over = false;
 std::atomic<std::int64_t> grace_ns = 0;
 
 std::int64_t now_ms() {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe, unlike std::chrono on paper
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe, which std::chrono does not promise
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Not where that would wait: a terminal that is stopped or a pipe that nobody reads must not keep the process.
+// Writes unless that would block: a stopped terminal or a pipe without a reader must not hold the process.
 void say_at_once(std::string_view text) {
   constexpr std::string_view erase_bar = "\r\033[J";
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
@@ -56,11 +56,11 @@ void say_at_once(std::string_view text) {
   (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// Calls only what signal-safety(7) allows.
+// Calls only functions that signal-safety(7) allows.
 void on_signal(int signal) {
   int saved_errno = errno;
   auto now = now_ms();
-  // The time first: a handler on another thread that sees the signal also sees its time.
+  // The time comes first: a handler on another thread that sees the signal also sees its time.
   std::int64_t no_time = 0;
   first_signal_ms.compare_exchange_strong(no_time, now);
   int no_signal = 0;
@@ -150,7 +150,7 @@ void Interrupt::undefer() {
   end_if_asked();
 }
 
-// Without the log's locks, which the thread that works may hold.
+// This avoids the log's locks, which the working thread may hold.
 void Interrupt::end_if_asked() {
   const int signal = first_signal;
   if (signal == 0 || !at_once_ || deferrals_ > 0) return;
@@ -161,7 +161,7 @@ void Interrupt::end_if_asked() {
   ::_exit(exit_code(signal));
 }
 
-// Ends the process at once where nothing is to be saved, and else when a clean end takes longer than the grace period.
+// Ends the process at once if there is nothing to save, or if a clean end takes longer than the grace period.
 void Interrupt::watch_deadline() {
   TEMP_FAILURE_RETRY(::sem_wait(&wake));
   const int signal = first_signal;
@@ -172,12 +172,13 @@ void Interrupt::watch_deadline() {
   if (signal != 0) stop_.request_stop();
   for (auto end = now_plus(grace_ns); !over;) {
     if (signal == SIGINT) {
-      TEMP_FAILURE_RETRY(::sem_wait(&wake));  // no deadline: who pressed Ctrl-C can press it again
+      TEMP_FAILURE_RETRY(::sem_wait(&wake));  // no deadline: the user can press Ctrl-C again
     } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
-      end = now_plus(grace_ns);  // another grace period, or the end
+      end = now_plus(grace_ns);  // waits for another grace period, or the end
     } else if (errno == ETIMEDOUT) {
       say_at_once(
-          "no clean end within the grace period (run.grace_seconds): stopped; the newest snapshot is an earlier one\n");
+          "the run did not end within the grace period (run.grace_seconds) and was stopped; the newest snapshot is an "
+          "earlier one\n");
       ::_exit(exit_code(signal));
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The small files of a run's folder, and members of their JSON. What is missing, damaged or of another type is nothing.
+// The small files of a run's folder, and members of their JSON. Missing, damaged or mistyped values read as nothing.
 
 #include <cmath>
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace flowtrain {
 
-/// The file's text, at most `most` bytes; empty where it is no regular file or cannot be read.
+/// Returns the file's text, at most `most` bytes; empty if it is no regular file or cannot be read.
 std::string text_of_file(const std::filesystem::path& file, std::size_t most = 4 << 20);
-/// The file's JSON, or null.
+/// Returns the file's JSON, or null.
 nlohmann::ordered_json json_of_file(const std::filesystem::path& file);
 
-/// The member `key` of an object; null where there is none, or `json` is no object.
+/// Returns the member `key` of an object; null if there is none, or `json` is no object.
 const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& json, const char* key);
 
 inline std::optional<std::string> text_in(const nlohmann::ordered_json& json, const char* key) {
@@ -24,7 +24,7 @@ inline std::optional<std::string> text_in(const nlohmann::ordered_json& json, co
   return member.is_string() ? std::optional(member.get<std::string>()) : std::nullopt;
 }
 
-/// A double is any finite number, an unsigned integer a whole number that is not negative.
+/// Returns any finite number as a double, and a whole number that is not negative as an unsigned integer.
 template <class Number>
 std::optional<Number> number_in(const nlohmann::ordered_json& json, const char* key) {
   const auto& member = member_of(json, key);

@@ -36,7 +36,7 @@ bool belongs(const std::string& line, std::uint64_t iteration, std::uint64_t val
 void sync_folder(const std::filesystem::path& file) {
   auto folder = file.parent_path();
   int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) return;  // the rename itself has happened; its durability is all that is at stake
+  if (handle < 0) return;  // the rename itself has happened and only its durability is at stake
   ::fsync(handle);
   ::close(handle);
 }

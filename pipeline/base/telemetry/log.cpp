@@ -25,7 +25,7 @@ std::string coloured(const char* code, const char* text) {
   return console::has_colour() ? concat("\033[", code, "m", text, "\033[0m") : text;
 }
 
-// Needs no mutex of its own: the console has one.
+// This needs no mutex of its own: the console has one.
 class ConsoleSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     std::string line;
@@ -49,16 +49,16 @@ struct Log {
   }
 
   std::shared_ptr<ConsoleSink> console_sink = std::make_shared<ConsoleSink>();
-  // Holds `early` until there is a file, then the file: sinks of a logger itself may not change while it is used.
+  // Holds `early` until there is a file, then the file: a logger's own sinks may not change during use.
   std::shared_ptr<spdlog::sinks::dist_sink_mt> record = std::make_shared<spdlog::sinks::dist_sink_mt>();
   std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> early = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(256);
   spdlog::logger logger;
   std::filesystem::path path;
-  int descriptor = -1;  ///< the file itself: its path may be another's by now
+  int descriptor = -1;  ///< handle of the file itself: another file may have its path by now
   std::atomic<bool> failed = false;
 };
 
-// Never destroyed: threads may log until the very end of the process.
+// The log is never destroyed: threads may log until the very end of the process.
 Log& the_log() {
   static Log* log = new Log;
   return *log;
@@ -69,7 +69,7 @@ void write(level::level_enum severity, std::string_view text) {
   try {
     text = masked = without_secrets(text);
   } catch (const std::bad_alloc&) {
-    text = text.substr(0, text.find_first_of(":=%"));  // where no secret begins
+    text = text.substr(0, text.find_first_of(":=%"));  // cuts at a character before which no secret begins
   }
   the_log().logger.log(severity, spdlog::string_view_t(text.data(), text.size()));
 }

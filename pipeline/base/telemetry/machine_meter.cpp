@@ -18,7 +18,7 @@ namespace {
 constexpr double mib = 1 << 20;
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-// 0: it has ended, or there is no /proc.
+// Returns 0 if it has ended, or there is no /proc.
 double resident_bytes(const std::string& process) {
   double all = 0, resident = 0;
   std::ifstream("/proc/" + process + "/statm") >> all >> resident;
@@ -44,7 +44,7 @@ double host_memory_mb() {
 
 class GpuMeter {
  public:
-  /// Throws std::runtime_error where it cannot be looked at.
+  /// Throws std::runtime_error if the GPU cannot be queried.
   GpuMeter(const std::string& pci_bus_id, const std::string& nvml) : nvml_(nvml) {
     nvml_.call("nvmlDeviceGetHandleByPciBusId_v2", {0}, pci_bus_id.c_str(), &gpu_);
   }
@@ -64,8 +64,7 @@ class GpuMeter {
   Nvml::Gpu gpu_ = nullptr;
 };
 
-// A part of a GPU (MIG) knows its memory and not its utilisation, for example; there may be no memory for a name. No
-// gauge ends a run.
+// Returns NaN on errors: a part of a GPU (MIG), for example, has no utilisation. No meter ends a run.
 template <class Ask>
 double if_known(const Ask& ask) {
   try {
@@ -111,7 +110,7 @@ void MachineMeter::loop(const std::string& pci_bus_id, const std::string& nvml) 
   std::optional<GpuMeter> gpu;
   try {
     if (!pci_bus_id.empty()) gpu.emplace(pci_bus_id, nvml);
-  } catch (const std::exception&) {  // no driver to ask: the GPU's values stay unknown
+  } catch (const std::exception&) {  // the GPU's values stay unknown without a driver
   }
   std::optional<CpuMeter> cpu;
   auto looked = std::chrono::steady_clock::now();
@@ -130,7 +129,7 @@ void MachineMeter::loop(const std::string& pci_bus_id, const std::string& nvml) 
   } while (wait_for_next());
 }
 
-// False: the end has come.
+// Returns false at the end.
 bool MachineMeter::wait_for_next() {
   const auto next = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   MutexLock lock(mutex_);

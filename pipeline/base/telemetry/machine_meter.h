@@ -1,5 +1,5 @@
 #pragma once
-// What a process takes of its machine and its GPU, for train lines.
+// The resources of its machine and its GPU that a process uses, for train lines.
 
 #include <atomic>
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-/// NaN: not known.
+/// The current use; NaN if not known.
 struct MachineUse {
   double host_memory_mb = std::numeric_limits<double>::quiet_NaN();   ///< MiB, resident, with child processes
   double gpu_memory_mb = std::numeric_limits<double>::quiet_NaN();    ///< MiB used on the GPU, by all processes
@@ -19,18 +19,18 @@ struct MachineUse {
   double cpu_share = std::numeric_limits<double>::quiet_NaN();        ///< CpuTime::share() of the last second, 0..1
 };
 
-/// Looks once a second, on a thread of its own, so that who asks waits for nothing.
+/// Measures once a second, on a thread of its own, so that callers never wait.
 class MachineMeter {
  public:
-  /// `pci_bus_id`: of the GPU that computes, "0000:3B:00.0"; empty: it is the CPU. `nvml`: the driver's library. What
-  /// cannot be known stays NaN.
+  /// `pci_bus_id` is that of the computing GPU, "0000:3B:00.0"; empty: the CPU computes. `nvml` is the driver's
+  /// library. Unknown values stay NaN.
   explicit MachineMeter(const std::string& pci_bus_id = {}, const std::string& nvml = "libnvidia-ml.so.1");
   ~MachineMeter();
   MachineMeter(const MachineMeter&) = delete;
 
-  /// As of the last look. Any thread.
+  /// Returns the last measurement. Any thread.
   MachineUse now() const;
-  /// The CPU time from the meter's begin to the last look. Any thread.
+  /// Returns the CPU time from the meter's begin to the last measurement. Any thread.
   CpuTime cpu() const;
 
  private:
@@ -43,7 +43,7 @@ class MachineMeter {
   CondVar ends_;
   bool ending_ FT_GUARDED_BY(mutex_) = false;
   CpuTime cpu_ FT_GUARDED_BY(mutex_);
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last: it uses all of the above
 };
 
 }  // namespace flowtrain

@@ -43,7 +43,7 @@ bool is_plain_name(const std::string& name) {
   return !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
 }
 
-// The size stands behind the signature, and the length and name of the first chunk.
+// The size follows the signature, and the length and name of the first chunk.
 std::optional<PngSize> png_size(std::string_view bytes) {
   constexpr std::string_view signature = "\x89PNG\r\n\x1a\n";
   constexpr std::size_t width_at = 16, height_at = 20;

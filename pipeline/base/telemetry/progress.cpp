@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr auto redraw_interval = 100ms;
 constexpr int bar_min = 8, bar_max = 30;  // cells between the brackets
 
-// A piece of the line; the highest `drop` goes first where there is no room.
+// A piece of the line; the highest `drop` goes first if there is no room.
 struct Part {
   std::string text;
   int drop = 0;
@@ -29,7 +29,7 @@ std::string rate(double per_s) {
   return per_s < 10 ? printed("%.1f", per_s) : format_count(static_cast<std::uint64_t>(std::llround(per_s)));
 }
 
-// "limit compute 99.6 %", "limit sample 97 %, wait 12.0 %" (short: "limit sample 97 %"), "data wait 12.0 %"
+// Returns "limit compute 99.6 %", "limit sample 97 %, wait 12.0 %" (short: "limit sample 97 %"), or "data wait 12.0 %".
 std::string limit_text(const Progress& p, bool is_short) {
   const std::string wait = p.data_wait ? printed("wait %.1f %%", 100 * *p.data_wait) : "";
   if (p.limit.empty()) return wait.empty() ? "" : "data " + wait;
@@ -59,7 +59,7 @@ double share_done(const Progress& p) {
   return std::min(1.0, static_cast<double>(p.iter) / static_cast<double>(p.max_iter));
 }
 
-// "[====>     ] ", or nothing where fewer than bar_min cells fit.
+// Returns "[====>     ] ", or an empty text if fewer than bar_min cells fit.
 std::string bar(double share, int room) {
   int cells = std::min(bar_max, room - 3);
   if (cells < bar_min) return "";
@@ -89,7 +89,7 @@ std::string format_bar(const Progress& p, int columns) {
   if (p.max_iter > 0) {
     percent = printed("%3.0f%% ", std::floor(100 * share_done(p)));
     auto iter = format_count(p.iter), of = format_count(p.max_iter);
-    iter.insert(0, of.size() - std::min(of.size(), iter.size()), ' ');  // so that the bar keeps its length
+    iter.insert(0, of.size() - std::min(of.size(), iter.size()), ' ');  // keeps the length of the bar
     parts.insert(parts.begin(), {iter + "/" + of, 0});
   } else {
     parts.insert(parts.begin(), {"iter " + format_count(p.iter), 0});
@@ -131,7 +131,7 @@ void ProgressDisplay::report(const Progress& progress) {
 }
 
 void ProgressDisplay::finish() {
-  if (next_draw_ == std::chrono::steady_clock::time_point{}) return;  // nothing was drawn
+  if (next_draw_ == std::chrono::steady_clock::time_point{}) return;  // no bar was drawn
   console::show_status([latest = latest_](int columns) { return format_bar(latest, columns); });
   console::end_status();
   next_draw_ = {};

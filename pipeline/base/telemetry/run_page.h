@@ -8,11 +8,11 @@
 
 namespace flowtrain {
 
-/// Reads what a run has written, on a thread of its own, and writes the page. Its destructor writes the last one.
+/// Reads a run's files, on a thread of its own, and writes the page. Its destructor writes the last one.
 class RunPage {
  public:
   virtual ~RunPage() = default;
-  /// Takes the message of what ended the run, for the last page. The thread that destroys this object calls it.
+  /// Takes the error that ended the run, for the last page. The thread that destroys this object calls it.
   virtual void failed(std::string error) = 0;
 };
 

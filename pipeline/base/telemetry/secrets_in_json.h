@@ -1,5 +1,5 @@
 #pragma once
-// Secrets in JSON that leaves the process: without_secrets() for each text in it.
+// Masks secrets in JSON that leaves the process: without_secrets() for each text in it.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// Masks all texts of `json`, and by their names whole members. Pictures (data: addresses) are left as they are.
+/// Masks all texts of `json`, and whole members by their names. Pictures (data: addresses) stay unchanged.
 template <class Json>
 void mask_secrets(Json& json) {
   if (json.is_string()) {

@@ -1,5 +1,5 @@
 #pragma once
-// When a metric of validation counts as better than the best before it.
+// Decides whether a metric of validation is better than the best so far.
 
 #include <optional>
 
@@ -16,10 +16,10 @@ struct BestValue {
 
 struct Improvement {
   RuledMetric of;         ///< the metric that is compared
-  double min_delta = 0;   ///< by which a value must be better
+  double min_delta = 0;   ///< least difference of a better value
   bool relative = false;  ///< min_delta is a share of the best value's magnitude
 
-  /// Replaces `best`, a value of the same metric, by the metric's value where that is better. False where it is not
+  /// Replaces `best`, a value of the same metric, by the metric's value if that is better. Returns false if it is not
   /// better, not finite, or missing.
   bool record(std::optional<BestValue>& best, const Scalars& scalars) const;
 };

@@ -12,7 +12,7 @@
 namespace flowtrain {
 namespace {
 
-/// A number at the start of `text`, which is cut off; nothing where there is none.
+/// Removes a number from the start of `text` and returns it; nothing if there is none.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) {
   Number number{};
@@ -22,7 +22,7 @@ std::optional<Number> take_number(std::string_view& text) {
   return number;
 }
 
-/// Adds the key's name and place to what `parse` complains of.
+/// Adds the key's name and place to the error of `parse`.
 template <class Parse>
 auto named(const Settings& settings, const std::string& key, Parse parse) {
   try {
@@ -50,7 +50,7 @@ Every Period::to_iterations(const Every& epoch) const {
     }
     case Unit::seconds: return 0;
   }
-  throw InternalError("a period of no known unit");
+  throw InternalError("a period of an unknown unit");
 }
 
 Period parse_period(const Value& value, bool by_clock) {
@@ -101,7 +101,7 @@ Share parse_share(const Value& value) {
 }
 
 std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples) {
-  constexpr std::uint64_t least = 10;  // a share of a small set would be one or none
+  constexpr std::uint64_t least = 10;  // a share of a smaller set would be one sample or none
   const bool is_auto = data.value("max_bad") == Value(std::string("auto"));
   const std::uint64_t budget =
       is_auto ? std::max(least, Share{true, 0, 0.001}.of(samples)) : share(data, "max_bad").of(samples);

@@ -1,5 +1,5 @@
 #pragma once
-// Values that are more than a number or a text: periods, shares, and numbers with a word in their place.
+// Values that are more than a number or a text: periods, shares, and numbers or a word in their place.
 
 #include <cstdint>
 #include <optional>
@@ -12,46 +12,45 @@ namespace flowtrain {
 class Settings;
 struct Value;
 
-/// How often something happens: `500` iterations, `"2 epochs"`, `"10 per epoch"`, `"30 min"`; 0 = never.
+/// The time between two events: `500` iterations, `"2 epochs"`, `"10 per epoch"`, `"30 min"`; 0 = never.
 struct Period {
   enum class Unit { iterations, epochs, per_epoch, seconds };
   Unit unit = Unit::iterations;
   std::uint64_t count = 0;
 
   bool off() const { return count == 0; }
-  /// Seconds from one time to the next where the clock counts, else 0.
+  /// Returns the seconds of a period by the clock, otherwise 0.
   double seconds() const { return unit == Unit::seconds ? static_cast<double>(count) : 0; }
-  /// Converts the period to iterations; off for "never" and for periods by the clock. `epoch`: in iterations. If an
-  /// iteration is one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; else its
-  /// times divide the epoch evenly. A period that 64 bits do not hold is the greatest number there is.
+  /// Converts the period to iterations; off for "never" and for periods by the clock. `epoch` is in iterations. If an
+  /// iteration is one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; otherwise
+  /// its times divide the epoch evenly. A period beyond 64 bits becomes the greatest number.
   Every to_iterations(const Every& epoch) const;
 };
 
-/// `by_clock`: "90 s", "30 min" and "2 h" are periods, too. Throws UserError(usage) saying what was expected, without
-/// naming a key.
+/// Reads a period; `by_clock` allows "90 s", "30 min" and "2 h". Throws UserError(usage) without the key.
 Period parse_period(const Value& value, bool by_clock = false);
 
-/// Some of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
+/// A part of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
 struct Share {
   bool relative = false;
   std::uint64_t count = 0;
-  double fraction = 0;  ///< 0 … 1; relative ones only
+  double fraction = 0;  ///< value 0 … 1; relative ones only
 
-  /// How many of `total`, rounded down; a relative share above 0 is at least 1.
+  /// Returns the number out of `total`, rounded down; a relative share above 0 is at least 1.
   std::uint64_t of(std::uint64_t total) const;
 };
 
-/// Throws UserError(usage) saying what was expected, without naming a key.
+/// Throws UserError(usage) with the expected form, without naming a key.
 Share parse_share(const Value& value);
 
-/// How many damaged samples of a data set of `samples` are put up with, by the keys `bad` and `max_bad` of its table.
+/// Returns the number of damaged samples that a data set of `samples` may have, by its keys `bad` and `max_bad`.
 std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples);
 
-/// The same for a key of a table; messages name it and where it was written.
+/// Reads a key of a table; messages name it and where it was written.
 Period period(const Settings& settings, const std::string& key, bool by_clock = false);
 Share share(const Settings& settings, const std::string& key);
 
-/// The number of a key that takes a number or one word ("auto", "random"); nothing where it holds the word.
+/// Returns the number of a key that takes a number or one word ("auto", "random"); nothing if it holds the word.
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key);
 
 }  // namespace flowtrain

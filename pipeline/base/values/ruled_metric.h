@@ -9,20 +9,20 @@
 
 namespace flowtrain {
 
-/// What the names of training's own values begin with: "train.loss" is the mean loss of the epoch's batches so far.
+/// The prefix of training's own values: "train.loss" is the mean loss of the epoch's batches so far.
 inline constexpr std::string_view of_training = "train.";
 
 /// A metric that rules compare, and its direction.
 struct RuledMetric {
-  std::string name;         ///< as validation reports it ("loss", "night.f1.cat"), or "train.loss"
+  std::string name;         ///< name in validation's results ("loss", "night.f1.cat"), or "train.loss"
   bool lower_wins = false;  ///< a lower value is better
   bool operator==(const RuledMetric&) const = default;
 };
 
-/// "loss (lower is better)".
+/// Returns "loss (lower is better)".
 std::string describe(const RuledMetric& metric);
 
-/// The value of this name; nothing where it is missing or not finite.
+/// Returns the value of this name; nothing if it is missing or not finite.
 std::optional<double> finite_value(const Scalars& scalars, const std::string& name);
 
 }  // namespace flowtrain

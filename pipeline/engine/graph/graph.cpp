@@ -1,6 +1,6 @@
 #include "pipeline/engine/graph/graph.h"
 
-// global_control, task_arena, task_scheduler_observer; loader_nodes.h brings flow::graph
+// These bring global_control, task_arena and task_scheduler_observer; loader_nodes.h brings flow::graph.
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
@@ -36,14 +36,13 @@ std::string counted(unsigned number, const std::string& what) {
   return concat(number, " ", what, number == 1 ? "" : "s");
 }
 
-std::vector<std::unique_ptr<Slab>> slabs_of(const LoaderState& basis) {
-  std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(basis.parts.prefetch));
-  for (auto& slab : slabs) slab = std::make_unique<Slab>(basis.layout, basis.parts.device);
+std::vector<std::unique_ptr<Slab>> slabs_of(const LoaderState& state) {
+  std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(state.parts.prefetch));
+  for (auto& slab : slabs) slab = std::make_unique<Slab>(state.layout, state.parts.device);
   return slabs;
 }
 
-/// Calls oneTBB's threads "ft-worker" once they work here: else each has the name of the thread that it was started
-/// from.
+/// Calls oneTBB's threads "ft-worker" once they work here: otherwise each has the name of the thread that started it.
 class WorkerNames : public oneapi::tbb::task_scheduler_observer {
  public:
   explicit WorkerNames(oneapi::tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
@@ -60,17 +59,17 @@ class WorkerNames : public oneapi::tbb::task_scheduler_observer {
 /// A flow graph in an arena of its own, and a thread that waits there, so that work starts promptly.
 class GraphArena {
  public:
-  /// One slot more than workers, so that routing never queues behind sampling; how many sample at once is the sample
-  /// node's own limit.
+  /// The arena has one slot more than workers, so that routing never queues behind sampling; the sample node limits
+  /// itself.
   explicit GraphArena(unsigned workers) : arena_(static_cast<int>(workers) + 1) {
-    arena_.execute([this] { graph_.emplace(); });  // it belongs to the arena of the thread that makes it
+    arena_.execute([this] { graph_.emplace(); });  // the graph belongs to the arena of the thread that makes it
   }
 
   flow::graph& graph() { return *graph_; }
   void wait_for_all() {
     arena_.execute([this] { graph_->wait_for_all(); });
   }
-  /// From now on other threads may put messages at any time, until join().
+  /// Lets other threads put messages at any time from now on, until join().
   void start(const std::string& thread_name) {
     graph_->reserve_wait();
     thread_ = named_thread(thread_name, [this] { wait_for_all(); });
@@ -87,19 +86,19 @@ class GraphArena {
   std::jthread thread_;
 };
 
-/// All of a loader that is made for one shape. Started, closed and joined once, in this order.
+/// The graph of a loader in one shape. Started, closed and joined once, in this order.
 class LoaderGraph {
  public:
-  explicit LoaderGraph(LoaderState& basis)
-      : arena_(basis.parts.workers),
-        loader_{basis, arena_.graph(), slabs_of(basis)},
-        in_order_(loader_.graph, [first = basis.received](const Ticket& ticket) { return ticket.seq - first; }),
+  explicit LoaderGraph(LoaderState& state)
+      : arena_(state.parts.workers),
+        loader_{state, arena_.graph(), slabs_of(state)},
+        in_order_(loader_.graph, [first = state.received](const Ticket& ticket) { return ticket.seq - first; }),
         accept_(loader_.graph, flow::serial, loader_.body([this](const Ticket& ticket) {
           end_.accept(ticket, transfer_ ? transfer_->queue : end_.queue);
         })) {
-    if (basis.parts.schedule) schedule_.emplace(loader_);
-    if (!basis.parts.dataset.resident()) read_.emplace(loader_);
-    if (basis.parts.device.copies()) transfer_.emplace(loader_);
+    if (state.parts.schedule) schedule_.emplace(loader_);
+    if (!state.parts.dataset.resident()) read_.emplace(loader_);
+    if (state.parts.device.copies()) transfer_.emplace(loader_);
     drawing_ = wire();
     arena_.wait_for_all();  // make_edge leaves tasks behind; nodes must not be dropped before those have run
   }
@@ -118,9 +117,9 @@ class LoaderGraph {
   const LoaderContext& context() const { return loader_; }
   std::span<const std::uint64_t> row_hashes(const Ticket& ticket) const {
     return loader_.hashes[ticket.slot]->values().first(loader_.slab(ticket).rows().size() *
-                                                       loader_.basis.layout.fields().size());
+                                                       loader_.state.layout.fields().size());
   }
-  /// Wakes whoever waits; nothing is begun any more.
+  /// Wakes all waiting threads; no new work begins.
   void close() {
     loader_.stopping = true;
     if (read_) read_->queue.close();
@@ -131,9 +130,9 @@ class LoaderGraph {
     loader_.graph.cancel();
     threads_.clear();  // joins
     arena_.join();
-    taken_over(&loader_);  // from every body that ran
+    taken_over(&loader_);  // passed on by every body that ran
   }
-  /// What was hinted and prefetched for batches that are dropped. A row that was read is hinted anew.
+  /// Forgets hints and prefetches of dropped batches. A row that was read is hinted anew.
   void forget_unread() const {
     if (!loader_.parts.dataset.takes_hints()) return;
     for (auto& slab : loader_.slabs)
@@ -141,26 +140,26 @@ class LoaderGraph {
         if (row.state == RowWork::State::pending && row.replaced == 0) loader_.parts.dataset.forget(row.id);
   }
   void check_finished() const {
-    const LoaderState& basis = loader_.basis;
+    const LoaderState& state = loader_.state;
     const std::size_t slabs = loader_.slabs.size(), free = loader_.free_slabs;
     const std::size_t waiting =
         end_.queue.size() + (read_ ? read_->queue.size() : 0) + (transfer_ ? transfer_->queue.size() : 0);
-    if (basis.received != basis.batches() || basis.received != plan_.next_seq() || free != slabs || waiting != 0)
-      throw InternalError(concat("the loader '", loader_.parts.name, "' did not finish clean: ", basis.received, " of ",
-                                 basis.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
+    if (state.received != state.batches() || state.received != plan_.next_seq() || free != slabs || waiting != 0)
+      throw InternalError(concat("the loader '", loader_.parts.name, "' did not finish cleanly: ", state.received,
+                                 " of ", state.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
                                  " tickets left"));
   }
   const Drawing& drawing() const { return drawing_; }
 
  private:
-  // All nodes and edges of the loader.
+  // Connects all nodes and edges of the loader.
   Drawing wire() {
     const LoaderParts& parts = loader_.parts;
     const std::size_t slabs = loader_.slabs.size();
     const std::string batches = concat("queue of ", slabs, " batches");
     Wiring wiring;
     wiring.add(&plan_, "plan",
-               concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", loader_.basis.layout.bytes(),
+               concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", loader_.state.layout.bytes(),
                       " bytes"));
     if (schedule_) wiring.add(&*schedule_, "schedule", "schedule\nhyper-parameters");
     if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.readers, "thread"), true);
@@ -192,7 +191,7 @@ class LoaderGraph {
 
   GraphArena arena_;
   LoaderContext loader_;
-  // Nodes are declared after their graph, so that they go first.
+  // Nodes are declared after their graph, so that they are destroyed first.
   PlanNode plan_{loader_};
   std::optional<ScheduleNode> schedule_;
   std::optional<ReadNode> read_;
@@ -208,28 +207,28 @@ class LoaderGraph {
 }  // namespace
 
 struct Loader::Impl {
-  enum class State { built, running, stopped };  // only forwards
+  enum class Phase { built, running, stopped };  // goes only forwards
 
-  // No aggregate: where a member of one that `new` makes throws, GCC 12 frees the memory twice.
-  explicit Impl(LoaderParts parts) : basis{std::move(parts)} {}
+  // This is no aggregate: if a member of one that `new` makes throws, GCC 12 frees the memory twice.
+  explicit Impl(LoaderParts parts) : state{std::move(parts)} {}
 
-  bool is_over() const { return basis.received == basis.batches(); }
+  bool is_over() const { return state.received == state.batches(); }
   bool receive(const Ticket& ticket) {
-    if (ticket.seq != basis.received++) throw InternalError("the loader lost a ticket: out of sequence");
+    if (ticket.seq != state.received++) throw InternalError("the loader lost a ticket: out of sequence");
     return true;
   }
 
-  LoaderState basis;
-  std::optional<LoaderGraph> graph{std::in_place, basis};
-  State state = State::built;
+  LoaderState state;
+  std::optional<LoaderGraph> graph{std::in_place, state};
+  Phase phase = Phase::built;
 };
 
 Loader::Loader(LoaderParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
 Loader::~Loader() { stop(); }
 
 void Loader::start() {
-  if (impl_->state != Impl::State::built) throw InternalError("a loader starts once");
-  impl_->state = Impl::State::running;
+  if (impl_->phase != Impl::Phase::built) throw InternalError("a loader starts once");
+  impl_->phase = Impl::Phase::running;
   impl_->graph->start();
 }
 
@@ -244,33 +243,33 @@ std::optional<bool> Loader::next_within(Ticket& ticket, std::chrono::microsecond
 }
 
 void Loader::retune(const LoaderShape& shape) {
-  auto& [basis, graph, state] = *impl_;
-  if (state != Impl::State::running || basis.received == basis.batches()) return;
+  auto& [state, graph, phase] = *impl_;
+  if (phase != Impl::Phase::running || state.received == state.batches()) return;
   graph->close();
   graph->join();
   graph->forget_unread();
   graph.reset();
-  basis.parts.workers = shape.workers;
-  basis.parts.readers = shape.readers;
-  basis.parts.prefetch = shape.prefetch;
-  basis.read_trial.restart();
-  basis.sample_trial.restart();
-  basis.issue.set_chunks(chunks_of(shape.workers));
-  basis.next_ticket.restart(basis.begin + basis.received);
-  graph.emplace(basis);
+  state.parts.workers = shape.workers;
+  state.parts.readers = shape.readers;
+  state.parts.prefetch = shape.prefetch;
+  state.read_trial.restart();
+  state.sample_trial.restart();
+  state.planner.set_chunks(chunks_of(shape.workers));
+  state.next_ticket.restart(state.begin + state.received);
+  graph.emplace(state);
   graph->start();
 }
 
 void Loader::stop() {
-  const auto state = std::exchange(impl_->state, Impl::State::stopped);
-  if (state == Impl::State::stopped || !impl_->graph) return;  // none: it could not be made in another shape
+  const auto phase = std::exchange(impl_->phase, Impl::Phase::stopped);
+  if (phase == Impl::Phase::stopped || !impl_->graph) return;  // no graph: it could not be made in another shape
   impl_->graph->close();
   cancel_reads();
-  if (state != Impl::State::running) return;
+  if (phase != Impl::Phase::running) return;
   impl_->graph->join();
   // The data set may live on with another loader.
   impl_->graph->forget_unread();
-  impl_->basis.next_ticket.restart(impl_->basis.begin);
+  impl_->state.next_ticket.restart(impl_->state.begin);
 }
 
 Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
@@ -281,16 +280,16 @@ LoaderForward Loader::forward(const Ticket& ticket) const {
   return {{loader.parts.profile, work},
           {loader.parts.profile, loader.parts.device, DeviceStream::compute, loader.names.compute_stream, work}};
 }
-std::vector<StreamRow> Loader::rows(const Ticket& ticket) const { return impl_->basis.issue.rows(ticket); }
+std::vector<StreamRow> Loader::rows(const Ticket& ticket) const { return impl_->state.planner.rows(ticket); }
 std::span<const std::uint64_t> Loader::row_hashes(const Ticket& ticket) const {
   return impl_->graph->row_hashes(ticket);
 }
 void Loader::release(const Ticket& ticket) { impl_->graph->end().release(ticket); }
-void Loader::cancel_reads() const { impl_->basis.reads.request_stop(); }
+void Loader::cancel_reads() const { impl_->state.reads.request_stop(); }
 void Loader::check_finished() const { impl_->graph->check_finished(); }
-const SlabLayout& Loader::layout() const { return impl_->basis.layout; }
-LoaderShape Loader::shape() const { return impl_->basis.shape(); }
-LoaderTimes Loader::times() const { return impl_->basis.times(); }
+const SlabLayout& Loader::layout() const { return impl_->state.layout; }
+LoaderShape Loader::shape() const { return impl_->state.shape(); }
+LoaderTimes Loader::times() const { return impl_->state.times(); }
 const Drawing& Loader::drawing() const { return impl_->graph->drawing(); }
 
 }  // namespace flowtrain

@@ -13,7 +13,7 @@ namespace flowtrain {
 
 namespace {
 
-/// The schedule that [lr] or [lr.warmup] is short for; its name has the origin of the first of `keys`.
+/// Returns the schedule that [lr] or [lr.warmup] is short for; its name has the origin of the first of `keys`.
 Settings schedule_of(const Settings& table, const char* kind, std::initializer_list<const char*> keys) {
   Settings settings(table.table(), joined(core_keys("schedule"), schedules().at(kind).keys));
   settings.set("name", std::string(kind), table.origin(*keys.begin()));
@@ -35,7 +35,7 @@ HyperParameters base_hyper(const Settings& optim, std::uint64_t step_samples) {
   return base;
 }
 
-/// The member that [[schedule]] calls `target`, of a HyperParameterPlan or of HyperParameters.
+/// Returns the member that [[schedule]] calls `target`, of a HyperParameterPlan or of HyperParameters.
 template <class Three>
 auto& of_target(Three& three, const std::string& target) {
   return target == "lr" ? three.lr : target == "momentum" ? three.momentum : three.weight_decay;
@@ -99,7 +99,7 @@ std::string describe_end(const Settings& schedule, const Config& config) {
   return iterations > 0 ? concat(iterations, ", the run's") : concat(run.integer("max_epochs"), " epochs, the run's");
 }
 
-/// Whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.
+/// Returns whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.
 bool move_alike(const TimedSchedule& one, const TimedSchedule& other, std::uint64_t last) {
   constexpr std::uint64_t looks = 256;
   for (std::uint64_t at = 1; at <= last; at += std::max<std::uint64_t>(1, std::min(at / 16, last / looks)))
@@ -107,16 +107,16 @@ bool move_alike(const TimedSchedule& one, const TimedSchedule& other, std::uint6
   return one.apply(1, std::max<std::uint64_t>(last, 1)) == other.apply(1, std::max<std::uint64_t>(last, 1));
 }
 
-/// `was` and `is` are one schedule with the end that it had and the one that it has.
+/// Returns whether a schedule depends on the run's end; `was` has the old end, and `is` the new one.
 bool depends_on_end(const Settings& was, const Settings& is, const Config& before, const Config& now) {
-  // Short and long epochs: with the one, schedules by epoch are on their way early; with the other, those by iteration.
+  // Two lengths of an epoch are tried: schedules by epoch advance early with the short one, others with the long one.
   for (const std::uint64_t epoch : {1, 1'000'000}) try {
       const std::uint64_t last_before = run_end(before, epoch), last = run_end(now, epoch);
       const ScheduleInput input = input_of(is, now);
       if (!move_alike(TimedSchedule(was, epoch, last_before, input), TimedSchedule(is, epoch, last, input),
                       std::min(last_before, last)))
         return true;
-    } catch (const UserError&) {  // there is no such schedule in a run of this length
+    } catch (const UserError&) {  // a run of this length has no such schedule
     }
   return false;
 }

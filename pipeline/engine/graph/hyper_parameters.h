@@ -1,5 +1,5 @@
 #pragma once
-// What each optimizer works with in each iteration: [optim] or [[optim]], moved by [lr] or [[schedule]].
+// The values of each optimizer in each iteration: [optim] or [[optim]], moved by [lr] or [[schedule]].
 
 #include <cstdint>
 #include <functional>
@@ -17,45 +17,45 @@ namespace flowtrain {
 struct HyperParameterPlan {
   std::string label;
   HyperParameters base;
-  /// What moves them, in the order in which it is applied. Shared, as they never change.
+  /// The schedules that move the values, in the order of application. They are shared, since they never change.
   using Schedules = std::vector<std::shared_ptr<const TimedSchedule>>;
   Schedules lr, momentum, weight_decay;
 
   HyperParameters at(std::uint64_t iteration) const;
 };
 
-/// Those of all optimizers, in their order. `step_samples`: of all processes, in an iteration. `last`: the run's last
-/// iteration.
+/// Returns the plans of all optimizers, in their order. `step_samples` are those of all processes in an iteration,
+/// `last` is the run's last iteration.
 std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std::uint64_t step_samples,
                                                       const Every& epoch, std::uint64_t last);
 
-/// A sentence for each schedule that the run's end cuts short.
+/// Returns a sentence for each schedule that the run's end cuts short.
 std::vector<std::string> schedule_notes(const Config& config, const Every& epoch, std::uint64_t last);
 
-/// All of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.
+/// Returns all of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.
 std::vector<Settings> schedule_settings(const Config& config);
 
-/// A schedule that moves its value otherwise because the run, or the schedule, ends elsewhere than before.
+/// A schedule that moves its value differently because the run, or the schedule, ends elsewhere than before.
 struct ChangedEnd {
-  std::string key;      ///< of its end: "schedule.1.end"
+  std::string key;      ///< key of its end: "schedule.1.end"
   std::string name;     ///< the schedule's kind
-  std::string was, is;  ///< the ends, and whose they are
+  std::string was, is;  ///< old and new end, with their owner
 };
-/// All of them. A schedule counts only where its values up to the earlier end of the run differ, which covers kinds of
-/// plugins, too. The data is not open: an end in epochs and one in iterations count as different ones.
+/// Returns all such schedules. One counts only if its values up to the earlier end of the run differ, which covers
+/// kinds of plugins, too. The data is not open: an end in epochs and one in iterations count as different.
 std::vector<ChangedEnd> changed_ends(const Config& before, const Config& now);
 
-/// A schedule with state: what it moves.
+/// A schedule with state, and the value that it moves.
 struct StatefulSchedule {
-  std::string key;     ///< of its state in snapshots: kind, optimizer and target
-  std::string optim;   ///< label; empty: all
+  std::string key;     ///< key of its state in snapshots: kind, optimizer and target
+  std::string optim;   ///< label of the optimizer; empty: all
   std::string target;  ///< "lr", "momentum" or "weight_decay"
   std::shared_ptr<TimedSchedule> schedule;
 
   void apply(const std::string& label, std::uint64_t iteration, HyperParameters& hyper) const;
 };
 
-/// Those with state, in their order. `measures`: whether a validation has this value.
+/// Returns the schedules with state, in their order. `measures` says whether a validation has a value.
 std::vector<StatefulSchedule> stateful_schedules(const Config& config, const Every& epoch, std::uint64_t last,
                                                  const std::function<bool(const std::string&)>& measures);
 

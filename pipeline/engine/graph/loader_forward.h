@@ -1,14 +1,14 @@
 #pragma once
-// What a profile is told of who computes with a loader's batches.
+// Records computation on a loader's batches in its profile.
 
 #include "stages/trace/profile.h"
 
 namespace flowtrain {
 
-/// The calling thread computes a forward pass over a batch while it lives.
+/// Records a forward pass of the calling thread over a batch while it lives.
 struct LoaderForward {
   Profile::Span span;
-  Profile::StreamSpan on_stream;  ///< end() it where the device has been asked for the pass
+  Profile::StreamSpan on_stream;  ///< the caller ends it once the device has the whole pass in its queue
 };
 
 }  // namespace flowtrain

@@ -1,10 +1,9 @@
 #pragma once
-// The stages of a loader: each class has the work of one, and what only it knows. LoaderGraph in graph.cpp connects
-// them. oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on
-// threads of the loader's own, which talk to the graph through an async_node and bounded queues. What puts out no
-// ticket, or several, is a multifunction_node.
+// The stages of a loader, a class for each. LoaderGraph in graph.cpp connects them. oneTBB routes and computes; its
+// messages are tickets. Work that may block (reading, copies to a device) runs on threads of the loader's own, which
+// talk to the graph through an async_node and bounded queues. Nodes with no or several outputs are multifunction_nodes.
 
-// flow::graph and its nodes
+// This brings flow::graph and its nodes.
 #include <oneapi/tbb/flow_graph.h>
 
 #include <algorithm>
@@ -26,7 +25,7 @@
 #include "stages/core/bounded_queue.h"
 #include "stages/core/tsan_annotations.h"
 #include "stages/flight/flight.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/sample.h"
 #include "stages/trace/clock.h"
 #include "stages/trace/profile.h"
@@ -35,10 +34,11 @@ namespace flowtrain {
 
 namespace flow = oneapi::tbb::flow;
 
-/// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
+/// Returns the chunks of a batch: so small that workers share a batch, so large that a message (about 1 µs) costs
+/// little per row.
 inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
-/// How many of the batches ahead were ready, each time that one was asked for. One thread counts, any reads.
+/// Counts how many of the batches ahead were ready at each request for one. One thread counts, any reads.
 class ReadyCount {
  public:
   void count(std::size_t ready, std::uint32_t prefetch) {
@@ -54,37 +54,37 @@ class ReadyCount {
   std::atomic<std::uint64_t> asked_{0};
 };
 
-/// What of a loader stays when its graph is made anew.
+/// The state of a loader that stays when its graph is rebuilt.
 struct LoaderState {
   LoaderParts parts;
   const SlabLayout layout{parts.sampler.fields(), parts.batch};
-  // Batches of the stream that it delivers.
+  // The range of batches of the stream that it delivers.
   const std::uint64_t begin = (parts.first - 1) * parts.accum;
   const std::uint64_t end = parts.last == LoaderParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
-  std::uint64_t received = 0;  // by Loader::next(), one thread
-  IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
-  LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
-  StageClock order_clock, read_clock, sample_clock, transfer_clock;
-  ThreadTrial read_trial, sample_trial;  // where parts.tries_threads
+  std::uint64_t received = 0;  // counted by Loader::next(), one thread
+  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{begin, end, parts.accum, planner, parts.dataset, parts.read_ahead};  // used by the plan node
+  StageClock plan_clock, read_clock, sample_clock, transfer_clock;
+  ThreadTrial read_trial, sample_trial;  // used if parts.tries_threads
   ReadyCount ready;
-  std::stop_source reads;  // of the threads ft-read
+  std::stop_source reads;  // stops reads of the threads ft-read
 
   std::uint64_t batches() const { return end - begin; }
   LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
   LoaderTimes times() const {
-    return {order_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
-            ready.share_sum(),   ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
+    return {plan_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
+            ready.share_sum(),  ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
   }
 };
 
-/// One for each slab, where the loader is to hash rows; else none.
-inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& basis) {
-  std::vector<std::unique_ptr<RowHashes>> all(!basis.parts.hash_every.off() ? Loader::slabs(basis.parts.prefetch) : 0);
-  for (auto& each : all) each = std::make_unique<RowHashes>(basis.layout);
+/// Returns one for each slab if the loader hashes rows, otherwise none.
+inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& state) {
+  std::vector<std::unique_ptr<RowHashes>> all(!state.parts.hash_every.off() ? Loader::slabs(state.parts.prefetch) : 0);
+  for (auto& each : all) each = std::make_unique<RowHashes>(state.layout);
   return all;
 }
 
-/// What the stages and queues of a loader are called in a trace.
+/// The names of a loader's stages and queues in a trace.
 struct TraceNames {
   explicit TraceNames(const std::string& line) : line(flight_name(line)) {}
 
@@ -104,33 +104,33 @@ struct TraceNames {
   const char* of(const char* what) const { return flight_name(concat(line, " ", what)); }
 };
 
-/// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
+/// State that the stages share. Slabs are the credit: without a free slab there is no new ticket, so memory is bounded.
 struct LoaderContext {
-  LoaderState& basis;
+  LoaderState& state;
   flow::graph& graph;
   const std::vector<std::unique_ptr<Slab>> slabs;
-  const LoaderParts& parts = basis.parts;
-  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(basis);  ///< by the slab's slot
+  const LoaderParts& parts = state.parts;
+  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(state);  ///< indexed by the slab's slot
   std::atomic<std::uint32_t> free_slabs{0};
   std::atomic<bool> stopping{false};
-  // Stages, as the flight recorder calls them.
+  // Names of the stages in the flight recorder.
   const std::string prefix = parts.name == "train" ? "" : parts.name + " ";
   const char* const planning = flight_name(prefix + "plan");
   const char* const reading = flight_name(prefix + "read");
   const char* const sampling = flight_name(prefix + "sample");
-  const char* const ordering = flight_name(prefix + "order");
+  const char* const sequencing = flight_name(prefix + "sequence");
   const char* const transferring = flight_name(prefix + "transfer");
   const TraceNames names{parts.name};
 
   Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
   bool hashes_rows(const Ticket& ticket) const { return parts.hash_every.ends(ticket.iteration); }
   std::span<RowWork> take_chunk(const Ticket& ticket) const {
-    taken_over(&slab(ticket));  // from plan, which says what rows the chunk has
+    taken_over(&slab(ticket));  // plan passed on the rows of the chunk
     const auto rows = slab(ticket).chunk(ticket.chunk);
-    taken_over(rows.data());  // from read, or from sample where a row is read again
+    taken_over(rows.data());  // read passed on the rows, or sample if a row is read again
     return rows;
   }
-  /// Of a batch; the last one sends it on.
+  /// Finishes a part of a batch; the last one sends it on.
   template <class Port>
   void finish_part(Ticket ticket, Port& out) const {
     Slab& batch = slab(ticket);
@@ -139,11 +139,11 @@ struct LoaderContext {
     handed_over(&batch);
     out.try_put(ticket);
   }
-  /// After a thread handed on a piece of its work. May pause it.
+  /// May pause the thread; called after it handed on a piece of its work.
   void after_piece(ThreadTrial& trial, const StageClock& clock, unsigned threads) const {
     if (parts.tries_threads) trial.after_piece(clock, threads, stopping);
   }
-  // For the profile; a loader without a plan only numbers its batches.
+  // Places in the profile; a loader without a plan only numbers its batches.
   BatchPlace place(const Ticket& ticket) const { return {names.line, ticket.seq}; }
   Profile::Work work(const char* name, const Ticket& ticket) const {
     return {name, place(ticket), parts.plan ? ticket.iteration : 0};
@@ -159,11 +159,11 @@ struct LoaderContext {
   void count_slabs() const {
     if (parts.profile) parts.profile->count(names.slabs, slabs.size() - free_slabs);
   }
-  /// For the flight recorder; a loader without a plan only numbers its batches.
+  /// Returns a place for the flight recorder; a loader without a plan only numbers its batches.
   FlightPlace at(const char* stage, const Ticket& ticket) const {
     return {.name = stage, .iteration = parts.plan ? ticket.iteration : 0, .kind = FlightKind::loads};
   }
-  /// A node's body. What it wrote is handed over to whoever joins the graph.
+  /// Makes a node's body. Its writes are handed over to the thread that joins the graph.
   template <class Work>
   auto body(Work work) const {
     return [this, work](const auto& message, auto&... out) {
@@ -171,8 +171,8 @@ struct LoaderContext {
       handed_over(this);
     };
   }
-  /// No body throws: an error stays in the batch's slab, and the ticket goes on as `bad`, so the sequence never has a
-  /// gap. False: `work` threw.
+  /// Runs `work` and returns false if it threw. No body throws: an error stays in the batch's slab, and the ticket goes
+  /// on as `bad`, so the sequence never has a gap.
   template <class Work>
   bool attempt(const Ticket& ticket, Work work) const try {
     work();
@@ -183,8 +183,8 @@ struct LoaderContext {
   }
 };
 
-/// A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
-/// but that join allocates whenever it finds no slab.)
+/// Plans a batch for each free slab, which is the message that asks for the next ticket. (An input_node and a reserving
+/// join would do the same, but that join allocates whenever it finds no slab.)
 class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket, Ticket>> {
  public:
   static constexpr std::size_t chunks = 0, errors = 1, plans = 2;  ///< outputs
@@ -196,23 +196,21 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
   std::uint64_t next_seq() const { return next_seq_; }
 
  private:
-  // Gives the slab its plan, positions and records. An error takes its turn like any other: as a bad batch, which is
-  // the loader's last.
+  // Gives the slab its plan, positions and records. An error takes its turn as a bad batch, which is the loader's last.
   void plan(std::uint32_t slot, output_ports_type& out) {
-    if (loader_.stopping || failed_ || loader_.basis.next_ticket.over()) return;
+    if (loader_.stopping || failed_ || loader_.state.next_ticket.over()) return;
     Slab& slab = *loader_.slabs[slot];
     taken_over(&slab);
-    Ticket ticket = loader_.basis.next_ticket();
+    Ticket ticket = loader_.state.next_ticket();
     ticket.seq = next_seq_++;
     ticket.slot = slot;
     loader_.free_slabs.fetch_sub(1);
     loader_.count_slabs();
     std::uint32_t count = 0;
     failed_ = !loader_.attempt(ticket, [&] {
-      const StageClock::Scope busy(loader_.basis.order_clock, loader_.parts.batch,
-                                   loader_.at(loader_.planning, ticket));
+      const StageClock::Scope busy(loader_.state.plan_clock, loader_.parts.batch, loader_.at(loader_.planning, ticket));
       slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
-      count = loader_.basis.issue(ticket, slab);
+      count = loader_.state.planner(ticket, slab);
       if (loader_.parts.schedule) slab.add_part();
     });
     handed_over(&slab);
@@ -229,11 +227,11 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
   }
 
   LoaderContext& loader_;
-  std::uint64_t next_seq_ = loader_.basis.received;  // of the body, which is serial
+  std::uint64_t next_seq_ = loader_.state.received;  // used by the body, which is serial
   bool failed_ = false;
 };
 
-/// Beside reading; for the sequence, one more part of the batch.
+/// Fills in hyper-parameters while rows are read; for the sequence it is one more part of the batch.
 class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>> {
  public:
   explicit ScheduleNode(const LoaderContext& loader)
@@ -257,13 +255,13 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
         loader_(loader),
         waiting_(loader.prefix + "chunks to read", queue.capacity()) {}
 
-  /// Of each thread, until the queue is closed.
+  /// Runs in each thread, until the queue is closed.
   void loop() {
-    const ReadsUntil until(loader_.basis.reads.get_token());
+    const ReadsUntil until(loader_.state.reads.get_token());
     for (Ticket ticket; queue.pop(ticket);) {
       read(ticket);
       gateway().try_put(ticket);
-      loader_.after_piece(loader_.basis.read_trial, loader_.basis.read_clock, loader_.parts.readers);
+      loader_.after_piece(loader_.state.read_trial, loader_.state.read_clock, loader_.parts.readers);
     }
   }
 
@@ -274,7 +272,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
     waiting_.set(queue.size());
     loader_.count(loader_.names.to_read, queue);
     const auto rows = loader_.take_chunk(ticket);
-    const StageClock::Scope busy(loader_.basis.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
+    const StageClock::Scope busy(loader_.state.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
     const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.read, ticket));
     loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
     handed_over(rows.data());
@@ -284,7 +282,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
   const FlightQueue waiting_;
 };
 
-/// As many at once as the loader has workers.
+/// Samples chunks, up to one per worker at once.
 class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>> {
  public:
   static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
@@ -303,12 +301,12 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
       handed_over(rows.data());
       std::get<unread>(out).try_put(ticket);
     }
-    loader_.after_piece(loader_.basis.sample_trial, loader_.basis.sample_clock, loader_.parts.workers);
+    loader_.after_piece(loader_.state.sample_trial, loader_.state.sample_clock, loader_.parts.workers);
   }
 
-  // False: some rows must be read again.
+  // Returns false if some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
-    const StageClock::Scope busy(loader_.basis.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
+    const StageClock::Scope busy(loader_.state.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
     const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.sample, ticket));
     Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
@@ -325,7 +323,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
 
   const LoaderContext& loader_;
   const SampleStage stage_{loader_.parts.dataset, loader_.parts.sampler, loader_.parts.seed};
-  const bool resident_ = loader_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
+  const bool resident_ = loader_.parts.dataset.resident();  // true: this stage reads the bytes itself, without a wait
 };
 
 /// Copies batches to a device that has memory of its own.
@@ -333,7 +331,7 @@ class Transfer {
  public:
   explicit Transfer(const LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
 
-  /// Of its thread, until a queue is closed.
+  /// Runs in its thread, until a queue is closed.
   void loop() {
     for (Ticket ticket; queue.pop(ticket);) {
       loader_.count(loader_.names.to_copy, queue);
@@ -348,7 +346,7 @@ class Transfer {
 
  private:
   bool start_copy(const Ticket& ticket) const {
-    const StageClock::Scope busy(loader_.basis.transfer_clock, loader_.slab(ticket).rows().size(),
+    const StageClock::Scope busy(loader_.state.transfer_clock, loader_.slab(ticket).rows().size(),
                                  loader_.at(loader_.transferring, ticket));
     const auto work = loader_.work(loader_.names.transfer, ticket);
     const Profile::Span span(loader_.parts.profile, work);
@@ -356,7 +354,7 @@ class Transfer {
     Device& device = loader_.parts.device;
     return loader_.attempt(ticket, [&] {
       Profile::StreamSpan copy(loader_.parts.profile, device, DeviceStream::copies, loader_.names.copy_stream, work);
-      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
+      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.state.layout.bytes());
       copy.end();
     });
   }
@@ -364,36 +362,36 @@ class Transfer {
   const LoaderContext& loader_;
 };
 
-/// Where the compute thread takes batches, and gives slabs back.
+/// The place where the compute thread takes batches, and gives slabs back.
 class LoaderEnd {
  public:
   explicit LoaderEnd(LoaderContext& loader)
       : queue(loader.slabs.size()), loader_(loader), ready_(loader.prefix + "batches ready", queue.capacity()) {}
 
-  /// Waits. False: the queue is closed. Throws where the graph itself has failed.
+  /// Waits. Returns false if the queue is closed. Throws if the graph itself has failed.
   bool next(Ticket& ticket) {
-    loader_.basis.ready.count(queue.size(), loader_.parts.prefetch);
+    loader_.state.ready.count(queue.size(), loader_.parts.prefetch);
     const bool one = queue.pop(ticket);
     set_ready();
     return popped(one);
   }
-  /// The same; nothing: after `patience` there is none yet.
+  /// Waits like next(), but returns nothing if there is no batch after `patience`.
   std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience) {
     const auto one = queue.pop_within(ticket, patience);
     loader_.count(loader_.names.ready, queue);
     return one ? std::optional(popped(*one)) : std::nullopt;
   }
   void release(const Ticket& ticket) {
-    // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
+    // The slab's memory is soon filled again, so the copy that reads it must be over (the CPU has no copy).
     if (loader_.parts.device.copies()) loader_.parts.device.wait_host_free(ticket.slot);
     loader_.free_slabs.fetch_add(1);
     loader_.count_slabs();
     handed_over(&loader_.slab(ticket));
     given_back.to->try_put(ticket.slot);
   }
-  /// Where the next thread begins: the transfer, or compute.
+  /// Hands a batch to the next thread: the transfer, or compute.
   void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
-    const FlightSpan flight(loader_.at(loader_.ordering, ticket));
+    const FlightSpan flight(loader_.at(loader_.sequencing, ticket));
     taken_over(&loader_.slab(ticket));
     if (next.try_push(ticket) || loader_.stopping) {
       if (&next == &queue) return set_ready();
@@ -405,7 +403,7 @@ class LoaderEnd {
   }
 
   BoundedQueue<Ticket> queue;
-  Outlet<PlanNode> given_back;  ///< of free slabs
+  Outlet<PlanNode> given_back;  ///< takes free slabs
 
  private:
   void set_ready() const {

@@ -1,5 +1,5 @@
 #pragma once
-// Where a thread puts what it has done.
+// The end of a thread's work in the graph.
 
 #include <vector>
 
@@ -8,10 +8,10 @@ namespace flowtrain {
 /// Leads to another thread's queue, to a node, or to a side branch; connected by Wiring.
 template <class Inlet>
 struct Outlet {
-  Inlet* to = nullptr;  ///< null: to nowhere
+  Inlet* to = nullptr;  ///< null: leads nowhere
 };
 
-/// Likewise to several at once.
+/// Leads to several at once.
 template <class Inlet>
 struct Outlets {
   std::vector<Inlet*> to;

@@ -9,15 +9,15 @@
 
 namespace flowtrain {
 
-/// One hash (XXH3, 64 bits) for each field of each row, of the bytes that the sample stage wrote. The memory is
-/// allocated once and reused for one batch after the other.
+/// One hash (XXH3, 64 bits) for each field of each row, over the bytes that the sample stage wrote. The memory is
+/// allocated once and reused for each batch.
 class RowHashes {
  public:
   explicit RowHashes(const SlabLayout& layout) : values_(layout.rows() * layout.fields().size()) {}
 
-  /// Hashes `rows`, which are some of the slab's. Called for different rows from many threads at once.
+  /// Hashes `rows`, which are some of the slab's. Many threads call it at once for different rows.
   void hash(const Slab& slab, std::span<const RowWork> rows);
-  /// Row by row, the fields of each in their order; those beyond the batch's rows are of no use.
+  /// Returns hashes row by row, the fields of each in their order; those beyond the batch's rows are meaningless.
   std::span<const std::uint64_t> values() const { return values_; }
 
  private:

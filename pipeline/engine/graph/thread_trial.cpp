@@ -10,14 +10,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned first_trials = 4;                      // made soon, so that a short run has an answer
-constexpr double first_cost = 0.04, later_cost = 0.0025;  // of the stage's rate
+constexpr unsigned first_trials = 4;                      // made soon, so that a short run has a result
+constexpr double first_cost = 0.04, later_cost = 0.0025;  // shares of the stage's rate
 constexpr double all_busy = 0.85, others_busy = 0.6;      // shares of the threads' time
-constexpr auto shortest = 2ms, longest = 400ms;           // of a pause
-constexpr auto slice = 10ms;                              // between looks at `stopping`
-constexpr unsigned forget_after = 32;                     // trials, as what a sample costs may change
+constexpr auto shortest = 2ms, longest = 400ms;           // lengths of a pause
+constexpr auto slice = 10ms;                              // time between checks of `stopping`
+constexpr unsigned forget_after = 32;                     // number of trials; the cost of a sample may change
 
-/// Sleeps; false: `stopping` was set.
+/// Sleeps; returns false if `stopping` was set.
 bool sleep_until(std::chrono::steady_clock::time_point time, const std::atomic<bool>& stopping) {
   for (auto now = std::chrono::steady_clock::now(); now < time && !stopping; now = std::chrono::steady_clock::now())
     std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(time - now, slice));
@@ -46,12 +46,12 @@ void ThreadTrial::try_without_one(const StageClock& clock, unsigned threads, con
   const std::chrono::duration<double> piece(stretch.busy_s / static_cast<double>(stretch.pieces));
   const auto pause = std::chrono::duration_cast<Clock::duration>(
       std::clamp<std::chrono::duration<double>>(10 * piece, shortest, longest));
-  if (begin.at - last->at < 2 * pause) {  // so short a stretch would not be a fair comparison
+  if (begin.at - last->at < 2 * pause) {  // such a short stretch would not be a fair comparison
     since_ = last;
     return;
   }
 
-  // What the others had begun before does not count.
+  // Pieces that the others had begun before do not count.
   const bool goes_on = sleep_until(begin.at + pause / 5, stopping);
   const Mark alone{Clock::now(), clock.times()};
   const bool ended = goes_on && sleep_until(begin.at + pause, stopping);
@@ -68,7 +68,7 @@ void ThreadTrial::try_without_one(const StageClock& clock, unsigned threads, con
   publish(threads);
 }
 
-// Rates while at work: that a thread waited for work now and then is no property of the threads.
+// Rates are those at work: waits for work are no property of the threads.
 void ThreadTrial::publish(unsigned threads) {
   const double share = (threads - 1.0) / threads * with_all_.per_sample_s() / without_one_.per_sample_s();
   if (trials_ >= 2) share_ = share;

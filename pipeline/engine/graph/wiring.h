@@ -1,8 +1,7 @@
 #pragma once
-// Wires a graph, and draws it: an edge and its arrow in the drawing come from one call, so what is drawn is what is
-// wired.
+// Wires a graph, and draws it: an edge and its arrow in the drawing come from one call, so it shows the true wiring.
 
-// flow::make_edge and its nodes
+// This brings flow::make_edge and its nodes.
 #include <oneapi/tbb/flow_graph.h>
 
 #include <cstddef>
@@ -17,30 +16,30 @@
 
 namespace flowtrain {
 
-/// Nodes are known by their addresses: add() each once, then connect() them.
+/// Nodes are identified by their addresses: add() each once, then connect() them.
 class Wiring {
  public:
-  /// `at`: what connect() is given for the node: a node of oneTBB, or a thread's queue or Outlet.
+  /// `at` is the address that connect() gets for the node: a node of oneTBB, or a thread's queue or Outlet.
   void add(const void* at, std::string name, std::string label, bool thread = false) {
     drawing_.nodes.push_back({name, std::move(label), thread});
     alias(at, std::move(name));
   }
-  /// A thread has a queue to take from, and an Outlet: two addresses, one node.
+  /// Adds an address to a node: a thread has a queue to take from, and an Outlet.
   void alias(const void* at, std::string name) { names_[at] = std::move(name); }
 
-  /// An edge of oneTBB, from a node with one output.
+  /// Connects a node of oneTBB with one output.
   template <class From, class To>
   void connect(From& from, To& to, const std::string& label = {}) {
     oneapi::tbb::flow::make_edge(from, to);
     draw(&from, &to, label);
   }
-  /// From output `port` of a node with several.
+  /// Connects output `port` of a node with several.
   template <std::size_t port, class From, class To>
   void connect(From& from, To& to, const std::string& label = {}) {
     oneapi::tbb::flow::make_edge(oneapi::tbb::flow::output_port<port>(from), to);
     draw(&from, &to, label);
   }
-  /// From a thread.
+  /// Connects the outlet of a thread.
   template <class Inlet, class To>
   void connect(Outlet<Inlet>& from, To& to, const std::string& label = {}) {
     from.to = &to;
@@ -52,8 +51,8 @@ class Wiring {
     draw(&from, &to, label);
   }
 
-  /// Draws a loader that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
-  /// drawing, which is there, or is the loader's own.
+  /// Draws a loader that wired itself. Its nodes' names begin with `prefix`; its end is the node `end` of this drawing,
+  /// if that exists, or the loader's own.
   void include(const Drawing& loader, const std::string& prefix, const std::string& end) {
     const auto named = [&](const std::string& name) { return name == loader_end ? end : prefix + name; };
     for (auto& node : loader.nodes)
@@ -61,7 +60,7 @@ class Wiring {
         drawing_.nodes.push_back({named(node.name), prefix + node.label, node.thread});
     for (auto& edge : loader.edges) drawing_.edges.push_back({named(edge.from), named(edge.to), edge.label});
   }
-  /// The node that a loader ends in.
+  /// The node at the end of a loader.
   static constexpr const char* loader_end = "compute";
 
   const Drawing& drawing() const { return drawing_; }
@@ -75,7 +74,7 @@ class Wiring {
   std::map<const void*, std::string> names_;
 };
 
-/// The drawing in Graphviz's DOT language, whose texts are quoted as JSON's are.
+/// Returns the drawing in Graphviz's DOT language, whose texts are quoted as JSON's are.
 inline std::string to_dot(const Drawing& drawing, const std::string& title) {
   const auto quoted = [](const std::string& text) { return json_text(nlohmann::json(text)); };
   std::string dot = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";

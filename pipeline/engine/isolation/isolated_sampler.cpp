@@ -49,7 +49,7 @@ class IsolatedSampler final : public Sampler {
   }
 
  private:
-  // Samplers read one of the first records to see the form of all (sampling/samplers/stored.h).
+  // Finds the first readable record: samplers read it to learn the form of all (sampling/samplers/stored.h).
   void find_first(const Dataset& dataset, Setup& setup) {
     ReadBuffer buffer;
     for (std::uint64_t id = 0; id < std::min(dataset.size(), records_tried) && !setup.first_id; ++id) try {
@@ -73,7 +73,7 @@ class IsolatedSampler final : public Sampler {
       try {
         work(*process);
       } catch (const ProcessLost& lost) {
-        // One that ended before it began has cost nothing.
+        // A process that ended before it began has cost nothing.
         if (lost.began() || attempt == most_attempts) throw SampleError(concat("the sampler's process ", lost.what()));
         continue;
       } catch (...) {
@@ -100,7 +100,7 @@ class IsolatedSampler final : public Sampler {
     free_.push_back(std::move(process));
   }
 
-  double time_limit_;  // seconds
+  double time_limit_;  // limit in seconds
   std::unique_ptr<KeptRecord> first_;
   std::string setup_;
   Made made_;

@@ -40,7 +40,7 @@ Value value_from(const json& pair) {
     if (pair.at(0) != index) return value_from<index + 1>(pair);
     return Value(pair.at(1).get<std::variant_alternative_t<index, Value::variant>>());
   } else {
-    throw InternalError("a value of no known kind");
+    throw InternalError("a value of an unknown kind");
   }
 }
 
@@ -54,7 +54,7 @@ json to_json(const Settings& settings) {
   return values;
 }
 
-// The keys follow from `name` and `inner`.
+// Makes the settings, whose keys follow from `name` and `inner`.
 Settings settings_from(const json& values) {
   const auto filled = [&](const std::vector<Key>& keys) {
     Settings settings("sampler", keys);

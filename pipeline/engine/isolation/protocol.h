@@ -1,5 +1,5 @@
 #pragma once
-// What a worker and the process that runs its sampler say to each other, in the memory that they share:
+// The protocol between a worker and the process that runs its sampler, in the memory that they share:
 //     Control │ records: RecordHead, boxes, bytes, for each │ rows: field by field
 // The worker writes records, and sets `state` to requested; the process sets working, writes rows, and sets done.
 
@@ -21,7 +21,7 @@ namespace flowtrain::isolation {
 
 /// Descriptors of the process: the memory, and a pipe whose other end the worker's process holds while it lives.
 inline constexpr int memory_descriptor = 3, lifeline_descriptor = 4;
-/// The program's first word that makes it such a process.
+/// The program's first word that makes it a sampler process.
 inline constexpr const char* command_word = "run-sampler";
 
 enum State : std::uint32_t { idle, requested, working, done };
@@ -33,10 +33,10 @@ struct Control {
   std::atomic<std::uint32_t> state{idle};
   Request request{};
   Result result{};
-  std::int32_t code = 0;           ///< of Result::user_error: an ExitCode
-  std::uint64_t memory_bytes = 0;  ///< that the worker has made
-  std::uint64_t records = 0;       ///< of this request
-  std::uint64_t rows_offset = 0;   ///< of the rows, from the memory's beginning
+  std::int32_t code = 0;           ///< ExitCode of Result::user_error
+  std::uint64_t memory_bytes = 0;  ///< size of the memory that the worker has made
+  std::uint64_t records = 0;       ///< records of this request
+  std::uint64_t rows_offset = 0;   ///< offset of the rows from the memory's beginning
   alignas(16) std::array<std::byte, sizeof(Stream)> random{};
   std::array<char, 4096> message{};  ///< ended by 0, as is `hint`
   std::array<char, 1024> hint{};
@@ -51,7 +51,7 @@ inline constexpr std::size_t records_offset = aligned(sizeof(Control));
 std::size_t stored_bytes(std::span<const Record* const> records);
 /// Copies records to `to`; Record::cache is left out.
 void store_records(std::span<const Record* const> records, std::byte* to);
-/// The records, whose views point into the memory.
+/// Returns records whose views point into the memory.
 std::vector<Record> load_records(const std::byte* from, std::size_t count);
 
 /// A record with memory of its own. Record::cache is left out.
@@ -68,18 +68,18 @@ class KeptRecord {
   Record record_;
 };
 
-/// What a sampler is made from, in the other process.
+/// The input for making a sampler in the other process.
 struct Setup {
   std::vector<std::string> plugins;  ///< run.plugins
   Settings settings;                 ///< [sampler]
   bool training = true, needs_targets = true;
-  // Of the data set:
+  // Facts about the data set:
   std::uint64_t size = 0, fingerprint = 0;
   std::vector<std::string> classes;
   std::string missing_labels;
   bool has_boxes = false;
-  std::optional<std::uint64_t> first_id;  ///< the first record that can be read, whose bytes stand in the memory, too
-  std::string unreadable;                 ///< why there is none
+  std::optional<std::uint64_t> first_id;  ///< first readable record, whose bytes are in the memory, too
+  std::string unreadable;                 ///< reason why there is none
 };
 
 /// A sampler that was made.
@@ -89,7 +89,7 @@ struct Made {
 };
 
 std::string to_bytes(const Setup& setup);
-/// Opens the plugins, as the keys of [sampler] follow from them. Throws UserError.
+/// Opens the plugins, which may define keys of [sampler]. Throws UserError.
 Setup setup_from(const std::string& bytes);
 std::string to_bytes(const Made& made);
 Made made_from(const std::string& bytes);

@@ -1,4 +1,4 @@
-// The other process: makes a sampler, and samples what is asked of it.
+// The other process: it makes a sampler, and samples on request.
 
 #include <poll.h>
 #include <signal.h>
@@ -24,17 +24,17 @@ namespace {
 
 using namespace isolation;
 
-/// What a sampler's factory sees of the data set.
+/// The view of the data set that a sampler's factory gets.
 class DatasetFacts final : public Dataset {
  public:
-  /// `first`: the record that setup.first_id names; any other one where it names none.
+  /// `first` is the record of setup.first_id, or any record if that is empty.
   DatasetFacts(Setup setup, const Record& first) : setup_(std::move(setup)), first_(first) {}
 
   std::uint64_t size() const override { return setup_.size; }
   Record read(std::uint64_t id, ReadBuffer&) const override {
     if (!setup_.first_id) throw SampleError(setup_.unreadable);
     if (id == *setup_.first_id) return first_.record();
-    throw SampleError("with sampler.process = true, the data set's first record alone can be read");
+    throw SampleError("with sampler.process = true, making a sampler can read only the data set's first record");
   }
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return setup_.classes; }
@@ -132,7 +132,7 @@ class SamplerRunner {
     sampler_->sample_rows(pointers, row_of(records.size()));
   }
 
-  /// Where each field of `rows` rows goes.
+  /// Returns the places of each field of `rows` rows.
   Row row_of(std::size_t rows) {
     starts_.clear();
     std::byte* next = memory_.data() + control().rows_offset;
@@ -153,8 +153,8 @@ class SamplerRunner {
 }  // namespace
 
 int run_sampler_process() {
-  // The program that started this process decides when it ends, not who signals all processes of a job.
-  // A limit on processor time may end this process, which is then started again.
+  // The program that started this process decides when it ends, so signals to all processes of a job are ignored. A
+  // limit on processor time may end this process, which is then started again.
   for (auto& rule : signal_rules)
     if (rule.signal != SIGXCPU) ::signal(rule.signal, SIG_IGN);
   std::thread([] {

@@ -21,7 +21,7 @@
 namespace flowtrain::isolation {
 namespace {
 
-constexpr std::chrono::milliseconds look_after{20};  // a process that was killed wakes nobody
+constexpr std::chrono::milliseconds look_after{20};  // a killed process wakes nobody
 constexpr std::chrono::seconds least_start{60};      // it may open LibTorch
 
 template <std::size_t size>
@@ -66,7 +66,7 @@ SamplerProcess::Child::~Child() {
   }
 }
 
-// Not fork(): this process has threads.
+// fork() is not used because this process has threads.
 void SamplerProcess::start(const std::string& program) {
   int ends[2];
   const auto no_descriptor = [] {
@@ -86,7 +86,7 @@ void SamplerProcess::start(const std::string& program) {
   posix_spawn_file_actions_adddup2(&files, memory_.descriptor(), memory_descriptor);
   posix_spawn_file_actions_adddup2(&files, other_end, lifeline_descriptor);
   posix_spawn_file_actions_addclosefrom_np(&files, lifeline_descriptor + 1);
-  // A group of its own: Ctrl-C is for the program, which ends it when the time has come.
+  // The process gets a group of its own: Ctrl-C is for the program, which ends it in time.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -164,7 +164,7 @@ void SamplerProcess::run(Request request, std::size_t records, std::chrono::dura
     }
     if (seconds_since(begin) > limit.count())
       lose(concat("was ended after ", limit.count(), " s",
-                  limit == time_limit_ ? " (sampler.process_timeout)" : ", which making a sampler may take"));
+                  limit == time_limit_ ? " (sampler.process_timeout)" : ", the limit for making a sampler"));
   }
   rethrow_result();
 }

@@ -14,28 +14,28 @@
 
 namespace flowtrain::isolation {
 
-/// The process ended, or was ended for taking too long. The message says how.
+/// The process ended, or was ended because it took too long. The message says how.
 class ProcessLost : public std::runtime_error {
  public:
   ProcessLost(const std::string& how, bool began) : std::runtime_error(how), began_(began) {}
-  /// Whether it had begun with what was asked of it.
+  /// Returns whether it had begun the request.
   bool began() const { return began_; }
 
  private:
   bool began_;
 };
 
-/// One thread at a time. The process ends with the object, and with this program, however that ends.
+/// Owns a process; one thread at a time. The process ends with the object, and with this program, however that ends.
 class SamplerProcess {
  public:
-  /// Starts `program`, which makes a sampler of `setup`; `first` is the record that setup.first_id names, or null.
-  /// Throws what making the sampler throws, and UserError(usage) where there is no such process.
+  /// Starts `program`, which makes a sampler of `setup`; `first` is the record of setup.first_id, or null. Throws
+  /// errors of making the sampler, and UserError(usage) if the process cannot be started.
   SamplerProcess(const std::string& program, const std::string& setup, const Record* first,
                  std::chrono::duration<double> time_limit);
   SamplerProcess(const SamplerProcess&) = delete;
 
   const Made& made() const { return made_; }
-  /// As Sampler::sample and sample_rows; also throws ProcessLost.
+  /// Works as Sampler::sample and sample_rows; also throws ProcessLost.
   void sample(const Record& record, Stream& random, Row row);
   void sample_rows(std::span<const Record* const> records, Row first);
 
@@ -60,7 +60,7 @@ class SamplerProcess {
 
   SharedMemory memory_;
   std::chrono::duration<double> time_limit_;
-  std::size_t rows_offset_ = 0;  // as control() has it, which the sampler may write over
+  std::size_t rows_offset_ = 0;  // copy of control()'s offset, which the sampler may overwrite
   Child child_;
   Made made_;
 };

@@ -33,7 +33,7 @@ UserError no_memory(std::size_t bytes) {
 }  // namespace
 
 SharedMemory::SharedMemory(std::size_t bytes) : bytes_(bytes) {
-  // Not one of the first descriptors: those are where the other process finds it.
+  // The descriptor avoids the first numbers, where the other process finds it.
   constexpr int least_descriptor = 16;
   const int first = ::memfd_create("flowtrain sampler", MFD_CLOEXEC);
   descriptor_ = first < 0 ? -1 : ::fcntl(first, F_DUPFD_CLOEXEC, least_descriptor);
@@ -68,7 +68,7 @@ SharedMemory::~SharedMemory() {
 
 void SharedMemory::grow(std::size_t bytes) {
   if (bytes <= bytes_) return;
-  bytes += bytes / 4;  // so that it does not grow for each record that is a little larger
+  bytes += bytes / 4;  // leaves room for records that are a little larger
   if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) throw no_memory(bytes);
   follow(bytes);
 }
@@ -81,7 +81,7 @@ void SharedMemory::follow(std::size_t bytes) {
   bytes_ = bytes;
 }
 
-// Not std::atomic::wait: it wakes threads of its own process alone, and knows no limit.
+// std::atomic::wait is not used: it wakes threads of its own process alone, and has no limit.
 void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::milliseconds limit) {
   const timespec span{limit.count() / 1000, limit.count() % 1000 * 1'000'000};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &span, nullptr, 0);

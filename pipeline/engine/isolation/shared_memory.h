@@ -1,5 +1,5 @@
 #pragma once
-// Memory that two processes share and that can grow, and how one wakes the other.
+// Memory that two processes share and that can grow, and a way to wake each other.
 
 #include <atomic>
 #include <chrono>
@@ -11,9 +11,9 @@ namespace flowtrain {
 /// A nameless file in memory, mapped. Closed and unmapped by the destructor.
 class SharedMemory {
  public:
-  /// Makes one of `bytes`. Throws UserError(usage) where the system gives none.
+  /// Makes one of `bytes`. Throws UserError(usage) if the system gives none.
   explicit SharedMemory(std::size_t bytes);
-  /// Maps the one that another process made, by its descriptor, which it takes over. Throws std::system_error.
+  /// Maps memory that another process made, by its descriptor, which it takes over. Throws std::system_error.
   static SharedMemory opened(int descriptor);
   SharedMemory(SharedMemory&& other) noexcept;
   ~SharedMemory();
@@ -21,7 +21,7 @@ class SharedMemory {
   std::byte* data() const { return data_; }
   std::size_t size() const { return bytes_; }
   int descriptor() const { return descriptor_; }
-  /// Makes it at least `bytes` large; data() may move. What it holds stays.
+  /// Grows to at least `bytes`; data() may move. The content stays.
   void grow(std::size_t bytes);
   /// Maps all of it, after another process has made it larger; data() may move.
   void follow(std::size_t bytes);
@@ -34,8 +34,8 @@ class SharedMemory {
   std::size_t bytes_ = 0;
 };
 
-/// Sleeps until another thread, of any process, calls wake() for `word`, but not at all where `word` is not `value`,
-/// and not longer than `limit`. May return early.
+/// Sleeps until another thread, of any process, calls wake() for `word`, but no longer than `limit`, and not at all
+/// unless `word` is `value`. It may return early.
 void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::milliseconds limit);
 void wake(std::atomic<std::uint32_t>& word);
 

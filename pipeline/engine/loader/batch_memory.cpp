@@ -16,7 +16,7 @@ std::byte* BatchMemory::take() {
       return block;
     }
     ++made_;
-    if (reuse_) free_.reserve(made_);  // so that give_back() cannot fail
+    if (reuse_) free_.reserve(made_);  // keeps give_back() from failing
   }
   return static_cast<std::byte*>(device_->allocate_host(bytes_));
 }
@@ -26,10 +26,10 @@ std::shared_ptr<std::byte> BatchMemory::hold(std::byte* block) {
 }
 
 void BatchMemory::give_back(std::byte* block) noexcept {
-  if (getpid() != made_in_) return;  // in a forked process a lock may be held by a thread that does not exist there
+  if (getpid() != made_in_) return;  // a forked process may lack the thread that holds the lock
   if (!reuse_) return device_->free_host(block);
   const MutexLock lock(mutex_);
-  if (free_.size() == free_.capacity()) return device_->free_host(block);  // a slab's own, beyond those made here
+  if (free_.size() == free_.capacity()) return device_->free_host(block);  // a slab's block
   free_.push_back(block);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The memory of batches that have left the loader: each comes back once nobody holds it, and is used again.
+// The memory of batches that have left the loader: each block comes back once nobody holds it, and is used again.
 
 #include <unistd.h>
 
@@ -12,21 +12,21 @@
 
 namespace flowtrain {
 
-/// Blocks of one size. Any thread. Blocks that are held when the pool's owner has gone are still good.
+/// A pool of blocks of one size. Any thread. Held blocks stay valid when the pool's owner is gone.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
-  /// Takes memory of `device`, as slabs do. Without `reuse` blocks that come back go back to it, as it knows better
+  /// Takes memory of `device`, as slabs do. Without `reuse`, returned blocks go back to the device, which knows better
   /// when they may be written again.
   BatchMemory(std::shared_ptr<Device> device, std::size_t bytes, bool reuse = true)
       : device_(std::move(device)), bytes_(bytes), reuse_(reuse) {}
   ~BatchMemory();
   BatchMemory(const BatchMemory&) = delete;
 
-  /// A block that nobody holds: one that has come back, or a new one.
+  /// Returns a block that nobody holds: a returned one, or a new one.
   std::byte* take();
-  /// What take() or a slab gave. When the last copy of the pointer goes, the block comes back.
+  /// Holds a block of take() or a slab. When the last copy of the pointer goes, the block comes back.
   std::shared_ptr<std::byte> hold(std::byte* block);
-  /// Blocks made so far: with `reuse` those held at once at most, however many batches there were.
+  /// Returns the number of blocks made so far: with `reuse` the most that were ever held at once.
   std::size_t made() const;
 
  private:

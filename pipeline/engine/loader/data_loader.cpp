@@ -30,8 +30,8 @@ LastBatch last_batch_of(const DataLoaderOptions& options) {
   return options.drop_last ? LastBatch::drop : LastBatch::pad;
 }
 
-// oneTBB takes the least of all limits that exist: loaders share one, which is beyond what they use. Each has an arena
-// with as many places as it has workers.
+// oneTBB takes the least of all limits that exist, so loaders share a large one. Each has an arena of as many places as
+// workers.
 std::shared_ptr<Scheduler> common_scheduler() {
   constexpr unsigned most_workers = 1024;
   static Mutex mutex;
@@ -71,7 +71,7 @@ struct DataLoader::Impl {
   Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
     return {data.order->size(), data.batch, last_batch_of(options), position.epoch, position.samples};
   }
-  // `loader` is what other threads ask for its times meanwhile. The one before ends here, after the lock.
+  // Other threads ask `loader` for its times meanwhile. The previous one ends here, after the lock.
   void replace(std::unique_ptr<Loader> next = nullptr) {
     const MutexLock lock(mutex);
     loader.swap(next);
@@ -83,8 +83,8 @@ struct DataLoader::Impl {
   BatchMemory& memory = *opened->memory;
   BadSamples bad;
   mutable Mutex mutex = {};
-  std::unique_ptr<Loader> loader = {};  // changed by replace()
-  std::uint64_t left = 0;               // batches of the epoch that were not asked for yet
+  std::unique_ptr<Loader> loader = {};  // replace() changes it
+  std::uint64_t left = 0;               // batches of the epoch that were not requested yet
   std::uint64_t given = 0;
 };
 
@@ -130,7 +130,7 @@ void DataLoader::begin_epoch() {
   const bool moves_on = !std::exchange(fresh_, false);
   const bool at_end = !moves_on && position_.samples > 0 && left_after(position_.samples) == 0;
   if (moves_on || at_end) {
-    // What was prepared goes on without a gap where the epoch before was taken whole.
+    // The loader goes on without a gap if the epoch before was taken whole.
     const bool whole = impl_->loader && impl_->left == 0;
     position_ = {position_.epoch + 1, 0};
     if (!whole) impl_->replace();
@@ -176,7 +176,7 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   batch->layout = &impl_->layout;
   batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
   loader.release(ticket);
-  // What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+  // A left-out rest of an epoch counts as passed, even if smaller batches follow.
   position_.samples = --impl_->left == 0 ? samples() : position_.samples + impl_->data.batch;
   return batch;
 }

@@ -13,7 +13,7 @@
 namespace flowtrain {
 namespace {
 
-/// Numbers of samples that are elsewhere.
+/// A data set of numbers alone, for samples that are elsewhere.
 class NumberedRecords final : public Dataset {
  public:
   explicit NumberedRecords(std::uint64_t size) : size_(size) {}

@@ -1,6 +1,6 @@
 #pragma once
-// A stream of samples for those who make the rows themselves: which records a batch has, and what keys their draws.
-// Epochs, order, ranks and positions are DataLoader's.
+// A stream of samples for programs that make the rows themselves: the records of each batch, and the keys of their
+// draws. Epochs, order, ranks and positions are those of DataLoader.
 
 #include <cstdint>
 #include <map>
@@ -17,33 +17,33 @@ namespace flowtrain {
 
 /// The rows of a batch that one rank makes.
 struct StreamRows {
-  std::vector<std::uint64_t> ids;    ///< the record of each row
-  std::vector<std::uint64_t> seeds;  ///< of what is drawn for each row: of run.seed and the row's position alone
+  std::vector<std::uint64_t> ids;    ///< record of each row
+  std::vector<std::uint64_t> seeds;  ///< seed of each row's draws, from run.seed and the row's position alone
 };
 
-/// Every method is const and may be called from any thread.
+/// Orders samples; every method is const and may be called from any thread.
 class SampleStream {
  public:
-  /// Opens the data of `config`; or, with `records`, orders the numbers from 0 to records - 1 of samples that are
-  /// elsewhere. Of `options` all but `floats` matters. Throws UserError(usage or data).
+  /// Opens the data of `config`, or with `records` orders the numbers from 0 to records - 1 of samples that are
+  /// elsewhere. All of `options` but `floats` matters. Throws UserError(usage or data).
   SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records = {});
   ~SampleStream();
   SampleStream(const SampleStream&) = delete;
 
-  /// Of an epoch, of all ranks.
+  /// Returns the samples of an epoch, of all ranks.
   std::uint64_t samples() const { return order_->size(); }
-  /// Rows of a whole batch, of all ranks.
+  /// Returns the rows of a whole batch, of all ranks.
   std::uint64_t batch_size() const { return batch_; }
-  /// Batches of an epoch after its first `samples`, on every rank.
+  /// Returns the batches of an epoch after its first `samples`, on every rank.
   std::uint64_t batches_left(std::uint64_t samples) const;
-  /// This rank's rows of the batch that begins at `position`, which must be one of an epoch with batches left. A rank
-  /// that has no row of an epoch's last batch gets the batch's first one.
+  /// Returns this rank's rows of the batch that begins at `position`, whose epoch must have batches left. A rank
+  /// without a row of an epoch's last batch gets the batch's first one.
   StreamRows rows(StreamPosition position) const;
-  /// See DataLoader::basis().
+  /// Implements DataLoader::basis().
   std::map<std::string, std::string> basis() const;
 
   const Dataset& dataset() const { return *dataset_; }
-  /// Threads that make rows, and batches that they prepare ahead.
+  /// Returns the number of threads that make rows; prefetch() is the number of batches that they prepare ahead.
   unsigned workers() const { return workers_; }
   std::uint32_t prefetch() const { return prefetch_; }
 

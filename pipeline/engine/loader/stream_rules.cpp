@@ -11,7 +11,7 @@
 namespace flowtrain {
 namespace {
 
-// Keys that decide which samples come, in what order, and what is drawn for them; the data may lie anywhere.
+// Returns whether a key decides the samples, their order, or their draws; the data may lie anywhere.
 bool decides(const std::string& key, bool training) {
   for (const char* end : {".path", ".bad", ".max_bad"})
     if (key.ends_with(end)) return false;
@@ -44,7 +44,7 @@ std::map<std::string, std::string> stream_basis(const Config& config, bool train
                                            {"samples", std::to_string(samples)}};
   for (auto& [key, value] : common_values(config))
     if (decides(key, training)) basis[key] = value;
-  // Sources that fill whole batches, or epochs of so many batches: the order itself is made for a size.
+  // Sources that fill whole batches, or epochs of so many batches, make the order depend on the batch.
   const Settings& data = config.data(true);
   if (training && !config.list("data.source").empty() &&
       (data.text("batches") == "one_source" || number(data, "epoch")))

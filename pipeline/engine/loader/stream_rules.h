@@ -1,5 +1,5 @@
 #pragma once
-// What a stream of samples must hold to, so that it can be resumed, and what identifies it.
+// The conditions for a stream of samples that can be resumed, and its identity.
 
 #include <cstdint>
 #include <map>
@@ -13,11 +13,10 @@ namespace flowtrain {
 /// Throws UserError(usage) unless run.seed is a number.
 void check_seed(const Config& config);
 
-/// Throws UserError(usage) where a batch has fewer rows than there are ranks, or `drop_last` leaves no batch of an
-/// epoch of `samples`.
+/// Throws UserError(usage) if ranks outnumber a batch's rows, or `drop_last` leaves no batch of an epoch of `samples`.
 void check_batch(std::uint64_t batch, std::uint64_t samples, std::uint64_t world, bool drop_last);
 
-/// See DataLoader::basis(). `samples`: of an epoch; `batch`: rows of a batch, of all ranks.
+/// Implements DataLoader::basis(). `samples` are those of an epoch, `batch` the rows of a batch, of all ranks.
 std::map<std::string, std::string> stream_basis(const Config& config, bool training, const Dataset& dataset,
                                                 std::uint64_t samples, std::uint64_t batch);
 

@@ -8,13 +8,13 @@ namespace flowtrain {
 
 namespace {
 
-/// A search under way.
+/// The state of a search.
 class Search {
  public:
   Search(std::uint64_t limit, const TryRows& attempt) : limit_(limit), attempt_(attempt) {}
 
   bool fits(std::uint32_t rows) {
-    if (foretold(rows) > static_cast<double>(limit_)) return false;
+    if (predicted(rows) > static_cast<double>(limit_)) return false;
     ++found_.tries;
     const auto bytes = attempt_(rows);
     if (!bytes) return false;
@@ -32,8 +32,8 @@ class Search {
     double rows = 0, bytes = 0;
   };
 
-  // On the straight line through the last two.
-  double foretold(std::uint32_t rows) const {
+  // Predicts the bytes by the straight line through the last two tries.
+  double predicted(std::uint32_t rows) const {
     if (before_.rows == 0) return 0;
     return last_.bytes + (rows - last_.rows) * (last_.bytes - before_.bytes) / (last_.rows - before_.rows);
   }
@@ -49,7 +49,7 @@ class Search {
 FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& attempt) {
   Search search(limit, attempt);
   std::uint32_t fits = 0, too_many = most + 1;
-  // Two at first: batch normalisation takes no statistics of one.
+  // The search starts with two rows: batch normalisation takes no statistics of one.
   for (std::uint32_t rows = std::min(2u, most); fits < most && too_many > most; rows = std::min(most, 2 * rows))
     (search.fits(rows) ? fits : too_many) = rows;
   while (too_many - fits > std::max(1u, fits / 32)) {

@@ -1,5 +1,5 @@
 #pragma once
-// loader.batch = "auto": the largest batch whose training step fits into memory. See docs/training.md.
+// Finds the largest batch whose training step fits into memory (loader.batch = "auto"). See docs/training.md.
 
 #include <cstdint>
 #include <functional>
@@ -10,28 +10,28 @@
 
 namespace flowtrain {
 
-/// Rows of a batch, of one process.
+/// The rows of a batch of one process.
 struct FoundRows {
   std::uint32_t rows = 0;
-  std::uint64_t bytes = 0, limit = 0;  ///< what they take; what they may take
+  std::uint64_t bytes = 0, limit = 0;  ///< bytes that they take; bytes that they may take
   unsigned tries = 0;
 };
 
-/// Looks for a process's rows; `config` has a batch of a few.
+/// Finds a process's rows; `config` has a batch of a few.
 using FindRows = std::function<FoundRows(const Config& config)>;
 
-/// Takes a step with a batch of so many rows. Returns the bytes that it took; nothing where it did not fit.
+/// Takes a step with a batch of so many rows. Returns the bytes that it took; nothing if it did not fit.
 using TryRows = std::function<std::optional<std::uint64_t>(std::uint32_t rows)>;
 
-/// The largest number of rows up to `most` that take no more than `limit` bytes, to within three percent: by doubling,
-/// then by bisection. What a step will take is foretold from the last two tries: on a CPU one that is too large would
+/// Returns the largest number of rows up to `most` that take no more than `limit` bytes, to within three percent: by
+/// doubling, then by bisection. The last two tries predict the bytes of a step: on a CPU one that is too large would
 /// not fail, but end the process. rows = 0: not even one fits.
 FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& attempt);
 
-/// Where the batch was left open, as nothing is trained: a few samples stand for it.
-inline constexpr char batch_left_open[] = "loader.batch = \"auto\", which is looked for where training starts";
+/// The name of a batch that stays open without training: a few samples stand for it.
+inline constexpr char batch_left_open[] = "loader.batch = \"auto\", which is determined when training starts";
 bool batch_is_left_open(const Config& config);
-/// Says so, where it is.
+/// Logs that the batch stays open, if it does.
 void tell_left_open_batch(const Config& config);
 
 }  // namespace flowtrain

@@ -22,7 +22,7 @@ std::optional<std::uint64_t> number_in(const fs::path& path) {
   return file >> number ? std::optional(number) : std::nullopt;
 }
 
-// Of a file whose lines are a name and a number.
+// Returns the value of a name in a file whose lines are a name and a number.
 std::optional<std::uint64_t> number_of(const fs::path& path, const std::string& name) {
   std::ifstream file(path);
   for (std::string word; file >> word;)
@@ -30,9 +30,9 @@ std::optional<std::uint64_t> number_of(const fs::path& path, const std::string& 
   return {};
 }
 
-/// Names of one version's files.
+/// The names of one version's files.
 struct GroupFiles {
-  const char *limit, *used, *stat, *cache;  ///< cache: what of `used` files take that nobody uses now
+  const char *limit, *used, *stat, *cache;  ///< cache: bytes of `used` for files that nobody uses now
 };
 constexpr GroupFiles version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", "total_inactive_file"};
 constexpr GroupFiles version_2{"memory.max", "memory.current", "memory.stat", "inactive_file"};
@@ -44,7 +44,7 @@ std::uint64_t left_in(const fs::path& group, const GroupFiles& files) {
   return *limit - std::min(*limit, *used - cache);
 }
 
-// Limits hold for all below. In a container its own group may be all that is seen, without what is above it.
+// Returns the least that is left in all groups above, whose limits add up. A container may see only its own group.
 std::uint64_t left_in_all(const fs::path& mount, fs::path group, const GroupFiles& files) {
   std::uint64_t least = left_in(mount, files);
   for (group = group.relative_path(); !group.empty(); group = group.parent_path())
@@ -66,7 +66,7 @@ std::uint64_t left_in_groups(const fs::path& root) {
   return least;
 }
 
-// "Max address space  4096000  unlimited  bytes": what is left of the first, which holds.
+// Returns the rest of the soft limit in "Max address space  4096000  unlimited  bytes".
 std::uint64_t left_of_address_space(const fs::path& root) {
   constexpr std::string_view name = "Max address space";
   std::ifstream file(root / "proc/self/limits");
@@ -74,7 +74,7 @@ std::uint64_t left_of_address_space(const fs::path& root) {
     if (!line.starts_with(name)) continue;
     std::uint64_t limit;
     if (!(std::istringstream(line.substr(name.size())) >> limit)) return unlimited;
-    const auto used = number_of(root / "proc/self/status", "VmSize:");  // in kB
+    const auto used = number_of(root / "proc/self/status", "VmSize:");  // kB
     return limit - std::min(limit, used.value_or(0) * 1024);
   }
   return unlimited;
@@ -83,7 +83,7 @@ std::uint64_t left_of_address_space(const fs::path& root) {
 }  // namespace
 
 std::uint64_t free_memory(const fs::path& root) {
-  const auto available = number_of(root / "proc/meminfo", "MemAvailable:");  // in kB
+  const auto available = number_of(root / "proc/meminfo", "MemAvailable:");  // kB
   return std::min({available ? *available * 1024 : unlimited, left_in_groups(root), left_of_address_space(root)});
 }
 

@@ -20,12 +20,12 @@ using nlohmann::ordered_json;
 constexpr std::size_t most_found = 50;
 constexpr float least_drawn = 0.3F;
 
-// Six digits behind the point say enough, and keep the file small.
+// Six digits behind the point are enough, and keep the file small.
 double short_number(double value) { return std::round(value * 1e6) / 1e6 + 0.0; }  // no -0
 
 std::string to_text(const ordered_json& value) { return json_text(value); }
 
-// For people, too.
+// The lines are for people, too.
 std::string line_by_line(const ordered_json& entries) {
   return entries.empty() ? "[]" : concat("[\n  ", join(entries, ",\n  ", to_text), "]");
 }

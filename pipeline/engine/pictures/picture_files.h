@@ -1,5 +1,5 @@
 #pragma once
-// What a validation shows of one set, as files.
+// Turns a validation's samples of one set into files.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace flowtrain {
 /// A file's name and its bytes.
 using NamedBytes = std::pair<std::string, std::vector<std::byte>>;
 
-/// For each sample NN.png, of the worst ones worst-NN.png; beside a picture with boxes NN-boxes.png, where they are
-/// drawn; NN-prediction.png and NN-label.png where the net makes pictures. Last comes pictures.json:
+/// Makes NN.png for each sample, and worst-NN.png for the worst ones; beside a picture with boxes NN-boxes.png, which
+/// has them drawn; NN-prediction.png and NN-label.png if the net makes pictures. The last file is pictures.json:
 ///   {"iter", "set", "kind", "samples": […], "worst": […]}, and "worst-<name>": […] of each further list
-/// with, of each sample, as far as there is such a thing: `file`, `id`, `label` and `prediction` (names of classes, or
-/// numbers where they have no names), `confidence` 0 … 1, `loss`, `boxes_file`, `prediction_file`, `label_file`, and
+/// with the existing ones of these for each sample: `file`, `id`, `label` and `prediction` (names of classes, or
+/// numbers if they have no names), `confidence` 0 … 1, `loss`, `boxes_file`, `prediction_file`, `label_file`, and
 /// `boxes`, {"x1", "y1", "x2", "y2", "label", "score", "truth"} in pixels of the picture: annotated ones, then at most
-/// 50 that were found, the best first.
+/// 50 found ones, the best first.
 std::vector<NamedBytes> picture_files(const ShownSamples& shown, std::uint64_t iteration);
 
 }  // namespace flowtrain

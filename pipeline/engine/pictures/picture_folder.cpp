@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The iteration in a name that snapshot_name() made.
+// Returns the iteration in a name that snapshot_name() made.
 std::optional<std::uint64_t> iteration_of(const std::string& name) {
   const std::string start = "iter-";
   std::uint64_t iteration = 0;
@@ -35,11 +35,11 @@ void write_set(const fs::path& folder, const ShownSamples& shown, std::uint64_t 
   for (auto& [name, bytes] : picture_files(shown, iteration)) {
     File file = File::create(folder / name);
     file.write(bytes);
-    file.close();  // not synced: a power cut may cost pictures, but no snapshot waits longer for them
+    file.close();  // unsynced: a power cut may cost pictures, but no snapshot waits longer for them
   }
 }
 
-// The newest first.
+// Returns the folders of pictures, the newest first.
 std::map<std::uint64_t, fs::path, std::greater<>> pictures_in(const fs::path& folder) {
   std::map<std::uint64_t, fs::path, std::greater<>> all;
   for (auto& name : names_in(folder))
@@ -49,7 +49,7 @@ std::map<std::uint64_t, fs::path, std::greater<>> pictures_in(const fs::path& fo
 
 }  // namespace
 
-// is_leftover() knows the temporary name.
+// The temporary name is one of is_leftover().
 void write_pictures(const fs::path& folder, std::uint64_t iteration, std::span<const ShownSamples> samples) {
   const fs::path place = folder / snapshot_name(iteration),
                  temporary = folder / concat(snapshot_name(iteration), ".tmp-", ::getpid());

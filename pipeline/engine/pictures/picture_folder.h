@@ -13,18 +13,18 @@
 
 namespace flowtrain {
 
-/// Writes what a validation shows to `folder/iter-…` (both made if missing, one of the same iteration replaced): it
-/// appears whole or not at all. Throws UserError(snapshot) where that cannot be written.
+/// Writes the samples of a validation to `folder/iter-…` (both made if missing, one of the same iteration replaced): it
+/// appears whole or not at all. Throws UserError(snapshot) on failure.
 void write_pictures(const std::filesystem::path& folder, std::uint64_t iteration,
                     std::span<const ShownSamples> samples);
 
-/// Removes those older than the `keep_last` newest, but for iterations among `best` and those that are due by
-/// `keep_every`: what prune() does with snapshots. Throws UserError(snapshot) where they cannot be removed.
+/// Removes pictures older than the `keep_last` newest, except for iterations among `best` and those that are due by
+/// `keep_every`, as prune() does with snapshots. Throws UserError(snapshot) if they cannot be removed.
 void prune_pictures(const std::filesystem::path& folder, std::size_t keep_last, const Every& keep_every,
                     std::span<const std::uint64_t> best);
 
-/// For a run that goes on after `iteration`: removes those of later iterations, and what a kill left half written. A
-/// warning where that fails.
+/// Removes pictures of later iterations and half-written ones, for a run that continues after `iteration`. It only
+/// warns.
 void remove_pictures_after(const std::filesystem::path& folder, std::uint64_t iteration);
 
 }  // namespace flowtrain

@@ -34,10 +34,10 @@ void PictureLog::write(const ValidationEvent& event) try {
   write_pictures(policy_.folder, event.iteration, *event.samples);
   prune_pictures(policy_.folder, policy_.keep_last, policy_.keep_every, event.best);
 } catch (const FolderLost&) {            // the trainer ends the run
-} catch (const std::exception& error) {  // no memory, say
+} catch (const std::exception& error) {  // lack of memory, for example
   if (!std::exchange(warned_, true))
-    log_warn(concat("no pictures of the validation of iteration ", event.iteration, ": ", error.what(),
-                    "; the run goes on, and says so only once"));
+    log_warn(concat("cannot write the pictures of the validation of iteration ", event.iteration, ": ", error.what(),
+                    "; the run goes on, and further failures are not reported"));
 }
 
 std::function<void()> PictureLog::wait_for_written() {

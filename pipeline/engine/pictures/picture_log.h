@@ -15,19 +15,18 @@
 
 namespace flowtrain {
 
-/// Where pictures are written, and which ones stay.
+/// The place of pictures, and the rule for keeping them.
 struct PicturePolicy {
-  std::filesystem::path folder = {};  ///< runs/x/pictures; empty: nothing is written
+  std::filesystem::path folder = {};  ///< runs/x/pictures; empty: pictures are not written
   std::size_t keep_last = 3;          ///< newest validations whose pictures stay; at least 1
   Every keep_every = {};              ///< iterations that are due by this stay for good
 };
 
-/// Writes pictures, then removes old ones by the policy. What cannot be written is one warning, and the run goes on.
-/// One thread calls.
+/// Writes pictures, then removes old ones by the policy. The first failure is a warning. One thread calls.
 class PictureLog : public Logger {
  public:
-  /// Validations whose pictures may wait to be written. Training waits for a place, as files are to be the same however
-  /// slow the disk is.
+  /// The number of validations that may wait. Training waits for a place: the files must not depend on the disk's
+  /// speed.
   static constexpr std::size_t depth = 4;
 
   explicit PictureLog(PicturePolicy policy);
@@ -46,11 +45,11 @@ class PictureLog : public Logger {
   void write(const ValidationEvent& event);
 
   const PicturePolicy policy_;
-  bool warned_ = false;                                          // the thread's
-  std::uint64_t queued_ = 0;                                     // validations, by the calling thread
-  std::shared_ptr<Count> written_ = std::make_shared<Count>(0);  // and those of them that are done
-  BoundedQueue<ValidationEvent*> queue_{depth};                  // owns what it points at
-  std::jthread thread_;                                          // last: it uses all of the above
+  bool warned_ = false;                                          // used by the thread
+  std::uint64_t queued_ = 0;                                     // validations, counted by the calling thread
+  std::shared_ptr<Count> written_ = std::make_shared<Count>(0);  // number of those that are done
+  BoundedQueue<ValidationEvent*> queue_{depth};                  // owns the events that it points at
+  std::jthread thread_;                                          // declared last: it uses all of the above
 };
 
 }  // namespace flowtrain

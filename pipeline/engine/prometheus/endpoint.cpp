@@ -16,15 +16,15 @@ class PrometheusEndpoint::Server : public http::Listener {
  public:
   Server(const ListenAddress& address, std::function<std::string()> page)
       : Listener({.host = address.host, .port = address.port, .threads = 1}), page_(std::move(page)) {}
-  ~Server() override { end(); }  // then the thread is joined
+  ~Server() override { end(); }  // the thread is then joined
 
   void start() {
     thread_ = named_thread("ft-prometheus", [this] { serve(); });
   }
 
  private:
-  // Others reach it by names that this machine does not know of. On loopback only this machine's programs do, and pages
-  // of other sites whose names were made to lead here.
+  // Returns a refusal on loopback for hosts of other names: pages of other sites may make theirs lead here, while only
+  // this machine's programs are meant. Other addresses may have names that this machine does not know.
   std::optional<http::Refusal> refused(const http::RequestHead& head) const override {
     const auto host = head.headers.find("host");
     if (!http::is_loopback(options().host) || host == head.headers.end() ||
@@ -50,10 +50,10 @@ PrometheusEndpoint::PrometheusEndpoint(const std::optional<ListenAddress>& addre
   if (!address) return;
   server_ = std::make_unique<Server>(*address, [this] { return page(); });
   if (const auto reason = server_->listen(); !reason.empty()) {
-    log_warn(concat("display.prometheus: cannot listen at ", http::host_and_port(address->host, address->port), ": ",
-                    reason,
-                    "; the run goes on without. Another port there, or port 0 for any that is free, helps if another "
-                    "program has this one"));
+    log_warn(
+        concat("display.prometheus: cannot listen at ", http::host_and_port(address->host, address->port), ": ", reason,
+               "; the run goes on without it. If another program uses the port, choose another one, or port 0 for any "
+               "free one"));
     server_.reset();
     return;
   }

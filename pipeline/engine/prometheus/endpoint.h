@@ -13,11 +13,10 @@
 
 namespace flowtrain {
 
-/// Answers GET /metrics until the run ends, and refuses all else (404, 405). Where it cannot listen, that is one
-/// warning.
+/// Answers GET /metrics until the run ends, and refuses all else (404, 405). If it cannot listen, it warns once.
 class PrometheusEndpoint : public Logger {
  public:
-  /// `address`: nothing: nobody listens. `run`: the label.
+  /// `address`: empty to listen nowhere. `run` is the label.
   PrometheusEndpoint(const std::optional<ListenAddress>& address, std::string run);
   ~PrometheusEndpoint() override;
   PrometheusEndpoint(const PrometheusEndpoint&) = delete;
@@ -25,7 +24,7 @@ class PrometheusEndpoint : public Logger {
   void step(const StepEvent& event, const Scalars& scalars) override;
   void validation(const ValidationEvent& event) override;
   void finish() override;
-  /// 0: it does not listen.
+  /// Returns the port; 0 if it does not listen.
   int port() const;
 
  private:
@@ -41,7 +40,7 @@ class PrometheusEndpoint : public Logger {
   mutable Mutex mutex_;  // held only while pointers are copied
   std::shared_ptr<const Line> line_ FT_GUARDED_BY(mutex_);
   std::shared_ptr<const Scalars> validation_ FT_GUARDED_BY(mutex_);
-  std::unique_ptr<Server> server_;  // last: its threads use all of the above
+  std::unique_ptr<Server> server_;  // declared last: its threads use all of the above
 };
 
 }  // namespace flowtrain

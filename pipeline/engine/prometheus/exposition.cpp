@@ -39,7 +39,7 @@ constexpr Exposed exposed[] = {
     {"host_memory_mb", "flowtrain_host_memory_bytes", "Resident memory of the process and its children.", mib},
     {"gpu_memory_mb", "flowtrain_gpu_memory_bytes", "Memory used on the GPU.", mib},
     {"gpu_utilisation", "flowtrain_gpu_utilisation_ratio", "Share of the time with work on the GPU."},
-    {"cpu_share", "flowtrain_cpu_share_ratio", "Share of the CPU time that the process asked for and got."},
+    {"cpu_share", "flowtrain_cpu_share_ratio", "Share of the requested CPU time that the process got."},
     {"mfu", "flowtrain_mfu_ratio", "Model FLOPs utilisation."},
 };
 
@@ -84,7 +84,7 @@ class Page {
   std::string labels_, name_, text_;
 };
 
-// The samples of a metric stand together, whatever the order of the fields.
+// The samples of a metric are adjacent, whatever the order of the fields.
 using Labelled = std::vector<std::pair<std::string, double>>;
 
 void add_labelled(Page& page, std::string_view name, std::string_view help, std::string_view label,

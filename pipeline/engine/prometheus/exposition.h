@@ -10,17 +10,17 @@
 
 namespace flowtrain {
 
-/// What is known of a run now.
+/// The current state of a run.
 struct ExposedMetrics {
   std::string run;  ///< name of its folder
   int rank = 0;
-  std::uint64_t iterations = 0;              ///< done
+  std::uint64_t iterations = 0;              ///< number of finished iterations
   JsonObject line = {};                      ///< the newest train line
   std::map<std::string, double> validation;  ///< metrics of the newest validation
 };
 
-/// Each metric with its help, its type, and the labels run and rank. Fields of the line without a name of their own are
-/// `flowtrain_logged{name="…"}`.
+/// Formats each metric with its help, its type, and the labels run and rank. Fields of the line without a name of their
+/// own are `flowtrain_logged{name="…"}`.
 std::string exposition(const ExposedMetrics& metrics);
 
 }  // namespace flowtrain

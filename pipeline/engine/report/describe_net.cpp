@@ -23,7 +23,7 @@ std::string describe_net(const Settings& net, const NetSummary& net_summary) {
   }
   std::string key = "name";
   for (const char* file : {"script", "package"})
-    if (net.has(file)) key = file;  // a file says more
+    if (net.has(file)) key = file;  // the file's key says more
   return concat(net.text(key), ": ", format_count(elements), " parameters in ", net_summary.parameters.size(),
                 " tensors, ", format_bytes(bytes), frozen > 0 ? concat("; ", format_count(frozen), " frozen") : "");
 }

@@ -10,14 +10,14 @@ namespace flowtrain {
 
 class Settings;
 
-/// Of all parameters and buffers.
+/// Returns the bytes of all parameters and buffers.
 std::uint64_t weight_bytes(const NetSummary& net_summary);
 
-/// "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen". `net`: [net].
+/// Returns "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen". `net` is [net].
 std::string describe_net(const Settings& net, const NetSummary& net_summary);
 
-/// The layers, a line each: name, kind, what they give for a batch, parameters, bytes, trainable or frozen. Above them
-/// stands the list's note, where it has one.
+/// Lists the layers, a line each: name, kind, shape of the output for a batch, parameters, bytes, trainable or frozen.
+/// The list's note, if any, comes first.
 std::string describe_layers(const LayerList& list);
 
 }  // namespace flowtrain

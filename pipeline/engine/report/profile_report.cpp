@@ -28,7 +28,7 @@ std::string milliseconds(double duration_s) {
   return printed(duration_s < 0.1 ? "%.3f ms" : "%.0f ms", duration_s * 1e3);
 }
 
-// Of each process. A collective.
+// Returns the shares of each process. A collective.
 std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
   std::vector<PhaseShares> all;
   for (auto& each : group.gather("the profiles of all ranks", json_text(nlohmann::json(own))))
@@ -36,7 +36,7 @@ std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
   return all;
 }
 
-// "  most: 31.0 %, rank 2"
+// Returns "  most: 31.0 %, rank 2".
 std::string most_of(const std::vector<PhaseShares>& all, std::size_t row) {
   if (all.size() < 2) return {};
   const auto most = std::ranges::max_element(all, {}, [row](auto& shares) { return shares.at(row).second; });
@@ -96,7 +96,7 @@ std::vector<std::string> profile_lines(const Profile& profile, const std::vector
             concat("operation, in iterations ", profile.window_first(), " to ",
                    profile.window_first() + profile.recorded() - 1),
             lines);
-  add_costs(profile, profile.layers(), "layer, with what follows it", lines);
+  add_costs(profile, profile.layers(), "layer, with the operations after it", lines);
   return lines;
 }
 

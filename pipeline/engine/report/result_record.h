@@ -1,5 +1,5 @@
 #pragma once
-// result.json: what came of a run, for whoever compares runs.
+// result.json holds the results of a run, for comparisons of runs.
 
 #include <string>
 #include <vector>
@@ -15,14 +15,14 @@ struct RunResult {
   const RunState& state;
   const std::vector<BestRule>& rules;
   Every epoch;
-  std::string params_xxh64;  ///< empty where the run was interrupted
-  std::uint64_t weights_of;  ///< the iteration whose weights these are
-  std::uint32_t batch;       ///< samples, of all processes
+  std::string params_xxh64;  ///< empty if the run was interrupted
+  std::uint64_t weights_of;  ///< iteration of these weights
+  std::uint32_t batch;       ///< number of samples, of all processes
 };
 
-/// One JSON object: `iteration`, `epoch` (with a fraction), `seconds` of training over all starts, `batch`, `ended`
-/// (done, stopped or interrupted; `why` where it was stopped early), `params_xxh64`, `weights_of` where they are not
-/// the last iteration's, and, where it was validated, `best` and `best-<metric>`: metric, value and iteration.
+/// Makes one JSON object: `iteration`, `epoch` (with a fraction), `seconds` of training over all starts, `batch`,
+/// `ended` (done, stopped or interrupted; `why` if it was stopped early), `params_xxh64`, `weights_of` if they are not
+/// the last iteration's, and, if it was validated, `best` and `best-<metric>`: metric, value and iteration.
 std::string result_record(const RunResult& run);
 
 }  // namespace flowtrain

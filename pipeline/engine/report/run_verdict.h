@@ -1,5 +1,5 @@
 #pragma once
-// What limited a run, at its end: its last sentence, and a line of metrics.jsonl.
+// The limit of a whole run: its last sentence, and a line of metrics.jsonl.
 
 #include <string>
 
@@ -10,11 +10,11 @@
 namespace flowtrain {
 
 struct RunVerdict {
-  std::string text;        ///< one sentence; empty: nothing is known
-  JsonObject fields = {};  ///< verdict_fields(), with `rank` where several processes train
+  std::string text;        ///< one sentence; empty: not known
+  JsonObject fields = {};  ///< verdict_fields(), with `rank` if several processes train
 };
 
-/// Of several processes that of the slowest: the one that waited least for the others. A collective.
+/// Returns the verdict of the slowest process, which waited least for the others. A collective.
 RunVerdict run_verdict(const PipelineLoad& own, Group& group);
 
 }  // namespace flowtrain

@@ -8,7 +8,7 @@ namespace flowtrain {
 namespace {
 
 bool is_there(const std::filesystem::path& path) {
-  std::error_code error;  // a folder that cannot be read has nothing to show
+  std::error_code error;  // an unreadable folder has no files to show
   return std::filesystem::exists(path, error);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The last lines of a run: what is best, and where its files are.
+// The last lines of a run: the best results, and the places of its files.
 
 #include <filesystem>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// A line for each rule that ranked a validation ("best accuracy: 0.9830 at iteration 700, in RUN/snapshots/best"), and
-/// one with the files of the run's folder that people look at.
+/// Returns a line for each rule that ranked a validation ("best accuracy: 0.9830 at iteration 700, in
+/// RUN/snapshots/best"), and one with the files of the run's folder that people look at.
 std::vector<std::string> summary_lines(const std::filesystem::path& run, const std::vector<BestRule>& rules,
                                        const Rankings& rankings);
 

@@ -16,25 +16,25 @@ namespace {
 using nlohmann::json;
 using TraceEvent = Profile::Event;
 
-constexpr int host = 1, device = 2;  // processes of the trace: readers take 0 for the idle one
+constexpr int host = 1, device = 2;  // numbers of the trace's processes: readers take 0 for the idle one
 
 int process_of(const TraceEvent& event) { return event.on_device ? device : host; }
 
 int thread_of(const TraceEvent& event) { return event.on_device ? event.thread + 1 : event.thread; }
 
-// Microseconds, in steps of nanoseconds.
+// Returns microseconds, in steps of nanoseconds.
 double trace_time(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 /// Slices that follow one another.
 using Chain = std::vector<const TraceEvent*>;
 
-/// Those of a batch: of each of its chunks, and of the whole.
+/// The chains of a batch: those of each of its chunks, and of the whole.
 struct BatchChains {
   std::map<int, Chain> chunks;
   Chain whole;
 };
 
-// In the order of time, as `events` are. Slices of a chunk lead to the first one of the whole batch that follows them.
+// Returns chains of `events`, which are in the order of time. Slices of a chunk lead to the batch's next one.
 std::vector<Chain> chains_of(const std::vector<TraceEvent>& events) {
   std::map<std::pair<std::string, std::uint64_t>, BatchChains> batches;
   for (auto& event : events) {
@@ -78,7 +78,7 @@ struct Passing {
   const char* phase;
 };
 
-// A flow for each chain, by the slices that it passes.
+// Returns a flow for each chain, by the slices that it passes.
 std::map<const TraceEvent*, std::vector<Passing>> flows_through(const std::vector<Chain>& chains) {
   std::map<const TraceEvent*, std::vector<Passing>> flows;
   std::size_t id = 0;
@@ -90,7 +90,7 @@ std::map<const TraceEvent*, std::vector<Passing>> flows_through(const std::vecto
   return flows;
 }
 
-// At the slice's beginning and right after it, when none of those within it has begun.
+// The flow is at the slice's beginning, before any slice within it has begun.
 json flow_of(const TraceEvent& event, const Passing& passing) {
   json flow{{"name", "batch"},
             {"cat", "batch"},
@@ -99,7 +99,7 @@ json flow_of(const TraceEvent& event, const Passing& passing) {
             {"pid", process_of(event)},
             {"tid", thread_of(event)},
             {"ts", trace_time(event.begin_ns)}};
-  if (*passing.phase == 'f') flow["bp"] = "e";  // the slice around it, not the next one
+  if (*passing.phase == 'f') flow["bp"] = "e";  // binds to the slice around it and not to the next one
   return flow;
 }
 
@@ -115,7 +115,7 @@ json name_of(const char* what, int process, int thread, const std::string& name)
   return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
-/// Lines of the file by time; those of the same time stay in the order in which they were added.
+/// Lines of the file by time; equal times keep the order in which they were added.
 class Timeline {
  public:
   void add(std::int64_t at_ns, const json& event) { lines_.emplace_back(at_ns, json_text(event)); }
@@ -147,7 +147,7 @@ void add_names(const Profile& profile, Timeline& timeline) {
 
 std::string trace_json(const Profile& profile) {
   std::vector<TraceEvent> events = profile.events();
-  // Slices around others come before them.
+  // Outer slices come before inner ones.
   std::ranges::stable_sort(events, {}, [](auto& event) { return std::tuple(event.begin_ns, -event.duration_ns); });
   Timeline timeline;
   add_names(profile, timeline);

@@ -37,7 +37,7 @@ void rename_tensors(LearnerState& state, const Settings& resume) {
     const auto rename = [&](StateTensor& tensor, std::size_t begin) {
       tensor.name = tensor.name.substr(0, begin) + renaming.renamed(tensor.name.substr(begin));
       if (!names.insert(tensor.name).second)
-        throw UserError(ExitCode::usage, concat("two tensors come to the name '", tensor.name, "'"));
+        throw UserError(ExitCode::usage, concat("two tensors get the name '", tensor.name, "'"));
     };
     for (auto& tensor : state.model) rename(tensor, 0);
     names.clear();

@@ -13,6 +13,7 @@
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/environment.h"
 #include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/graph_json.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"

@@ -73,7 +73,7 @@ void EventFile::append(std::string_view framed) {
   const ssize_t written = TEMP_FAILURE_RETRY(::write(file_, framed.data(), framed.size()));
   if (written == static_cast<ssize_t>(framed.size())) return;
   const int reason = errno != 0 ? errno : ENOSPC;                               // a short write sets no errno
-  if (written > 0) static_cast<void>(::ftruncate(file_, before.st_size) == 0);  // else the next start cuts it off
+  if (written > 0) static_cast<void>(::ftruncate(file_, before.st_size) == 0);  // otherwise the next start cuts it off
   throw std::system_error(reason, std::generic_category());
 }
 

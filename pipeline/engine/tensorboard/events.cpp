@@ -27,7 +27,7 @@ enum : unsigned { least = 1, most = 2, count = 3, sum = 4, sum_squares = 5, buck
 namespace tensor_field {
 enum : unsigned { dtype = 1, shape = 2, string_val = 8 };
 }
-constexpr unsigned first_field = 1;  // of messages that have one
+constexpr unsigned first_field = 1;  // number in messages that have one field
 constexpr std::uint64_t session_start = 1, dtype_string = 7, rgb = 3;
 
 ProtoWriter event_at(std::uint64_t iteration) {

@@ -10,19 +10,19 @@
 
 namespace flowtrain {
 
-/// The first event of each file: which of the rules of resumed runs hold for it.
+/// Returns the first event of each file, which selects the reader's rules for resumed runs.
 std::string version_event();
-/// The run goes on with iteration `first`: readers forget what they know of it and later ones.
+/// Returns the event of a run that continues with iteration `first`: readers forget this iteration and later ones.
 std::string start_event(std::uint64_t first);
 
-/// What is told of one iteration, under tags; the part before a tag's first slash groups it.
+/// The values of one iteration, under tags; the part before a tag's first slash groups it.
 class SummaryEvent {
  public:
   explicit SummaryEvent(std::uint64_t iteration) : iteration_(iteration) {}
 
   void scalar(std::string_view tag, double value);
   void histogram(const Histogram& histogram);
-  /// A PNG file's bytes; nothing where they are none.
+  /// Adds a PNG file's bytes; ignores bytes of another kind.
   void picture(std::string_view tag, std::string_view png);
   void text(std::string_view tag, std::string_view markdown);
 
@@ -34,12 +34,12 @@ class SummaryEvent {
   ProtoWriter summary_;
 };
 
-/// What an encoded event tells of.
+/// The content of an encoded event.
 struct EventContent {
   std::uint64_t iteration = 0;
   bool starts = false;     ///< it is a start_event()
   bool pictures = false;   ///< it has a tag that begins with `pictures/`
-  bool validates = false;  ///< likewise with `val/`
+  bool validates = false;  ///< it has a tag that begins with `val/`
 };
 EventContent content_of(std::string_view event);
 

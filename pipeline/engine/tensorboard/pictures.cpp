@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t most_png_bytes = 64 << 20;
 
-// The picture that shows most: with boxes, else as the net saw it, else what the net made.
+// Returns the picture that shows most: with boxes, otherwise the net's input, otherwise its output.
 std::optional<std::string> file_of(const nlohmann::ordered_json& sample) {
   for (const char* member : {"boxes_file", "file", "prediction_file"})
     if (const auto name = text_in(sample, member); name && is_plain_name(*name)) return name;
   return {};
 }
 
-// False: a file is not there yet.
+// Returns false if a file is not there yet.
 bool add_list(const std::filesystem::path& folder, const nlohmann::ordered_json& list, const std::string& group,
               PictureSet& set) {
   if (!list.is_array()) return true;
@@ -33,7 +33,7 @@ bool add_list(const std::filesystem::path& folder, const nlohmann::ordered_json&
   return true;
 }
 
-// False: it is not complete yet.
+// Returns false if the folder is not complete yet.
 bool add_folder(const std::filesystem::path& run, const PictureFolder& from, PictureSet& set) {
   const auto json = json_of_file(run / from.path / "pictures.json");
   const auto name = from.set.empty() ? "" : from.set + "/";

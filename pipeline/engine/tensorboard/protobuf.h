@@ -13,10 +13,10 @@ namespace flowtrain {
 class ProtoWriter {
  public:
   void number(unsigned field, std::uint64_t value);
-  void real(unsigned field, double value);                        ///< of type double
-  void short_real(unsigned field, float value);                   ///< of type float
-  void text(unsigned field, std::string_view bytes);              ///< of type string or bytes, or a message
-  void reals(unsigned field, const std::vector<double>& values);  ///< repeated double, packed
+  void real(unsigned field, double value);                        ///< writes type double
+  void short_real(unsigned field, float value);                   ///< writes type float
+  void text(unsigned field, std::string_view bytes);              ///< writes type string or bytes, or a message
+  void reals(unsigned field, const std::vector<double>& values);  ///< writes repeated double, packed
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -29,11 +29,11 @@ class ProtoWriter {
 /// A field of a message.
 struct ProtoField {
   unsigned number = 0;
-  std::uint64_t value = 0;      ///< of an integer type
-  std::string_view bytes = {};  ///< of a string or a message
+  std::uint64_t value = 0;      ///< value of an integer type
+  std::string_view bytes = {};  ///< content of a string or a message
 };
 
-/// Calls `visit` with each field. Ends early where the bytes are no message.
+/// Calls `visit` with each field. It ends early if the bytes are no message.
 void each_field(std::string_view message, const std::function<void(const ProtoField&)>& visit);
 
 }  // namespace flowtrain

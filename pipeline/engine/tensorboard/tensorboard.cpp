@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds pause(100);  // between writes
 
 const std::string file_prefix = "events.out.tfevents.";
 
-// Those of earlier starts, oldest first.
+// Returns the files of earlier starts, oldest first.
 std::vector<fs::path> event_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (auto& entry : fs::directory_iterator(folder))
@@ -35,17 +35,17 @@ std::vector<fs::path> event_files(const fs::path& folder) {
   return files;
 }
 
-// What readers will know of the earlier starts.
+// The content of earlier starts that readers know.
 struct Earlier {
   bool empty = true;
-  std::set<std::uint64_t> pictures, validations;  // iterations
+  std::set<std::uint64_t> pictures, validations;  // sets of iterations
 };
 
 void erase_from(std::set<std::uint64_t>& iterations, std::uint64_t first) {
   iterations.erase(iterations.lower_bound(first), iterations.end());
 }
 
-// A record that a power cut has torn is cut off: some readers look for nothing behind it.
+// A record that a power cut has torn is cut off: some readers stop there.
 Earlier read_earlier(const std::vector<fs::path>& files) {
   Earlier earlier;
   for (auto& file : files) {
@@ -178,7 +178,7 @@ void TensorBoard::guarded(const Task& task) {
 void TensorBoard::warn(const std::string& what) {
   if (std::exchange(warned_, true)) return;
   log_warn(concat((run_ / "tensorboard").string(), ": ", what,
-                  "; training goes on, TensorBoard sees a gap (display.tensorboard = false writes none)"));
+                  "; training goes on, TensorBoard shows a gap (display.tensorboard = false writes no files)"));
 }
 
 void TensorBoard::begin(const Drawing& graph) {
@@ -210,7 +210,7 @@ void TensorBoard::add(const SummaryEvent& event) {
   if (file_ && !event.empty()) records_ += frame(event.bytes());
 }
 
-// Those that cannot be written are lost.
+// Records that cannot be written are lost.
 void TensorBoard::flush() {
   if (records_.empty()) return;
   const std::string records = std::exchange(records_, {});
@@ -225,7 +225,7 @@ void TensorBoard::add_scalars(std::uint64_t iteration, const std::string& group,
   last_ = std::max(last_, iteration);
 }
 
-// Whoever makes pictures may be slower than the report of their validation, so they are looked for again and again.
+// Pictures may be written later than the report of their validation, so they are looked for repeatedly.
 void TensorBoard::add_pictures() {
   if (!file_) return;
   for (auto& set : new_pictures(run_, last_, pictures_)) {
@@ -247,7 +247,7 @@ void TensorBoard::epoch(std::uint64_t iteration, std::uint64_t, const Scalars& m
 
 void TensorBoard::validation(const ValidationEvent& validation) {
   write_later([this, iteration = validation.iteration, scalars = validation.scalars] {
-    // A resume repeats one whose metrics its snapshot does not hold yet.
+    // A resume repeats a validation whose metrics its snapshot does not hold yet.
     if (!validations_.contains(iteration)) add_scalars(iteration, "val", fields_of(scalars));
   });
 }
@@ -268,7 +268,7 @@ void TensorBoard::finish() {
   }
   reports_->changed.notify_all();
   thread_.join();
-  // Of the last validation.
+  // The last validation's pictures are added here.
   guarded([this] {
     add_pictures();
     flush();

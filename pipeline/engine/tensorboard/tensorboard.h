@@ -20,16 +20,16 @@
 
 namespace flowtrain {
 
-/// Writes tensorboard/events.out.tfevents.*: a file for each start of the run. Scalars of train, epoch and validation
-/// lines, histograms, pictures of validations, and as text the configuration and the graph. What cannot be written is
-/// one warning; so are reports that come faster than they are written, which are left out: training never waits.
-/// Reports are written together, ten times a second: to wake a thread for each would cost more than to write them.
+/// Writes tensorboard/events.out.tfevents.*: a file for each start of the run. It holds scalars of train, epoch and
+/// validation lines, histograms, pictures of validations, and as text the configuration and the graph. The first
+/// failure is a warning; so are reports that come faster than they are written, which are left out: training never
+/// waits. Reports are written together, ten times a second: waking a thread for each would cost more than writing it.
 class TensorBoard : public Logger {
  public:
-  /// Reports that may wait to be written.
+  /// The number of reports that may wait.
   static constexpr std::size_t depth = 4096;
 
-  /// `run`: its folder; empty: nothing is written. `first`: iteration of this start. `config`: as TOML.
+  /// `run` is its folder; empty: no file is written. `first` is the first iteration of this start, `config` is TOML.
   TensorBoard(std::filesystem::path run, std::uint64_t first, std::string config);
   ~TensorBoard() override;
   TensorBoard(const TensorBoard&) = delete;
@@ -59,7 +59,7 @@ class TensorBoard : public Logger {
   const std::filesystem::path run_;
   const std::uint64_t first_;
   const std::string config_;
-  // What threads share. A snapshot that waits for reports may outlive the logger.
+  // State that threads share. A snapshot that waits for reports may outlive the logger.
   struct Reports {
     Mutex mutex;  // held only while reports are handed over
     CondVar changed;
@@ -69,14 +69,14 @@ class TensorBoard : public Logger {
   };
 
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
-  // Of the thread:
+  // State of the thread:
   std::optional<EventFile> file_;
-  std::string records_;                  // that are not written yet
+  std::string records_;                  // records that are not written yet
   std::uint64_t last_ = 0;               // iteration of the newest report
   std::set<std::uint64_t> pictures_;     // iterations whose pictures are written
   std::set<std::uint64_t> validations_;  // iterations whose validations earlier starts have written
   bool warned_ = false;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last: it uses all of the above
 };
 
 }  // namespace flowtrain

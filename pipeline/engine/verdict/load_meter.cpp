@@ -41,7 +41,7 @@ PipelineLoad LoadMeter::load(const ConsumerTimes& now) const {
   load.cpu_s = (process_cpu_s() - cpu_s_) * std::min(1.0, share_paused);
   load.cores = usable_cores();
   load.prefetch = shape.prefetch;
-  load.stages.push_back(stage_load(Limit::order, 1, times.order - times_.order));
+  load.stages.push_back(stage_load(Limit::plan, 1, times.plan - times_.plan));
   if (times.read.samples > 0)
     load.stages.push_back(stage_load(Limit::read, shape.readers, times.read - times_.read, times.read_without_one));
   load.stages.push_back(

@@ -1,5 +1,5 @@
 #pragma once
-// Measures what the model needs to know of a loader and of the thread that takes its batches.
+// Measures the model's input: the loader, and the thread that takes its batches.
 
 #include <chrono>
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace flowtrain {
 
-/// Of the thread that takes a loader's batches, since it began, without pauses.
+/// Times of the thread that takes a loader's batches, since it began, without pauses.
 struct ConsumerTimes {
-  double wall_s = 0, wait_s = 0, exchange_s = 0;  ///< in all; waiting for batches; for other processes' gradients
-  std::uint64_t samples = 0;                      ///< that it took
+  double wall_s = 0, wait_s = 0, exchange_s = 0;  ///< whole time; waits for batches; waits for gradients
+  std::uint64_t samples = 0;                      ///< number that it took
   bool computes = true;                           ///< PipelineLoad::computes
 };
 
-/// The load of a pipeline since the meter was started. The thread that takes the batches calls.
+/// Measures the load of a pipeline since its start. The thread that takes the batches calls it.
 class LoadMeter {
  public:
-  /// Starts it. The loader must outlive it.
+  /// Starts the meter. The loader must outlive it.
   LoadMeter(const Loader& loader, const ConsumerTimes& now);
 
   PipelineLoad load(const ConsumerTimes& now) const;
@@ -32,7 +32,7 @@ class LoadMeter {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Seconds that all threads of this process have computed.
+/// Returns the CPU seconds of all threads of this process.
 double process_cpu_s();
 
 }  // namespace flowtrain

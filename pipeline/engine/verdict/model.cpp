@@ -8,12 +8,12 @@ namespace flowtrain {
 
 namespace {
 
-// A stage that limits is idle for a few percent of the time, as handing on takes a while. That is no variance.
+// A stage that limits is idle for a few percent of the time, because handing on takes a while. That is no variance.
 constexpr double handing_on = 1.04;
 constexpr double sharpest = 64;     // exponent of a smooth minimum that is as good as the minimum
-constexpr double cores_busy = 0.9;  // share of the cores' time from which on they are what limits
+constexpr double cores_busy = 0.9;  // share of the cores' time from which the cores limit
 
-// The root of an increasing function between two bounds, or the nearer bound.
+// Returns the root of an increasing function between two bounds, or the nearer bound.
 template <class Function>
 double solve(double low, double high, const Function& is_below) {
   for (int step = 0; step < 40; ++step) (is_below((low + high) / 2) ? low : high) = (low + high) / 2;
@@ -24,7 +24,7 @@ double capacity(const StageLoad& stage) {
   return stage.busy_s > 0 ? stage.threads * stage.samples / stage.busy_s : std::numeric_limits<double>::infinity();
 }
 
-// 1: one stage after the other; the greater the exponent, the nearer to the least capacity.
+// Returns a smooth minimum: exponent 1 adds the stages' times, a greater one comes nearer to the least capacity.
 double smooth_minimum(const std::vector<double>& capacities, double exponent) {
   const double least = *std::ranges::min_element(capacities);
   double sum = 0;
@@ -32,8 +32,7 @@ double smooth_minimum(const std::vector<double>& capacities, double exponent) {
   return least * std::pow(sum, -1 / exponent);
 }
 
-// Rate of `threads` threads, each of which works apart for 1 - `serial` of its time alone, and for the rest one after
-// the other.
+// Returns the rate of `threads` threads, each of which works apart for 1 - `serial` of its time, and else in turn.
 double closed_network_rate(unsigned threads, double serial) {
   double rate = 0, queue = 0;
   for (unsigned n = 1; n <= threads; ++n) {
@@ -79,14 +78,14 @@ class Model {
 
   const PipelineLoad& load_;
   const double rate_;
-  std::vector<double> capacities_;  // of the stages, then of compute, samples/s
+  std::vector<double> capacities_;  // capacities of the stages, then of compute, samples/s
   double exponent_ = sharpest;
 };
 
 }  // namespace
 
 const char* to_text(Limit limit) {
-  constexpr const char* names[] = {"none", "order", "read", "sample", "transfer", "compute", "communication", "cores"};
+  constexpr const char* names[] = {"none", "plan", "read", "sample", "transfer", "compute", "communication", "cores"};
   return names[static_cast<std::size_t>(limit)];
 }
 

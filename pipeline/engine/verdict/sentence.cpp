@@ -10,7 +10,7 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double worth_telling = 1.02;  // of a speed-up; less is within what runs differ by
+constexpr double worth_telling = 1.02;  // least speed-up to report; a smaller one is within the variation of runs
 
 std::string percent(double share, int digits = 0) { return printed("%.*f %%", digits, 100 * share); }
 
@@ -20,7 +20,7 @@ std::string number_of(unsigned count, const std::string& what) {
   return concat(count, " ", what, count == 1 ? "" : "s");
 }
 
-// "`read` limits (2 readers, busy 99 % of the time)"
+// Returns "`read` limits (2 readers, busy 99 % of the time)".
 std::string subject(const Verdict& verdict, const PipelineLoad& load) {
   const std::string share = percent(verdict.share);
   if (verdict.limit == Limit::compute) return "`compute` limits";  // the net's waits say the rest
@@ -36,7 +36,7 @@ std::string subject(const Verdict& verdict, const PipelineLoad& load) {
                 share, " of the time)");
 }
 
-// What to do where one thread or batch more would not help.
+// Returns the advice if one thread or batch more would not help.
 std::string other_help(const Verdict& verdict, const PipelineLoad& load) {
   switch (verdict.limit) {
     case Limit::read: return "more readers would not help; a faster disk would";
@@ -47,8 +47,8 @@ std::string other_help(const Verdict& verdict, const PipelineLoad& load) {
       return "more workers would not help; cheaper augmentation or smaller stored pictures would";
     }
     case Limit::cores: return "more workers would not help; cheaper augmentation or smaller stored pictures would";
-    case Limit::transfer: return "smaller rows would help, and loader.pin where a GPU computes";
-    case Limit::order: return "a cheaper order of samples would help";
+    case Limit::transfer: return "smaller rows would help, and loader.pin if a GPU computes";
+    case Limit::plan: return "a cheaper order of samples would help";
     default: return "";
   }
 }

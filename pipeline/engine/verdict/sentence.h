@@ -1,5 +1,5 @@
 #pragma once
-// A verdict in words, and as members of JSON.
+// Formats a verdict as a sentence, and as members of JSON.
 
 #include <string>
 
@@ -8,14 +8,13 @@
 
 namespace flowtrain {
 
-/// "`sample` limits (2 workers, busy 97 % of the time): the net waited for data 40.0 % of the time; one more worker
-/// (loader.workers = 3) would make training 1.33 times as fast, data that is always ready would make it 1.67 times as
-/// fast". Without a net what
-/// concerns one is left out. "" for Limit::none.
+/// Returns "`sample` limits (2 workers, busy 97 % of the time): the net waited for data 40.0 % of the time; one more
+/// worker (loader.workers = 3) would make training 1.33 times as fast, data that is always ready would make it 1.67
+/// times as fast". Parts about the net are left out without one. It is empty for Limit::none.
 std::string sentence(const Verdict& verdict, const PipelineLoad& load);
 
-/// {"limit":"sample","limit_share":0.97,"gain":[{"change":"one more worker","speedup":1.33},…],"headspace":1.67};
-/// without headspace where nothing computes.
+/// Returns {"limit":"sample","limit_share":0.97,"gain":[{"change":"one more
+/// worker","speedup":1.33},…],"headspace":1.67}; without headspace if no net computes.
 JsonObject verdict_fields(const Verdict& verdict);
 
 }  // namespace flowtrain

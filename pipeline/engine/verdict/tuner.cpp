@@ -6,8 +6,8 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double enough_waiting = 0.01;  // of the time: with less there is nothing to gain
-constexpr double clearly_better = 1.04;  // than what runs differ by
+constexpr double enough_waiting = 0.01;  // share of the time: with less waiting there is nothing to gain
+constexpr double clearly_better = 1.04;  // a smaller factor is within the variation of runs
 
 template <class Count>
 bool grow(Count& count, Count to, Count most) {
@@ -32,7 +32,7 @@ bool more_workers(Tuning& t, const Tuner::Limits& limits) {
 bool more_prefetch(Tuning& t, const Tuner::Limits& limits) {
   return grow(t.loader.prefetch, 2 * t.loader.prefetch, limits.most.prefetch);
 }
-// On a CPU that also computes, fewer threads may get more done.
+// A CPU that also computes may get more done with fewer threads.
 bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.loader.workers, limits.least_workers); }
 bool fewer_threads(Tuning& t, const Tuner::Limits&) { return shrink(t.threads, 1u); }
 bool more_threads(Tuning& t, const Tuner::Limits& limits) {
@@ -101,7 +101,7 @@ void Tuner::judge_trial(const Judge& judge) {
   best_rate_ = rate;
   best_waits_ = waited_s_ > enough_waiting * window_s_;
   best_verdict_ = trials_.back().verdict;
-  failed_.assign(moves().size(), false);  // the same again, unless more is predicted of another
+  failed_.assign(moves().size(), false);  // tries the same move again, unless more is predicted of another
 }
 
 std::optional<Tuning> Tuner::next_trial() {
@@ -128,7 +128,7 @@ std::optional<Tuning> Tuner::settle() {
 }
 
 std::optional<Tuning> Tuner::change_to(const Tuning& next) {
-  to_skip_ = Loader::slabs(next.loader.prefetch) + 2;  // until the rebuilt loader runs as it will
+  to_skip_ = Loader::slabs(next.loader.prefetch) + 2;  // skipped until the rebuilt loader has reached its speed
   now_ = next;
   iterations_ = 0;
   window_s_ = waited_s_ = 0;

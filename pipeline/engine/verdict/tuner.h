@@ -1,5 +1,5 @@
 #pragma once
-// Finds how many threads and batches a data loader should have, while it trains (loader.workers = "auto").
+// Finds the best numbers of threads and batches of a data loader while it trains (loader.workers = "auto").
 
 #include <cstdint>
 #include <functional>
@@ -12,60 +12,58 @@
 
 namespace flowtrain {
 
-/// What is tuned. What a run learns does not depend on the loader's shape; with other threads its sums may be rounded
-/// in another order.
+/// A run's results do not depend on the loader's shape; other compute threads may round sums in another order.
 struct Tuning {
   LoaderShape loader;
-  unsigned threads = 0;  ///< that compute uses on the CPU; 0: left as they are
+  unsigned threads = 0;  ///< threads of compute on the CPU; 0: unchanged
 
   bool operator==(const Tuning&) const = default;
 };
 
-/// Tries one change after the other and keeps what makes iterations shorter: hill climbing along the coordinates. More
-/// of something is tried for as long as the net waits for its data, fewer threads where the net computes on the same
-/// cores. Where a verdict is given, the change that it predicts most of comes first. Counts no time of its own, so that
-/// tests need none. Compute thread.
+/// Tries one change after the other and keeps those that make iterations shorter: hill climbing along the coordinates.
+/// It tries more of something for as long as the net waits for its data, and fewer threads if the net computes on the
+/// same cores. A verdict, if given, moves the change with the best prediction to the front. It reads no clock itself,
+/// so tests need none. Compute thread.
 class Tuner {
  public:
   struct Limits {
-    LoaderShape most;  ///< of what may be tried; readers and prefetch only grow
+    LoaderShape most;  ///< limit of trials; readers and prefetch only grow
     unsigned least_workers = 1;
     bool shares_cores = false;            ///< the net computes on the CPU
-    unsigned most_threads = 0;            ///< 0: threads are left alone
-    double seconds = 20;                  ///< of iterations, after which the best so far stays
-    double window_s = 1;                  ///< over which a trial is measured
-    std::uint64_t window_iterations = 4;  ///< likewise, at least
+    unsigned most_threads = 0;            ///< 0: threads stay unchanged
+    double seconds = 20;                  ///< seconds of iterations, after which the best so far stays
+    double window_s = 1;                  ///< length of a trial
+    std::uint64_t window_iterations = 4;  ///< least iterations of a trial
   };
 
-  /// Begins with what the loader is now.
+  /// Begins with the current loader.
   Tuner(const Tuning& start, const Limits& limits);
 
-  /// What limits since the last change. Empty: not known.
+  /// Returns the limit since the last change; empty if not known.
   using Judge = std::function<Verdict()>;
-  /// After each iteration: how long it took, and how much of that was waiting for a batch. Returns what to change to.
-  /// `judge` is called once a trial.
+  /// Takes an iteration's duration, and its wait for a batch. Returns a change to make. `judge` is called once a trial.
   std::optional<Tuning> after(double iteration_s, double waited_s, const Judge& judge = {});
 
-  /// Nothing more will be tried.
+  /// Returns whether no more trials will follow.
   bool settled() const { return settled_; }
-  /// What turned out best so far.
+  /// Returns the best tuning so far.
   const Tuning& best() const { return best_; }
-  /// Its iterations per second, of those with what was there at first; 1 where nothing was better, or nothing measured.
+  /// Returns the speed-up of the best over the start; 1 if no trial was better, or nothing was measured.
   double gain() const { return first_rate_ > 0 ? best_rate_ / first_rate_ : 1; }
 
-  /// A shape that was measured.
+  /// A measured shape.
   struct Trial {
     Tuning tuning;
     double rate = 0;       ///< iterations per second
-    Verdict verdict = {};  ///< what limited it, where that is known
+    Verdict verdict = {};  ///< limit of the trial, if known
   };
   const std::vector<Trial>& trials() const { return trials_; }
 
  private:
-  /// False where `change` finds nothing to change. `key`: of a Gain of the same kind; empty: a verdict has none.
+  /// A change to try; false: it has no effect. `key` is that of a Gain of the same kind; empty: a verdict has none.
   struct Move {
     bool (*change)(Tuning&, const Limits&);
-    bool helps_who_waits, helps_who_shares;  ///< for data; the net's cores
+    bool helps_who_waits, helps_who_shares;  ///< helps if the net waits for data; if the net shares the cores
     std::string_view key = {};
   };
   static const std::vector<Move>& moves();
@@ -82,11 +80,11 @@ class Tuner {
   double total_s_ = 0, window_s_ = 0, waited_s_ = 0;
   std::uint64_t iterations_ = 0;
   std::uint64_t to_skip_;     ///< iterations after a change that are not counted: the loader is only starting
-  std::size_t move_ = 0;      ///< the one under trial
-  std::vector<bool> failed_;  ///< moves from the best so far
+  std::size_t move_ = 0;      ///< current trial
+  std::vector<bool> failed_;  ///< moves from the best so far that failed
   std::vector<Trial> trials_;
   Verdict best_verdict_;
-  bool best_waits_ = true;  ///< for data, with the best so far
+  bool best_waits_ = true;  ///< the net waits for data with the best so far
   bool settled_ = false;
 };
 

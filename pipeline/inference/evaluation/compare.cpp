@@ -42,7 +42,7 @@ Part read_files(const fs::path& folder) try {
   for (std::string line; std::getline(lines, line);) part.samples.push_back(json::parse(line));
   return part;
 } catch (const json::exception& error) {
-  throw UserError(ExitCode::snapshot, concat(folder.string(), ": not the files of a test: ", error.what()),
+  throw UserError(ExitCode::snapshot, concat(folder.string(), ": these are not the files of a test: ", error.what()),
                   "remove the folder, and test again");
 }
 
@@ -51,7 +51,7 @@ double number_of(const json& sample, const char* key) {
 }
 
 bool has_no_error(const json& sample, bool detects) {
-  if (detects) return sample.at("missed") == 0 && sample.at("wrong") == 0;
+  if (detects) return sample.at("false_negatives") == 0 && sample.at("false_positives") == 0;
   return sample.contains("prediction") && sample.at("prediction") == sample.at("label");
 }
 
@@ -62,11 +62,11 @@ class Pairs {
     const auto refuse = [&](const std::string& why) {
       return UserError(ExitCode::data,
                        concat(a.folder.string(), " and ", b.folder.string(), " cannot be compared: ", why),
-                       "test both on one set: --set data.path=PATH, say, is for both");
+                       "test both on one set; --set data.path=PATH applies to both");
     };
     if (a_.data != b_.data || a_.samples.size() != b_.samples.size())
-      throw refuse(concat("they are of other samples (", a_.samples.size(), " and ", b_.samples.size(), ")"));
-    if (a_.kind != b_.kind) throw refuse(concat("one says ", a_.kind, ", the other ", b_.kind, " of samples"));
+      throw refuse(concat("their samples differ (", a_.samples.size(), " and ", b_.samples.size(), ")"));
+    if (a_.kind != b_.kind) throw refuse(concat("one measured ", a_.kind, " of samples, the other ", b_.kind));
     for (std::size_t i = 0; i < a_.samples.size(); ++i) {
       const json &one = a_.samples[i], &other = b_.samples[i];
       if (one.contains("substitute") || other.contains("substitute")) continue;
@@ -89,7 +89,7 @@ class Pairs {
   std::vector<std::size_t> places_;
 };
 
-// The objects of pictures, ready to be put together in any number.
+// The objects of all pictures, to be combined in any number.
 class Objects {
  public:
   explicit Objects(const Pairs& pairs) {
@@ -99,7 +99,7 @@ class Objects {
     }
   }
 
-  // COCO's AP over pictures, each as often as it was drawn.
+  // Returns COCO's AP over pictures, each as often as it was drawn.
   double average_precision(std::span<const std::uint32_t> drawn, bool of_a) const {
     GroundTruth truth;
     std::vector<FoundObject> found;
@@ -111,7 +111,7 @@ class Objects {
   }
 
  private:
-  // Of one picture.
+  // The objects of one picture.
   struct OfPicture {
     std::vector<TrueObject> truth;
     std::vector<FoundObject> found;
@@ -176,8 +176,8 @@ void compare_by_bootstrap(std::size_t samples, const CompareOptions& options, Co
 
 void compare_losses(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
   comparison.metric = "loss";
-  comparison.tells_right = false;
-  std::vector<double> a, b;  // of the samples that have one: a picture without any label has none
+  comparison.has_right_samples = false;
+  std::vector<double> a, b;  // one value per sample that has one; a picture without labels has none
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const double of_a = number_of(pairs.a(i), "loss"), of_b = number_of(pairs.b(i), "loss");
     if (std::isnan(of_a) || std::isnan(of_b)) continue;
@@ -186,7 +186,7 @@ void compare_losses(const Pairs& pairs, const CompareOptions& options, Compariso
   }
   if (a.empty())
     throw UserError(ExitCode::usage, concat("nets of the kind '", pairs.kind(), "' have no loss of single samples"),
-                    "compare what they have in summary.json");
+                    "compare their metrics in summary.json");
   comparison.samples = a.size();
   compare_by_bootstrap(a.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
     double sum = 0;
@@ -206,7 +206,8 @@ std::string difference_line(const json& a, const json& b, bool a_is_right, bool 
   JsonObject line{{"id", a.at("id")}, {"name", a.at("name")}, {"right", a_is_right ? "a" : "b"}};
   if (a.contains("label")) line["label"] = a.at("label");
   for (auto [name, sample] : {std::pair{"a", &a}, {"b", &b}})
-    line[name] = detects ? only(*sample, {"missed", "wrong"}) : only(*sample, {"prediction", "score", "loss"});
+    line[name] = detects ? only(*sample, {"false_negatives", "false_positives"})
+                         : only(*sample, {"prediction", "score", "loss"});
   return json_line(std::move(line)) + "\n";
 }
 
@@ -215,7 +216,7 @@ void write_picture(AtomicFolder& folder, const std::string& name, const Image& p
   folder.write_file(name + ".png", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-// As draw_boxes() takes them; classes are of no matter but for their colours.
+// Writes a picture with its true and found boxes, which draw_boxes() reads. Classes only decide the colours.
 void write_boxes(AtomicFolder& folder, const std::string& name, const Image& picture, const json& sample) {
   Image drawn;
   in_colour(picture.view(), drawn);
@@ -238,7 +239,7 @@ void write_boxes(AtomicFolder& folder, const std::string& name, const Image& pic
   write_picture(folder, name, drawn);
 }
 
-// Counts the samples that only one gets right, and writes what they are.
+// Counts the samples that only one net gets right, and writes their files.
 void add_differences(const Pairs& pairs, const Dataset& dataset, const CompareOptions& options, AtomicFolder& folder,
                      Comparison& comparison) {
   std::string lines;
@@ -278,7 +279,7 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
                     {"value_a", comparison.a},
                     {"value_b", comparison.b},
                     {"difference", comparison.b - comparison.a}};
-  if (comparison.tells_right) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
+  if (comparison.has_right_samples) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
   fields["test"] = comparison.bootstrap ? "paired bootstrap" : "mcnemar";
   fields["p"] = comparison.p;
   if (comparison.bootstrap) fields["interval95"] = {comparison.bootstrap->low, comparison.bootstrap->high};
@@ -288,8 +289,9 @@ std::string to_json(const Comparison& comparison, const TestPart& a, const TestP
 }  // namespace
 
 std::string Comparison::text() const {
-  const std::string rights =
-      tells_right ? concat(": ", only_a, " samples only A gets right, ", only_b, " only B") : std::string();
+  const std::string rights = has_right_samples
+                                 ? concat(": ", only_a, " samples are right only for A, ", only_b, " only for B")
+                                 : std::string();
   const std::string interval =
       bootstrap ? concat(", B - A in ", printed("%.4f … %.4f", bootstrap->low, bootstrap->high)) : std::string();
   return concat(metric, " ", format_loss(a), " and ", format_loss(b), rights, interval, ": p = ", printed("%.3g", p),

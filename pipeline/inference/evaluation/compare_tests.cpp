@@ -20,8 +20,8 @@ const PartOutcome& outcome_like(const TestPart& part, const TestResults& others)
   if (found == others.outcomes.end())
     throw UserError(ExitCode::usage,
                     concat("set ", shown_set(part.set), part.setting.empty() ? "" : ", setting ", part.setting,
-                           ": B was not measured so"),
-                    "both need the same sets and settings");
+                           ": B has no such measurement"),
+                    "test both with the same sets and settings");
   return *found;
 }
 
@@ -29,10 +29,10 @@ void check_single(const TestResults& results, const char* which) {
   for (auto& outcome : results.outcomes)
     if (outcome.part.snapshot != results.outcomes.front().part.snapshot)
       throw UserError(ExitCode::usage, concat(which, " has several snapshots"),
-                      "name one of each: `flowtrain test A B --iter 500`, or two snapshots' folders");
+                      "name one snapshot each: `flowtrain test A B --iter 500`, or two snapshots' folders");
 }
 
-// As it is stored, whatever the net calls its classes.
+// Opens the part's set as it is stored, whatever the net calls its classes.
 std::unique_ptr<Dataset> dataset_of(const TestPart& part, const TestSubject& subject, const TestOptions& options) {
   StartOptions start = subject.start;
   for (auto& setting : inference_settings(load_for_use(start)))
@@ -40,7 +40,7 @@ std::unique_ptr<Dataset> dataset_of(const TestPart& part, const TestSubject& sub
       start.overrides.insert(start.overrides.end(), setting.overrides.begin(), setting.overrides.end());
   for (auto& set : test_sets(load_for_use(start), options.sets))
     if (set.name == part.set) return open_validation_dataset(set.config, {}, false);
-  throw InternalError("a part of no set");
+  throw InternalError("a part has no set");
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults
                              .interrupt = options.interrupt};
     for (auto& outcome : a.outcomes) {
       const PartOutcome& other = outcome_like(outcome.part, b);
-      if (!outcome.error.empty() || !other.error.empty()) continue;  // told when it was skipped
+      if (!outcome.error.empty() || !other.error.empty()) continue;  // it was reported when it was skipped
       const auto dataset = dataset_of(outcome.part, subject, options);
       compared.push_back({outcome.part, compare_parts(outcome.part, other.part, *dataset, how)});
     }

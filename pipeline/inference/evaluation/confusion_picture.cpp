@@ -12,7 +12,7 @@ namespace {
 
 using Rgb = std::array<std::uint8_t, 3>;
 
-// Digits of 3 × 5 pixels: each row three bits, the left one highest.
+// Digits of 3 × 5 pixels. Each row is three bits, the left one highest.
 constexpr std::array<std::array<std::uint8_t, 5>, 10> glyphs{{{7, 5, 5, 5, 7},
                                                               {2, 6, 2, 2, 7},
                                                               {7, 1, 7, 4, 7},
@@ -31,7 +31,7 @@ void fill(Image& image, int x, int y, int width, int height, const Rgb& color) {
       std::copy(color.begin(), color.end(), image.row(row) + std::ptrdiff_t{3} * column);
 }
 
-// In the middle of a square.
+// Writes a number in the middle of a square.
 void write_number(Image& image, int x, int y, int side, std::uint64_t number, const Rgb& color) {
   const std::string digits = std::to_string(number);
   x += (side - static_cast<int>(digits.size()) * advance + zoom) / 2;
@@ -46,7 +46,7 @@ void write_number(Image& image, int x, int y, int side, std::uint64_t number, co
   }
 }
 
-// From white to dark blue.
+// Returns a colour between white (0) and dark blue (1).
 Rgb shade(double share) {
   const auto mixed = [&](double to) { return static_cast<std::uint8_t>(std::lround(255 + share * (to - 255))); };
   return {mixed(8), mixed(48), mixed(107)};

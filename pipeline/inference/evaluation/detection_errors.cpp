@@ -32,11 +32,11 @@ DetectionErrors errors_in(const PictureObjects& picture) {
       else if (common > most)
         most = common, best = object;
     }
-    // A crowd takes what meets no object of its own, as in COCO's evaluation.
+    // A crowd matches the detections that match no object of their own, as in COCO's evaluation.
     const bool is_met = best && met.insert(best).second;
-    if (!is_met && !is_ignored) ++errors.wrong;
+    if (!is_met && !is_ignored) ++errors.false_positives;
   }
-  for (const auto* object : picture.truth) errors.missed += !object->ignore && !met.contains(object);
+  for (const auto* object : picture.truth) errors.false_negatives += !object->ignore && !met.contains(object);
   return errors;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a detector got wrong in a single picture.
+// The errors of a detector in a single picture.
 
 #include <cstdint>
 #include <map>
@@ -9,25 +9,26 @@
 
 namespace flowtrain {
 
-/// Detections with a score of at least this count as finds: the ones that pictures show.
+/// The least score of a detection that counts as found; pictures show the same ones.
 inline constexpr double least_found_score = 0.3;
 
-/// What is there and what was found in one picture.
+/// The true and the found objects of one picture.
 struct PictureObjects {
   std::vector<const TrueObject*> truth;
   std::vector<const FoundObject*> found;
 };
 
-/// By image id. Points into the arguments.
+/// Groups the objects by image id. The result points into the arguments.
 std::map<std::int64_t, PictureObjects> by_picture(const GroundTruth& truth, const std::vector<FoundObject>& found);
 
 struct DetectionErrors {
-  std::uint64_t missed = 0;  ///< objects that no find overlaps by half
-  std::uint64_t wrong = 0;   ///< finds that overlap no object of their class by half, or one that was found before
+  std::uint64_t false_negatives = 0;  ///< objects that no find overlaps by half
+  std::uint64_t false_positives =
+      0;  ///< finds that overlap no object of their class by half, or one that was found before
 };
 
-/// As PASCAL VOC counts: finds by descending score, each for the object of its class that it overlaps most, if that is
-/// by at least 0.5. What is to be ignored need not be found, nor is a find of it wrong.
+/// Counts as PASCAL VOC does: detections by descending score, each matched to the object of its class that it overlaps
+/// most, if by at least 0.5. Objects to be ignored need not be found, and detections of them are no errors.
 DetectionErrors errors_in(const PictureObjects& picture);
 
 }  // namespace flowtrain

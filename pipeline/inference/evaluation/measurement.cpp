@@ -10,6 +10,7 @@
 #include "pipeline/base/errors/agree_on_error.h"
 #include "pipeline/base/errors/bad_samples_of_all.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/bad_sample_log.h"
 #include "pipeline/engine/validation/packing.h"
 #include "pipeline/engine/validation/patient_detector.h"
 #include "pipeline/engine/validation/samples.h"
@@ -21,11 +22,11 @@ namespace flowtrain {
 namespace {
 
 struct BatchLoss {
-  std::uint64_t position;  // of its first row
+  std::uint64_t position;  // the position of its first row
   double rows, loss;
 };
 
-// What this process has measured.
+// The results that this process has measured.
 struct Share {
   std::string kind = "samples";
   std::vector<SampleOutcome> samples;
@@ -55,8 +56,8 @@ void add_batch(Loader& loader, Learner& learner, Share& share) {
   loader.release(ticket);
 }
 
-// Ranks meet after each batch, so that none waits longer for another than a collective may. Throws on all where one
-// has failed. A collective.
+// Measures the batches of this rank. Ranks meet after each batch, so that none waits longer for another than a
+// collective may. If one fails, all throw. A collective.
 void go_through(Group& group, Loader* loader, Learner& learner, std::uint64_t batches, Share& share) {
   std::exception_ptr error;
   for (std::uint64_t batch = 0;; ++batch) {
@@ -88,7 +89,7 @@ std::vector<Item> gathered(Group& group, const char* what, const std::vector<Ite
   return all;
 }
 
-// Summed in the set's order: sums of parts would round in another way for each number of processes.
+// Returns the mean loss, summed in the set's order: partial sums would round differently for each number of processes.
 double mean_loss(std::vector<BatchLoss> losses) {
   std::ranges::sort(losses, {}, &BatchLoss::position);
   double sum = 0, rows = 0;
@@ -96,7 +97,7 @@ double mean_loss(std::vector<BatchLoss> losses) {
   return rows > 0 ? sum / rows : std::nan("");
 }
 
-// A rank without samples knows no kind.
+// Returns the kind of results that the ranks have; a rank without samples does not know it.
 std::string kind_of(Group& group, const Share& share) {
   for (auto& kind : group.gather("the kind of a net", share.losses.empty() ? "" : share.kind))
     if (!kind.empty()) return kind;
@@ -105,7 +106,7 @@ std::string kind_of(Group& group, const Share& share) {
 
 BadSamples bad_samples(const ValidationData& set, bool finds_objects, const Group& group) {
   const Dataset& dataset = *set.data.dataset;
-  // What a detector cannot read is told when it looks there.
+  // A detector's check of the data reports the records that cannot be read.
   if (finds_objects) return {dataset, {"val", dataset.size()}, [](auto&) {}};
   return make_bad_sample_log(set.config, false, dataset, nullptr, group.leads());
 }
@@ -123,7 +124,7 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   };
   std::set<std::uint64_t> all;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) all.insert(all.end(), id);
-  // As go_through() has it, after each picture.
+  // Keeps this rank in step with those in go_through(), which meet after each picture.
   const auto meet = [&group] {
     double nothing = 0;
     group.sum("the pictures of a test", {&nothing, 1});
@@ -132,7 +133,7 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   return *measure_detection(metrics, patient, all, group, meet);
 }
 
-// Its own part of the set: then what all have measured.
+// Measures this rank's part of the set, then collects the parts of all ranks.
 void measure_samples(const Session& session, const ValidationData& set, Learner& learner, Measurement& measured) {
   Group& group = *session.options().group;
   const std::uint64_t batches = set.data.batches.per_epoch();
@@ -171,7 +172,7 @@ Measurement measure(const Session& session, const ValidationData& set, Learner& 
     }
     if (has_loss) {
       const Scalars all = learner.end_validation();
-      measured.scalars.insert(measured.scalars.end(), all.begin() + 1, all.end());  // the loss is there, exactly
+      measured.scalars.insert(measured.scalars.end(), all.begin() + 1, all.end());  // `loss` has it already, exactly
     } else {
       learner.leave_validation();
     }

@@ -16,20 +16,20 @@
 
 namespace flowtrain {
 
-/// What a net made of one sample, as far as the net, the loss and the set say.
+/// The results of one sample, as far as the net, the loss and the set provide them.
 struct SampleOutcome {
-  std::uint64_t position = 0;             ///< in the set's order
-  std::uint64_t id = 0;                   ///< record
-  bool substitute = false;                ///< it stands for a bad sample, so that this record counts twice
-  std::int64_t label = -1;                ///< class; -1: none
-  std::int64_t prediction = -1;           ///< class
+  std::uint64_t position = 0;             ///< the position in the set's order
+  std::uint64_t id = 0;                   ///< the record's id
+  bool substitute = false;                ///< stands for a bad sample, so this record counts twice
+  std::int64_t label = -1;                ///< the class; -1: none
+  std::int64_t prediction = -1;           ///< the predicted class
   double score = RowResult::none;         ///< probability of the prediction by softmax, 0 … 1
   double loss = RowResult::none;          ///< cross-entropy
-  double pixels = RowResult::none;        ///< with a label, where pixels are classified
-  double right_pixels = RowResult::none;  ///< of them
+  double pixels = RowResult::none;        ///< pixels with a label, for nets that classify pixels
+  double right_pixels = RowResult::none;  ///< correctly classified pixels among them
 };
 
-/// What a detector found in all pictures.
+/// The objects that a detector found in all pictures.
 struct DetectionOutcome {
   GroundTruth truth;
   std::vector<FoundObject> found;
@@ -37,22 +37,22 @@ struct DetectionOutcome {
   CocoEvaluation coco;
 };
 
-/// Of a whole set.
+/// The results of a whole set.
 struct Measurement {
-  std::string kind = "samples";                  ///< as RowResults::kind, or "detect"
+  std::string kind = "samples";                  ///< RowResults::kind, or "detect"
   std::uint64_t size = 0;                        ///< samples of the set
-  Decoding decoding = {};                        ///< of its pictures
-  Scalars scalars = {};                          ///< the loss first; of a detector COCO's twelve and VOC's last
-  std::optional<ClassTable> confusion = {};      ///< where val.metrics asks for it
+  Decoding decoding = {};                        ///< decodes its pictures
+  Scalars scalars = {};                          ///< the loss first; for a detector, COCO's twelve and VOC's last
+  std::optional<ClassTable> confusion = {};      ///< the confusion matrix, if val.metrics asks for it
   std::vector<SampleOutcome> samples = {};       ///< rank 0's, by position
-  std::optional<DetectionOutcome> objects = {};  ///< rank 0's, of a net that finds objects
+  std::optional<DetectionOutcome> objects = {};  ///< rank 0's, if the net is a detector
 };
 
 /// Measures the learner's net on all of `set`, one of the session's. The processes take whole batches in turn
-/// (SessionOptions::whole_batches), and rank 0 puts all together in the set's order, so that nothing of it depends on
-/// how many they are. A damaged sample is replaced as in a validation, and too many end it; in a picture that a
-/// detector cannot read nothing is found, however many there are. Of pictures that nobody annotated a detector has no
-/// loss. A collective. Throws UserError, alike on all ranks.
+/// (SessionOptions::whole_batches), and rank 0 puts all together in the set's order, so that results do not depend on
+/// their number. A damaged sample is replaced as in a validation, and too many end it; in a picture that a detector
+/// cannot read nothing is found, however many there are. Of pictures that nobody annotated a detector has no loss. A
+/// collective. Throws UserError, alike on all ranks.
 Measurement measure(const Session& session, const ValidationData& set, Learner& learner);
 
 }  // namespace flowtrain

@@ -74,8 +74,8 @@ std::string lines_of_pictures(const DetectionOutcome& objects, const Dataset& da
                        {"name", dataset.describe(id)},
                        {"image_id",
                         text_id == objects.truth.text_ids.end() ? ordered_json(image) : ordered_json(text_id->second)},
-                       {"missed", errors.missed},
-                       {"wrong", errors.wrong},
+                       {"false_negatives", errors.false_negatives},
+                       {"false_positives", errors.false_positives},
                        {"truth", std::move(truth)},
                        {"found", std::move(finds)}}) +
             "\n";
@@ -106,7 +106,7 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
     folder.write_file("results.json", results_text(measured.objects->found, measured.objects->truth.text_ids));
   if (measured.confusion) {
     folder.write_file("confusion.csv", to_csv(*measured.confusion));
-    constexpr std::size_t most_shown = 4096;  // a pixel each would be more than a screen shows
+    constexpr std::size_t most_shown = 4096;  // each would have less than a pixel on a screen
     if (measured.confusion->classes.size() <= most_shown)
       folder.write_file("confusion.png", text_of(encode_png(confusion_picture(*measured.confusion).view())));
   }

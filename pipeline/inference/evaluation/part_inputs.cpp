@@ -15,7 +15,7 @@ namespace flowtrain {
 
 namespace {
 
-// Of [val], what is about when and how a training validates.
+// The keys of [val] that only decide when and how a training validates.
 const std::set<std::string> of_training_alone{"every", "batches", "workers", "mode", "on_error", "pictures"};
 
 std::string settings_text(const Config& config) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the results of a part of a test depend on: a part that was done with the same is not done again.
+// The inputs that decide the results of a part of a test. A part with the same inputs is not measured again.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

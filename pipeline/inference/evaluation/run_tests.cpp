@@ -39,12 +39,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct TestedSnapshot {
-  fs::path path;  // without links, which may move
+  fs::path path;  // resolved: a link may move
   std::uint64_t iteration = 0;
-  fs::path folder;  // RUN/test/NAME, of its own run
+  fs::path folder;  // RUN/test/NAME of the snapshot's run
 };
 
-// The run that the subject is, or else the newest one of its name.
+// Returns the snapshots to test, of the run that the subject names, or of the newest run of its name.
 std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& config) {
   if (subject.snapshot) return {{*subject.snapshot}};
   auto run = as_run_folder(subject.start.config);
@@ -57,11 +57,11 @@ std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& con
   if (!run)
     throw UserError(ExitCode::snapshot,
                     concat("there is no run called '", config.name(), "' in ", config.table("run").text("dir")),
-                    "train first, or name one: --snapshot PATH");
+                    "train first, or name a snapshot: --snapshot PATH");
   return test_snapshots(*run / "snapshots", subject.snapshots);
 }
 
-// Of a snapshot that lies in no run, beside it.
+// Returns the run's folder for tests; for a snapshot outside of runs, a folder beside it.
 fs::path test_folder(const fs::path& snapshot, const std::string& name) {
   const fs::path parent = snapshot.parent_path();
   const fs::path folder = (parent.filename() == "snapshots" ? parent.parent_path() : parent) / "test";
@@ -72,8 +72,7 @@ std::string part_name(std::uint64_t iteration, const std::string& set, const std
   return concat(snapshot_name(iteration), set.empty() ? "" : ".", set, setting.empty() ? "" : "+", setting);
 }
 
-// A folder that tests write to. Another test may write there at the same time: only the first one removes what kills
-// have left half written.
+// A folder that tests write to. Only the first of several tests removes the unfinished files of killed ones.
 class TestFolder {
  public:
   explicit TestFolder(const fs::path& path) {
@@ -92,7 +91,7 @@ class TestFolder {
   int lock_;
 };
 
-// Rank 0 finds and reads them; the others need not see the disk.
+// Finds the snapshots and reads them on rank 0; other ranks need not see the disk.
 std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const TestOptions& options, const Config& config,
                                            std::map<fs::path, TestFolder>& folders) {
   Group& group = *options.group;
@@ -139,8 +138,8 @@ class TestRun {
   }
 
  private:
-  // All settings and ranks have one seed: where none is given, that of the first snapshot, so that a test that goes on
-  // after a kill has the same one.
+  // Returns the configuration with a seed for all settings and ranks. By default it is that of the first snapshot, so
+  // that a test that continues after a kill has the same one.
   Config agreed_config(const TestedSnapshot& first) {
     std::string seed;
     together(group_, "the seed of a test", [&] {
@@ -207,11 +206,10 @@ class TestRun {
         }
         run_snapshot(*bench_, snapshot, parts_of(snapshot));
       });
-    close();  // `config` goes
+    close();  // it uses `config`, which ends here
   }
 
-  // Carries out `work`. False where it failed, and the test goes on: its `parts` without a result are told to have
-  // none.
+  // Runs `work`. Returns false if it failed and the test continues: `parts` without a result have then failed, too.
   bool attempt(const std::vector<TestPart>& parts, const std::function<void()>& work) {
     try {
       work();
@@ -233,7 +231,7 @@ class TestRun {
     return {.part = part, .error = reason, .exit_code = code};
   }
 
-  // Nothing for an error that ends the test.
+  // Returns the exit code of a skipped part; nothing if the error ends the test.
   std::optional<int> code_if_skipped(const std::exception& error) const {
     const auto* users = dynamic_cast<const UserError*>(&error);
     const bool survivable = is_survivable(error) || (users && users->code() == ExitCode::snapshot);
@@ -252,7 +250,7 @@ class TestRun {
         .get<std::vector<std::string>>();
   }
 
-  // The sets that are not empty, and not done yet.
+  // Measures the sets that have samples and no results yet.
   void run_snapshot(TestBench& bench, const TestedSnapshot& snapshot, const std::vector<TestPart>& parts) {
     bool has_weights = false;
     for (auto& set : bench.session().validation()) {
@@ -267,7 +265,7 @@ class TestRun {
         });
         const bool is_done = group_.ask_leader("whether a part is done", [&] { return done ? "1" : ""; }) == "1";
         if (is_done) {
-          if (group_.leads()) log_info(concat(part.folder.string(), " is done already"));
+          if (group_.leads()) log_info(concat(part.folder.string(), " was measured before"));
           outcomes_.push_back(done.value_or(PartOutcome{.part = part}));
           return;
         }
@@ -278,7 +276,7 @@ class TestRun {
     }
   }
 
-  // Nothing is trained: the configuration's optimizers need not be the run's.
+  // A test trains nothing, so the optimizers of the configuration need not be those of the run.
   void load_weights(Learner& learner, const Config& config) {
     together(group_, "the weights of a snapshot", [&] {
       if (group_.leads()) learner.load_state({.model = read_model(*opened_, validates_average(config))});
@@ -319,13 +317,13 @@ class TestRun {
   const MakeLearner& make_learner_;
   StartOptions start_;
   bool skips_errors_ = false;
-  bool has_looked_at_training_ = false;     // once: settings seldom change the data, which takes time to open
+  bool has_looked_at_training_ = false;     // opened once: settings seldom change the data, which takes time to open
   std::map<fs::path, TestFolder> folders_;  // rank 0's
-  std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot that is measured
+  std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot to measure
   std::vector<PartOutcome> outcomes_;
   std::unique_ptr<TestBench> bench_;
   std::optional<std::size_t> writing_;  // the outcome whose part is being written
-  std::future<void> written_;           // rank 0's: that it is; waits for it when all this goes
+  std::future<void> written_;           // rank 0's: writes the part; the destructor waits for it
 };
 
 }  // namespace

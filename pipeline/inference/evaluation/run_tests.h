@@ -1,5 +1,5 @@
 #pragma once
-// `flowtrain test`: snapshots × sets × settings.
+// Runs `flowtrain test`: snapshots × sets × settings.
 
 #include <cstddef>
 #include <filesystem>
@@ -20,33 +20,33 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What is tested.
+/// A configuration or run to test.
 struct TestSubject {
-  StartOptions start;  ///< its configuration, or a run's folder
-  SnapshotWishes snapshots = {};
-  std::optional<std::filesystem::path> snapshot = {};  ///< this one alone, whose configuration `start` has
+  StartOptions start;  ///< the configuration, or the folder of a run
+  SnapshotSelection snapshots = {};
+  std::optional<std::filesystem::path> snapshot = {};  ///< if set, only this snapshot, whose configuration `start` has
 };
 
-/// How.
+/// The options of `flowtrain test`.
 struct TestOptions {
   std::vector<std::string> sets = {};  ///< --sets; empty: see test_sets()
   std::string name = {};               ///< --name: a folder in RUN/test; empty: RUN/test itself
-  std::size_t pictures = 0;            ///< --pictures: the first ones of each set are shown
-  std::size_t resamples = 1000;        ///< --resamples, of the bootstrap where two are compared
-  Group* group = &solo_group();        ///< who shares the samples out
+  std::size_t pictures = 0;            ///< --pictures: the number of first samples to show
+  std::size_t resamples = 1000;        ///< --resamples: the resamples of the bootstrap that compares two nets
+  Group* group = &solo_group();        ///< the processes that share the samples
   unsigned processes_here = 1, local_rank = 0;
   Interrupt* interrupt = nullptr;  ///< may be null
-  /// Told in rank 0 of each part that was measured now, while its results are at hand. May be null.
+  /// Called on rank 0 for each newly measured part, while its results are in memory. May be null.
   std::function<void(const TestPart&, const Measurement&)> on_measured = {};
 };
 
 /// All parts of a test.
 struct TestResults {
-  std::vector<PartOutcome> outcomes;  ///< settings one after the other, in each the snapshots, of each the sets
+  std::vector<PartOutcome> outcomes;  ///< ordered by setting, then snapshot, then set
   std::filesystem::path folder;       ///< RUN/test or RUN/test/NAME of the first snapshot's run
 };
 
-/// What became of a pair of parts.
+/// The outcome of comparing a pair of parts.
 struct ComparedParts {
   TestPart a;
   Comparison comparison;
@@ -58,11 +58,10 @@ struct ComparedParts {
 std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults& b, const TestSubject& subject,
                                          const TestOptions& options);
 
-/// Measures each part that is not done already with the same inputs, in all processes of the group together; rank 0
-/// writes files: a part's folder when it is measured (write_part), and at the end summary.json and summary.csv. The net
-/// has the classes that the snapshot's was trained on. A set without samples is left out with a warning. With
-/// test.on_error = "skip" an error costs its parts alone. A collective. Throws UserError; EmptyDataset where no set has
-/// samples.
+/// Measures each part that has no results for the same inputs, in all processes of the group together; rank 0 writes
+/// files: a part's folder when it is measured (write_part), and at the end summary.json and summary.csv. The net has
+/// the classes that the snapshot's was trained on. A set without samples is left out with a warning. With test.on_error
+/// = "skip" an error costs its parts alone. A collective. Throws UserError; EmptyDataset where no set has samples.
 TestResults run_tests(const TestSubject& subject, const TestOptions& options, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures of single records, as they are stored.
+// Reads pictures of single records, as they are stored.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// The record's picture, its region alone where it has one; no pixels where it is none, or cannot be read.
+/// Returns the record's picture, cut to its region if it has one; no pixels if it has no picture or cannot be read.
 Image stored_picture(const Dataset& dataset, const Decoding& decoding, std::uint64_t id);
 
 }  // namespace flowtrain

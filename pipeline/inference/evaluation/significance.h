@@ -1,5 +1,5 @@
 #pragma once
-// Whether two nets that were measured on the same samples differ by more than chance.
+// Tests whether two nets that were measured on the same samples differ by more than chance.
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@ namespace flowtrain {
 /// Neural Computation 1998) compares it with others. 1 where there are none. Equals statsmodels' mcnemar(exact=True).
 double mcnemar(std::uint64_t only_a, std::uint64_t only_b);
 
-/// What a paired bootstrap tells of a difference.
+/// The interval of a difference, by a paired bootstrap.
 struct BootstrapInterval {
   double low = 0, high = 0;  ///< the middle 95 % of the differences
   /// Two-sided: twice the share of resamples on the rarer side of zero, at most 1; one more is counted on it, so that

@@ -80,7 +80,8 @@ void write_summary(const std::filesystem::path& folder, const std::vector<PartOu
 std::vector<std::string> summary_table(const std::vector<PartOutcome>& outcomes) {
   constexpr std::size_t most_metrics = 8;
   auto metrics = metric_names(outcomes);
-  std::erase_if(metrics, [](auto& name) { return name.find('.') != name.npos; });  // of single classes and groups
+  std::erase_if(metrics,
+                [](auto& name) { return name.find('.') != name.npos; });  // drops metrics of single classes and groups
   if (metrics.size() > most_metrics) metrics.resize(most_metrics);
   std::vector<std::vector<std::string>> rows{{"snapshot", "set", "setting", "samples"}};
   rows.front().insert(rows.front().end(), metrics.begin(), metrics.end());

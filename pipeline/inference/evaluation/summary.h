@@ -1,5 +1,5 @@
 #pragma once
-// All results of a test in one place: files and a table.
+// Collects all results of a test in files and a table.
 
 #include <filesystem>
 #include <string>
@@ -13,7 +13,7 @@ namespace flowtrain {
 /// or …, "error"}]}, and summary.csv, a line for each part and a column for each metric. Throws UserError(snapshot).
 void write_summary(const std::filesystem::path& folder, const std::vector<PartOutcome>& outcomes);
 
-/// Lines for people: a row for each part, a column for each of at most eight metrics that are single numbers.
+/// Returns a table: a row for each part, a column for each of at most eight metrics that are single numbers.
 std::vector<std::string> summary_table(const std::vector<PartOutcome>& outcomes);
 
 }  // namespace flowtrain

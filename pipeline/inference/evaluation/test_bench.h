@@ -1,5 +1,5 @@
 #pragma once
-// What a test measures with: the data of a configuration, and a net for them.
+// The session with which a test measures: the data of a configuration, and a net for them.
 
 #include <memory>
 #include <optional>
@@ -21,10 +21,10 @@ class TestBench {
 
   const Session& session() const { return session_; }
 
-  /// Made by the first call, which is a collective.
+  /// Returns the learner, which the first call makes. The first call is a collective.
   Learner& learner(const MakeLearner& make);
 
-  /// Warns of sets that have the samples that the net was trained on, where the training data are on this machine.
+  /// Warns of sets with samples that the net was trained on, if the training data are on this machine.
   void warn_of_training_samples() const;
 
  private:

@@ -9,7 +9,7 @@ namespace flowtrain {
 
 namespace {
 
-// [data.test] and each [[test.set]].
+// Returns [data.test] and each [[test.set]].
 std::vector<SetConfig> own_sets(const Config& config) {
   std::vector<SetConfig> sets;
   if (config.has_test_data()) sets.push_back({"test", config.with_validation_data(config.test_data())});
@@ -32,10 +32,10 @@ std::vector<SetConfig> test_sets(const Config& config, const std::vector<std::st
     const auto is_called = [&](auto& set) { return shown_set(set.name) == name; };
     const auto found = std::ranges::count_if(all, is_called);
     if (found == 0)
-      throw UserError(ExitCode::usage, concat("--sets ", name, ": there is no such set"),
-                      "there are: " + names_of(all));
+      throw UserError(ExitCode::usage, concat("--sets ", name, ": this set does not exist"),
+                      "the sets are: " + names_of(all));
     if (found > 1)
-      throw UserError(ExitCode::usage, concat("--sets ", name, ": several sets are called so"),
+      throw UserError(ExitCode::usage, concat("--sets ", name, ": several sets have this name"),
                       "rename the [[val.set]] or the [[test.set]]");
     chosen.push_back(*std::ranges::find_if(all, is_called));
   }

@@ -14,53 +14,54 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::uint64_t iteration_in(const std::string& wish, std::string_view text) {
+std::uint64_t iteration_in(const std::string& requested, std::string_view text) {
   std::uint64_t iteration = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), iteration);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UserError(ExitCode::usage, concat("--iter ", wish, ": expected an iteration, or two with .. between them"),
+    throw UserError(ExitCode::usage,
+                    concat("--iter ", requested, ": expected an iteration, or two with .. between them"),
                     "--iter 500, or --iter 100..500");
   return iteration;
 }
 
-// By iteration.
+// Returns the snapshots of iterations `first` to `last`, by iteration.
 std::vector<ChosenSnapshot> those_between(const fs::path& folder, std::uint64_t first, std::uint64_t last,
-                                          const std::string& wish) {
+                                          const std::string& requested) {
   std::vector<ChosenSnapshot> chosen;
   for (auto& snapshot : list_snapshots(folder))
     if (snapshot.complete && snapshot.iteration >= first && snapshot.iteration <= last)
       chosen.push_back({snapshot.path});
-  std::ranges::reverse(chosen);  // they come newest first
+  std::ranges::reverse(chosen);  // the list is newest first
   if (chosen.empty())
-    throw UserError(ExitCode::snapshot, concat(wish, ": there is no such snapshot in ", folder.string()),
-                    "`flowtrain snapshot ls` lists them");
+    throw UserError(ExitCode::snapshot, concat(requested, ": this snapshot does not exist in ", folder.string()),
+                    "`flowtrain snapshot ls` lists the snapshots");
   return chosen;
 }
 
 }  // namespace
 
-std::vector<ChosenSnapshot> test_snapshots(const fs::path& folder, const SnapshotWishes& wishes) {
+std::vector<ChosenSnapshot> test_snapshots(const fs::path& folder, const SnapshotSelection& selection) {
   std::vector<ChosenSnapshot> all;
-  for (auto& wish : wishes.iterations) {
-    const auto dots = wish.find("..");
-    if (dots == wish.npos) {
-      all.push_back(choose_snapshot(folder, {.iteration = iteration_in(wish, wish)}));
+  for (auto& requested : selection.iterations) {
+    const auto dots = requested.find("..");
+    if (dots == requested.npos) {
+      all.push_back(choose_snapshot(folder, {.iteration = iteration_in(requested, requested)}));
       continue;
     }
-    const std::string_view text = wish;
-    for (auto& each : those_between(folder, iteration_in(wish, text.substr(0, dots)),
-                                    iteration_in(wish, text.substr(dots + 2)), "--iter " + wish))
+    const std::string_view text = requested;
+    for (auto& each : those_between(folder, iteration_in(requested, text.substr(0, dots)),
+                                    iteration_in(requested, text.substr(dots + 2)), "--iter " + requested))
       all.push_back(each);
   }
-  for (auto& wish : wishes.snapshots) {
-    if (wish != "all") {
-      all.push_back(choose_snapshot(folder, {.snapshot = wish}));
+  for (auto& requested : selection.snapshots) {
+    if (requested != "all") {
+      all.push_back(choose_snapshot(folder, {.snapshot = requested}));
       continue;
     }
     for (auto& each : those_between(folder, 0, std::numeric_limits<std::uint64_t>::max(), "--snapshot all"))
       all.push_back(each);
   }
-  if (wishes.iterations.empty() && wishes.snapshots.empty()) all.push_back(choose_snapshot(folder, {}));
+  if (selection.iterations.empty() && selection.snapshots.empty()) all.push_back(choose_snapshot(folder, {}));
   std::set<fs::path> taken;
   std::erase_if(all, [&](auto& each) { return !taken.insert(fs::weakly_canonical(each.path)).second; });
   return all;

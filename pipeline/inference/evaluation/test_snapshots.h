@@ -1,5 +1,5 @@
 #pragma once
-// Which snapshots `flowtrain test` measures.
+// The snapshots that `flowtrain test` measures.
 
 #include <filesystem>
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace flowtrain {
 
-/// What a command line says of them.
-struct SnapshotWishes {
-  std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all that are there
+/// The snapshots that a command line selects.
+struct SnapshotSelection {
+  std::vector<std::string> iterations = {};  ///< --iter: "500", or "100..500" for all in that range
   std::vector<std::string> snapshots = {};   ///< --snapshot: folders, best, latest, or all
 };
 
-/// The snapshots in the order of the wishes, those of a range and of "all" by iteration, each once; without wishes the
-/// one that choose_snapshot() takes. Throws UserError: usage for a wish that cannot be read, snapshot where there is
-/// none.
-std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir, const SnapshotWishes& wishes);
+/// Returns the selected snapshots in the given order, those of a range and of "all" by iteration, each once; by default
+/// the one that choose_snapshot() takes. Throws UserError: usage for an invalid selection, snapshot if there is none.
+std::vector<ChosenSnapshot> test_snapshots(const std::filesystem::path& snapshots_dir,
+                                           const SnapshotSelection& selection);
 
 }  // namespace flowtrain

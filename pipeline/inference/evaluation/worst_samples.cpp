@@ -11,7 +11,7 @@ namespace flowtrain {
 
 namespace {
 
-// Where a sample stands in Measurement::samples, or a picture in DetectionOutcome::image_results.
+// The index of a sample in Measurement::samples, or of a picture in DetectionOutcome::image_results.
 using Index = std::size_t;
 
 struct Ranked {
@@ -54,8 +54,8 @@ class Shown {
     if (most == 0) return {};
     auto ranked = values(rule.text("metric"));
     if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
-      log_warn(rule.error("metric", "this net and set give no such value of single samples: none is shown",
-                          ExitCode::usage, "errors are those of detectors, scores and losses of nets that classify")
+      log_warn(rule.error("metric", "this net and set have no such value for single samples, so none is shown",
+                          ExitCode::usage, "detectors have errors; nets that classify have scores and losses")
                    .what());
     const bool greatest = rule.text("mode") == "max";
     std::ranges::stable_sort(ranked,
@@ -70,9 +70,9 @@ class Shown {
   const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
 
   std::vector<Ranked> values(const std::string& by) const {
-    const bool of_boxes = by == "errors" || by == "missed" || by == "wrong";
+    const bool of_boxes = by == "errors" || by == "false_negatives" || by == "false_positives";
     if (by != "auto" && of_boxes != (objects() != nullptr)) return {};
-    return objects() ? errors(by != "wrong", by != "missed") : values_of_rows(by == "score");
+    return objects() ? errors(by != "false_positives", by != "false_negatives") : values_of_rows(by == "score");
   }
 
   std::vector<Ranked> values_of_rows(bool by_score) const {
@@ -85,13 +85,15 @@ class Shown {
     return all;
   }
 
-  std::vector<Ranked> errors(bool missed, bool wrong) const {
+  std::vector<Ranked> errors(bool negatives, bool positives) const {
     const auto pictures = by_picture(objects()->truth, objects()->found);
     std::vector<Ranked> all;
     for (Index i = 0; i < objects()->image_results.size(); ++i) {
       const auto picture = pictures.find(objects()->truth.images[i]);
       const DetectionErrors errors = picture == pictures.end() ? DetectionErrors() : errors_in(picture->second);
-      all.push_back({static_cast<double>((missed ? errors.missed : 0) + (wrong ? errors.wrong : 0)), i});
+      all.push_back(
+          {static_cast<double>((negatives ? errors.false_negatives : 0) + (positives ? errors.false_positives : 0)),
+           i});
     }
     return all;
   }
@@ -107,7 +109,7 @@ std::vector<Settings> worst_rules(const Config& config) {
   return rules.empty() ? std::vector{Settings("test.worst", core_keys("test.worst"))} : rules;
 }
 
-// The first rule's list is `worst`, as that of [[best]] is `best`; the others have names of their own.
+// Lists the samples to show. The first rule's list is called `worst`, as that of [[best]] is `best`.
 ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
   const Shown shown(measured, dataset);

@@ -1,5 +1,5 @@
 #pragma once
-// The samples of a test whose pictures are shown: the first ones, and the worst.
+// Chooses the samples of a test whose pictures are shown: the first ones, and the worst.
 
 #include <cstddef>
 #include <string>
@@ -13,13 +13,12 @@
 
 namespace flowtrain {
 
-/// All [[test.worst]], or the one with the defaults where there is none.
+/// Returns all [[test.worst]], or one with the defaults if there is none.
 std::vector<Settings> worst_rules(const Config& config);
 
-/// The first `pictures` samples of the set, and a list of the worst ones by each of the `rules`, the worst first; of
-/// equal ones the earlier record. Their pictures are as they are stored. Samples without the rule's value are never
-/// among the worst, nor are rows that stand for bad samples. Warns where no sample has it, as the net or the set gives
-/// none.
+/// Returns the first `pictures` samples of the set, and the worst ones by each of the `rules`, the worst first; of
+/// equal ones the earlier record. Pictures are as they are stored. Samples without the rule's value and rows that stand
+/// for bad samples are never among the worst. Warns if no sample has the value.
 ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set);
 

@@ -27,8 +27,9 @@ void convert(const std::string& python, const Conversion& conversion) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   constexpr int disagrees = 9;  // convert.py
   if (WIFEXITED(status) && WEXITSTATUS(status) == disagrees)
-    throw UserError(ExitCode::data, concat("--format ", conversion.format, ": the result is not what the net gives"),
-                    "the difference is above; nothing was written: --format safetensors writes the weights alone");
+    throw UserError(ExitCode::data,
+                    concat("--format ", conversion.format, ": the outputs differ from those of the net"),
+                    "the difference is above, and no file was written; --format safetensors writes only the weights");
   throw UserError(ExitCode::usage,
                   concat("--format ", conversion.format, ": ", python,
                          WIFEXITED(status) ? " ended with exit code " : " was killed by signal ",

@@ -13,7 +13,7 @@ import shutil
 import sys
 import warnings
 
-TOLERANCE = 1e-4  # of the greatest output, where that is above 1
+TOLERANCE = 1e-4  # relative to the greatest output, if that is above 1
 DISAGREES = 9  # the exit code
 
 
@@ -50,7 +50,7 @@ def read(torch, path, shapes):
 
 
 def greatest_difference(outputs, expected):
-    """Over all outputs; infinite where shapes differ or something is no number."""
+    """Returns the greatest difference over all outputs; infinite if shapes differ or a value is not finite."""
     greatest = 0.0
     for name in expected:
         if outputs[name].shape != expected[name].shape:

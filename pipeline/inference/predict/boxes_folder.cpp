@@ -11,10 +11,10 @@ namespace flowtrain {
 
 namespace {
 
-// The part of a name after its folder, without its ending; of an address, without its query.
+// Returns the part of a name after its folder, without its ending; for an address, without its query.
 std::string stem_of(const std::string& name) {
   const std::string path = name.substr(0, name.find('?'));
-  constexpr std::size_t most = 200;  // bytes, of the 255 that a file's name may have
+  constexpr std::size_t most = 200;  // in bytes; a file's name may have 255
   return std::filesystem::path(path.substr(path.find_last_of("/:") + 1)).stem().string().substr(0, most);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures with the boxes that a detector found.
+// Writes pictures with the boxes that a detector found.
 
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace flowtrain {
 
 class BoxesFolder {
  public:
-  /// Makes the folder. Throws UserError(snapshot) where it cannot.
+  /// Makes the folder. Throws UserError(snapshot) if that fails.
   explicit BoxesFolder(std::filesystem::path folder);
   /// Draws the boxes into a PNG and returns its path: "000001-NAME.png", numbered in the order of calls, since inputs
   /// of different folders may share a name. Throws UserError(snapshot) where it cannot be written.

@@ -17,8 +17,7 @@ std::string cell(const std::string& text) {
 class CsvWriter final : public PredictionWriter {
  public:
   CsvWriter(const PredictionFormat& format, const std::string& path) : format_(format), out_(path) {
-    out_.write(format_.detects ? "file,class,label,score,x1,y1,x2,y2,error\n"
-                               : "file,rank,class,label,probability,error\n");
+    out_.write(format_.detects ? "file,class,label,score,x1,y1,x2,y2,error\n" : "file,rank,class,label,score,error\n");
   }
 
   void write(const Prediction& prediction) override {
@@ -26,8 +25,8 @@ class CsvWriter final : public PredictionWriter {
     if (!prediction.damage.empty()) return out_.write(concat(name, empty, cell(prediction.damage), "\n"));
     std::string lines;
     for (std::size_t i = 0; i < prediction.top.size(); ++i) {
-      const auto& [label, probability] = prediction.top[i];
-      lines += concat(name, ",", i + 1, ",", class_cells(label), ",", printed("%.6g", probability), ",\n");
+      const auto& [label, score] = prediction.top[i];
+      lines += concat(name, ",", i + 1, ",", class_cells(label), ",", printed("%.6g", score), ",\n");
     }
     for (auto& box : prediction.found)
       lines += concat(name, ",", class_cells(box.category),

@@ -27,7 +27,7 @@ FolderWatch::Versions FolderWatch::list() const {
       const auto file = Descriptor::file(path.c_str());
       versions[path] = {file.size_bytes(), file.changed_ns()};
     } catch (const std::system_error&) {
-      // It is gone already, or is no file that can be read.
+      // The file is already gone, or cannot be read.
     }
   }
   return versions;

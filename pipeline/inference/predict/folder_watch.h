@@ -1,5 +1,5 @@
 #pragma once
-// Pictures that appear in a folder.
+// Finds pictures that appear in a folder.
 
 #include <cstdint>
 #include <map>
@@ -11,15 +11,14 @@
 
 namespace flowtrain {
 
-/// Looks at a folder and those below it again and again. Works on any file system, also where a server writes the
-/// files, which the kernel does not tell of.
+/// Lists a folder and those below it again and again. This works on any file system, even if a server writes the files,
+/// of which the kernel sends no events.
 class FolderWatch {
  public:
-  /// What is there now does not count as new. Throws UserError(data) where it cannot be listed.
+  /// Files that exist now do not count as new. Throws UserError(data) if the folder cannot be listed.
   explicit FolderWatch(std::string folder);
-  /// The picture files that are new, or were written again, and have not changed since the look before: so a file that
-  /// is still being written waits. Sorted by name. A look that fails, since a folder was removed meanwhile, finds
-  /// nothing.
+  /// Returns the picture files that are new or were written again, sorted by name. A file that changed since the last
+  /// look waits, as it may be unfinished. A look that fails, because a folder was removed meanwhile, finds none.
   std::vector<Input> look();
 
  private:
@@ -30,8 +29,8 @@ class FolderWatch {
   Versions list() const;
 
   const std::string folder_;
-  Versions known_;  // as they were told, or at the start
-  Versions last_;   // of the last look
+  Versions known_;  // the versions that look() returned, or those at the start
+  Versions last_;   // the versions at the last look
 };
 
 }  // namespace flowtrain

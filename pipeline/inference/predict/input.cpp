@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 Input without_bytes(const std::string& name, const std::string& problem) { return {.name = name, .problem = problem}; }
 
-std::string no_pictures() { return concat("there are no pictures in it (", picture_endings, ")"); }
+std::string no_pictures() { return concat("it holds no pictures (", picture_endings, ")"); }
 
-/// An address has its ending before the query.
+/// Returns whether a word names an archive. The ending of an address stands before its query.
 bool is_archive(const std::string& word) {
   return ending_of(is_remote(word) ? word.substr(0, word.find_first_of("?#")) : word) == "tar";
 }
@@ -56,7 +56,7 @@ const std::shared_ptr<const RemoteAccess>& InputFinder::access() {
 
 Input InputFinder::single(const std::string& name) {
   if (is_remote(name)) return {.name = name, .remote = access()};
-  // The system would take the name to end there.
+  // The system would end the name there.
   if (name.find('\0') != name.npos) return without_bytes(name, "a file's name has no zero byte");
   return {.name = name};
 }
@@ -79,14 +79,14 @@ std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
     if (inputs.empty()) inputs.push_back(without_bytes(word, no_pictures()));
   } catch (const std::system_error& error) {
     inputs.push_back(without_bytes(word, error.code().message()));
-  } catch (const std::runtime_error& error) {  // pictures before the damage are there
+  } catch (const std::runtime_error& error) {  // pictures before the damage can be used
     inputs.push_back(without_bytes(word, error.what()));
   }
   return inputs;
 }
 
 std::vector<Input> InputFinder::find_plain(const std::string& word) {
-  std::error_code ignored;  // reading it says more
+  std::error_code ignored;  // reading it gives the reason
   if (!is_remote(word) && fs::is_directory(word, ignored)) return find_in_folder(word);
   if (is_archive(word)) return find_in_archive(word);
   return {single(word)};

@@ -1,5 +1,5 @@
 #pragma once
-// The pictures that `flowtrain predict` is asked about: where their bytes lie.
+// Finds the pictures that `flowtrain predict` gets, and where their bytes are.
 
 #include <cstdint>
 #include <memory>
@@ -12,14 +12,14 @@ namespace flowtrain {
 
 /// One picture: a file, a file in a tar archive, or an address (http, https, s3).
 struct Input {
-  std::string name;                                 ///< in results: "a/1.jpg", "a.tar:1.jpg", "https://…/1.jpg"
+  std::string name;  ///< the name in results: "a/1.jpg", "a.tar:1.jpg", "https://…/1.jpg"
   std::shared_ptr<const ByteSource> archive = {};   ///< the archive that holds it, if one does
-  std::uint64_t offset = 0, size_bytes = 0;         ///< of its bytes in the archive
-  std::shared_ptr<const RemoteAccess> remote = {};  ///< of an address
-  std::string problem = {};                         ///< why there is nothing to read; empty otherwise
+  std::uint64_t offset = 0, size_bytes = 0;         ///< the place of its bytes in the archive
+  std::shared_ptr<const RemoteAccess> remote = {};  ///< set for an address
+  std::string problem = {};                         ///< the reason why it cannot be read; empty: it can
 };
 
-/// Finds pictures by the words of a command line.
+/// Finds pictures by the arguments of a command line.
 class InputFinder {
  public:
   /// The pictures that a word names: a picture file of any name; the picture files (is_picture) below a folder, sorted
@@ -27,7 +27,7 @@ class InputFinder {
   /// Files and archives may be on a server. What is not there or cannot be listed is one Input with a `problem`. Throws
   /// UserError(data) for an address where there is no libcurl.
   std::vector<Input> find(const std::string& word);
-  /// A single file or address. Nothing is looked up before it is read.
+  /// Returns a single file or address, which is not looked up before it is read.
   Input single(const std::string& name);
 
  private:
@@ -35,7 +35,7 @@ class InputFinder {
   std::vector<Input> find_in_archive(const std::string& word);
   const std::shared_ptr<const RemoteAccess>& access();
 
-  std::shared_ptr<const RemoteAccess> access_;  // once there is an address
+  std::shared_ptr<const RemoteAccess> access_;  // made for the first address
 };
 
 }  // namespace flowtrain

@@ -38,9 +38,9 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
     return object;
   }
   ordered_json top = ordered_json::array();
-  for (auto& [label, probability] : prediction.top) {
+  for (auto& [label, score] : prediction.top) {
     ordered_json entry = class_entry(format, label);
-    entry["probability"] = probability;
+    entry["score"] = score;
     top.push_back(std::move(entry));
   }
   object["top"] = std::move(top);

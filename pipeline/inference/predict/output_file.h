@@ -1,5 +1,5 @@
 #pragma once
-// Where results go: a file, or standard output.
+// Writes results to a file or to standard output.
 
 #include <cstdio>
 #include <string>
@@ -16,11 +16,11 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// The text has arrived when it returns, so that whoever reads along sees it at once.
+  /// Writes the text. It has arrived when the call returns, so a reader sees it at once.
   void write(std::string_view text);
 
  private:
-  const std::string name_;  // in messages
+  const std::string name_;  // shown in messages
   std::FILE* file_;
 };
 

@@ -22,7 +22,7 @@ namespace flowtrain {
 
 namespace {
 
-// Between two looks at a watched folder.
+// The time between two looks at a watched folder.
 constexpr std::chrono::milliseconds watch_period{200};
 
 std::vector<Input> inputs_of(const std::vector<std::string>& words) {
@@ -55,7 +55,7 @@ std::string speed(const PredictionTimes& times) {
                 milliseconds(times.net_seconds, times.pictures), " in the net");
 }
 
-// "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms in the net".
+// Returns "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms …".
 std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm) {
   const std::uint64_t pictures = warm_up.pictures + warm.pictures;
   const std::string all = concat(format_count(pictures), pictures == 1 ? " picture" : " pictures", " in ",
@@ -70,7 +70,7 @@ class PredictRun {
       : request_(request), predictor_(request.config, request.snapshot, request.limits, make) {
     if (request.pictures.empty()) return;
     if (!predictor_.detects())
-      throw UserError(ExitCode::usage, "--pictures: the net finds no objects, so there are no boxes to draw",
+      throw UserError(ExitCode::usage, "--pictures: the net detects no objects, so there are no boxes to draw",
                       "leave it out; --csv and --jsonl have the classes");
     boxes_.emplace(request.pictures);
   }
@@ -93,15 +93,15 @@ class PredictRun {
   }
 
   void predict_inputs() {
-    std::optional<FolderWatch> watch;  // before the inputs are listed, so that nothing is missed in between
+    std::optional<FolderWatch> watch;  // made before the inputs are listed, so that no file is lost in between
     if (!request_.watch.empty()) watch.emplace(request_.watch);
     const auto inputs = inputs_of(request_.inputs);
     if (inputs.empty() && !watch) throw UserError(ExitCode::data, "there are no inputs: the list is empty");
     open_writers(inputs);
     predict_all(inputs);
     if (!watch) return;
-    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends this"));
-    request_.interrupt->defer();  // what is told at the end is told then, too
+    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends the program"));
+    request_.interrupt->defer();  // a signal must not skip the summary at the end
     for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// `flowtrain predict`: what a snapshot's net says of pictures.
+// Runs `flowtrain predict`: classifies pictures with a snapshot's net, or detects objects in them.
 
 #include <filesystem>
 #include <string>
@@ -13,7 +13,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the command line asks for. Paths of outputs: "-" is standard output, an empty one asks for none.
+/// The request of a command line. An output path "-" is standard output, an empty one asks for none.
 struct PredictRequest {
   const Config& config;  ///< the snapshot's
   std::filesystem::path snapshot;
@@ -23,7 +23,7 @@ struct PredictRequest {
   bool logits = false;  ///< in JSON, all logits
   std::string csv = {}, jsonl = {};
   std::filesystem::path pictures = {};  ///< folder for pictures with boxes; empty: none
-  Interrupt* interrupt = nullptr;       ///< ends the watch; not null where a folder is watched
+  Interrupt* interrupt = nullptr;       ///< ends the watch; not null if a folder is watched
 };
 
 /// Predicts on the inputs, then on what appears in the watched folder, until a signal arrives. With neither,

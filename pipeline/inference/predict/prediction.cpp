@@ -7,10 +7,10 @@
 
 namespace flowtrain {
 
-std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count) {
+std::vector<ClassScore> best_classes(std::span<const float> logits, std::size_t count) {
   std::vector<std::int64_t> labels(logits.size());
   std::iota(labels.begin(), labels.end(), 0);
-  const auto logit = [&](std::int64_t label) {  // what is no number comes last
+  const auto logit = [&](std::int64_t label) {  // a NaN is sorted last
     const float value = logits[static_cast<std::size_t>(label)];
     return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
   };
@@ -21,7 +21,7 @@ std::vector<ClassProbability> most_probable(std::span<const float> logits, std::
   const double greatest = logit(labels[0]);
   double sum = 0;
   for (const float each : logits) sum += std::exp(each - greatest);
-  std::vector<ClassProbability> top;
+  std::vector<ClassScore> top;
   for (std::size_t i = 0; i < count; ++i) top.push_back({labels[i], std::exp(logit(labels[i]) - greatest) / sum});
   return top;
 }

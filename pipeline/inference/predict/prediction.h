@@ -1,5 +1,5 @@
 #pragma once
-// What a net says of one picture.
+// The prediction of a net for one picture.
 
 #include <cstdint>
 #include <span>
@@ -11,24 +11,24 @@
 
 namespace flowtrain {
 
-/// A class, and its probability by softmax, 0 … 1.
-struct ClassProbability {
+/// A class and its score, the softmax probability, 0 … 1.
+struct ClassScore {
   std::int64_t label;
-  double probability;
+  double score;
 };
 
-/// The classes with the greatest logits, `count` at most, the greatest first; of equal ones the lower label.
-std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count);
+/// Returns the classes with the greatest logits, `count` at most, the greatest and lower labels first.
+std::vector<ClassScore> best_classes(std::span<const float> logits, std::size_t count);
 
-/// Of one input. Views last as long as the call that gets it.
+/// The prediction for one input. Its views last as long as the call that gets it.
 struct Prediction {
-  std::string name;                        ///< Input::name
-  std::string damage = {};                 ///< why there is no prediction; empty otherwise
-  std::vector<ClassProbability> top = {};  ///< of a classifier, the most probable first
-  std::span<const float> logits = {};      ///< of a classifier, all
-  std::vector<Detection> found = {};       ///< by a detector, in pixels of the picture; the best first
-  const Image* bgr = nullptr;              ///< that a detector looked at, blue first
-  std::string picture = {};                ///< the file with the boxes drawn, where there is one
+  std::string name;                    ///< Input::name
+  std::string damage = {};             ///< the reason why there is no prediction; empty: there is one
+  std::vector<ClassScore> top = {};    ///< a classifier's classes with the greatest scores, best first
+  std::span<const float> logits = {};  ///< a classifier's logits, all of them
+  std::vector<Detection> found = {};   ///< a detector's objects, in pixels of the picture, best first
+  const Image* bgr = nullptr;          ///< the picture that a detector saw, blue first
+  std::string picture = {};            ///< the file with the boxes drawn, where there is one
 };
 
 }  // namespace flowtrain

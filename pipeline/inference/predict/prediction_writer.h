@@ -1,5 +1,5 @@
 #pragma once
-// Predictions as people and programs read them.
+// Writes predictions for people and programs.
 
 #include <cstddef>
 #include <memory>
@@ -15,22 +15,22 @@ namespace flowtrain {
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  /// Each input once, in their order; damaged ones, too.
+  /// Writes a prediction. It is called for each input once, in their order, also for damaged ones.
   virtual void write(const Prediction& prediction) = 0;
 };
 
-/// What all of them know. `classes` outlive them.
+/// The format that all writers share. `classes` outlive them.
 struct PredictionFormat {
   const std::vector<std::string>& classes;  ///< names, in label order
-  bool detects = false;                     ///< boxes in place of classes
-  bool logits = false;                      ///< JSON alone: all logits, too
+  bool detects = false;                     ///< whether there are boxes instead of classes
+  bool logits = false;                      ///< JSON only: write all logits, too
 };
 
 /// A line for each picture on standard output: the classes with their probabilities, or how many objects of each class
 /// were found. Names are padded to `name_width`. Damaged inputs have no line.
 std::unique_ptr<PredictionWriter> make_table_writer(const PredictionFormat& format, std::size_t name_width);
 
-/// CSV with a header line (RFC 4180). Of a classifier "file,rank,class,label,probability,error", a line for each class
+/// CSV with a header line (RFC 4180). Of a classifier "file,rank,class,label,score,error", a line for each class
 /// that is told; of a detector "file,class,label,score,x1,y1,x2,y2,error", a line for each box, in pixels of the
 /// picture, and for a picture without boxes one with `file` alone. A damaged input has one line with `file` and
 /// `error`.
@@ -39,12 +39,12 @@ std::unique_ptr<PredictionWriter> make_csv_writer(const PredictionFormat& format
 /// A line of to_json() for each input.
 std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& format, const std::string& path);
 
-/// {"file": …} and, of a classifier, "top": [{"class", "label", "probability"} …] and "logits": [numbers that read back
+/// {"file": …} and, of a classifier, "top": [{"class", "label", "score"} …] and "logits": [numbers that read back
 /// to the same f32]; of a detector "boxes": [{"class", "label", "score", "x1", "y1", "x2", "y2"} …] in pixels of the
 /// picture, and "picture": the file that shows them; of a damaged input "error": why.
 JsonObject to_json(const Prediction& prediction, const PredictionFormat& format);
 
-/// The name of a class, or its number where there are fewer names.
+/// Returns the name of a class, or its number if it has no name.
 std::string class_name(const std::vector<std::string>& classes, std::int64_t label);
 
 /// A text for a terminal: control characters, which could command it, become '?'.

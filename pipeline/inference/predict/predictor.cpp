@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Addresses are waited for, not read: many at once.
+// Addresses mostly wait for a server, so many are read at once.
 constexpr unsigned remote_readers = 16;
 
-// Nothing is measured, so no metric has to fit the net.
+// Drops the metrics, which need not fit the net, as predictions measure nothing.
 Config without_metrics(const Config& config) {
   return config.with("val", "metrics", std::vector<std::string>())
       .with("val", "group_by", std::string())
@@ -38,7 +38,7 @@ unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
   return is_remote ? std::max(own, remote_readers) : own;
 }
 
-/// Why the record of a row was not used.
+/// Returns the reason why the record of a row was not used.
 const std::string& damage_of(const Slab& slab, const RowWork& row) {
   return std::ranges::find(slab.bad(), row.position, &BadSample::position)->reason;
 }
@@ -57,7 +57,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   pixels_ = state.pixels;
   if (classes_.empty())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
-                    "use the snapshot of a classifier, or of a net that finds objects");
+                    "use the snapshot of a classifier or a detector");
   form_.emplace(none_, classes_, pixels_);
   sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
   layout_.emplace(sampler_->fields(), batch_);
@@ -72,7 +72,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   learner_->begin_validation();
   detector_ = learner_->detector();
   class_predictor_ = dynamic_cast<ClassPredictor*>(learner_.get());
-  if (!detector_ && !class_predictor_) throw InternalError("a learner that predicts nothing");
+  if (!detector_ && !class_predictor_) throw InternalError("the learner cannot predict");
 }
 
 void Predictor::count(std::uint64_t pictures, double seconds, double net_seconds) {
@@ -94,7 +94,7 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
   const RowWork& work = slab.rows()[row];
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  return {.name = as_utf8(input.name), .top = most_probable(own, limits_.top), .logits = own};
+  return {.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {

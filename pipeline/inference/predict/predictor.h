@@ -1,5 +1,5 @@
 #pragma once
-// A snapshot's net, and the loader that brings pictures to it as validation's did.
+// Loads a snapshot's net, and brings pictures to it as validation does.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,37 +17,37 @@
 
 namespace flowtrain {
 
-/// Which part of what a net says is told.
+/// Limits of the reported predictions.
 struct PredictionLimits {
-  std::size_t top = 5;       ///< classes
-  double least_score = 0.3;  ///< of boxes
+  std::size_t top = 5;       ///< the number of classes
+  double least_score = 0.3;  ///< boxes below it are left out
 };
 
-/// What predictions took, without the time in which nothing was asked.
+/// The time that predictions took, without pauses between requests.
 struct PredictionTimes {
   std::uint64_t pictures = 0;
-  double seconds = 0;      ///< from the first byte read to the last prediction
-  double net_seconds = 0;  ///< of these in the net
+  double seconds = 0;      ///< the time from the first byte read to the last prediction
+  double net_seconds = 0;  ///< the part of them that the net took
 };
 
 class Predictor {
  public:
-  /// `config`: the snapshot's. Of it, data sets are not opened. Throws UserError: snapshot for a snapshot that cannot
-  /// be used; usage for a net that knows no classes, or settings that do not fit.
+  /// `config` is the snapshot's; its data sets are not opened. Throws UserError: snapshot for a snapshot that cannot be
+  /// used; usage for a net that knows no classes, or settings that do not fit.
   Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
             const MakeLearner& make);
 
   const std::vector<std::string>& classes() const { return classes_; }
-  /// Whether the net finds objects; otherwise it tells classes.
+  /// Returns whether the net is a detector; otherwise it is a classifier.
   bool detects() const { return detector_ != nullptr; }
-  /// Predicts on all inputs and calls `take` with each, in their order, as soon as its batch is done. Damaged ones,
-  /// too. Batches are as long as validation's: with the same pictures in the same order, logits are bit-identical to
-  /// those of a validation on the same device.
+  /// Predicts all inputs, and calls `take` with each in their order as soon as its batch is done, also with damaged
+  /// ones. Batches are as long as those of validation: with the same pictures in the same order, logits are
+  /// bit-identical to those of a validation on the same device.
   void run(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take);
 
-  /// The first batch, in which memory and kernels are prepared.
+  /// Returns the times of the first batch, in which memory and kernels are prepared.
   const PredictionTimes& warm_up() const { return warm_up_; }
-  /// All others.
+  /// Returns the times of all other batches.
   const PredictionTimes& warm() const { return warm_; }
 
  private:
@@ -62,7 +62,7 @@ class Predictor {
   std::vector<std::string> classes_;
   std::optional<PixelForm> pixels_;
   const std::vector<Input> none_;
-  std::optional<InputDataset> form_;  // whose rows the sampler makes
+  std::optional<InputDataset> form_;  // the sampler makes its rows
   std::unique_ptr<Sampler> sampler_;
   std::uint32_t batch_;
   std::optional<SlabLayout> layout_;

@@ -14,9 +14,9 @@ namespace flowtrain {
 
 namespace {
 
-// A longer line is no request, and what it takes as JSON is many times its size.
+// The limit of a request line; parsed JSON takes many times its size.
 constexpr std::size_t longest_request = 1 << 16;
-// Predicted on together.
+// The most requests that are predicted together.
 constexpr std::size_t most_at_once = 256;
 
 Input no_request(const std::string& problem) {
@@ -25,7 +25,7 @@ Input no_request(const std::string& problem) {
 
 }  // namespace
 
-// False: nothing has arrived, or the input is over.
+// Returns false if no bytes have arrived, or the input has ended.
 bool LineReader::read(bool waits) {
   pollfd ready{descriptor_, POLLIN, 0};
   if (over_ || (!waits && ::poll(&ready, 1, 0) <= 0)) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// `flowtrain predict --jsonl` without inputs: a service for scripts, on standard input and output.
+// Answers requests of scripts on standard input and output: `flowtrain predict --jsonl` without inputs.
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// Lines of a descriptor, as they arrive.
+/// Reads the lines of a descriptor as they arrive.
 class LineReader {
  public:
   explicit LineReader(int descriptor) : descriptor_(descriptor) {}
@@ -24,22 +24,22 @@ class LineReader {
   bool read(bool waits);
 
   const int descriptor_;
-  std::string text_;          // read, and not yet returned
-  std::uint64_t number_ = 0;  // of the last line returned
+  std::string text_;          // read, but not yet returned
+  std::uint64_t number_ = 0;  // the number of the last returned line
   bool over_ = false;
 };
 
-/// One request: a line {"file": "a.jpg"}, or with an "id" of any kind, which the answer repeats.
+/// A request: a line {"file": "a.jpg"}, or with an "id" of any kind, which the answer repeats.
 struct PredictRequestLine {
   Input input;
-  ordered_json id = {};  ///< null: none was given
+  ordered_json id = {};  ///< null if none was given
 };
 
-/// Never fails: a line that is no request becomes an input with a `problem`.
+/// Parses a line. It never fails: a line that is not a request becomes an input with a `problem`.
 PredictRequestLine parse_request(const std::string& line, InputFinder& finder);
 
 /// Answers each request line of the descriptor with one line of to_json(), after its "id", in their order, until the
-/// input ends. Requests that wait are predicted on together. `seen` is called with each prediction before it is told.
+/// input ends. Waiting requests are predicted together. `seen` is called with each prediction before it is written.
 void answer_requests(int descriptor, Predictor& predictor, const PredictionFormat& format, OutputFile& out,
                      const std::function<void(Prediction&)>& seen);
 

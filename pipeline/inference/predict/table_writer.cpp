@@ -10,10 +10,10 @@ namespace flowtrain {
 
 namespace {
 
-// Longer names stay whole, out of their column.
+// Longer names are not cut; they exceed their column.
 constexpr std::size_t widest_name = 60, widest_class = 20;
 
-// Code points of UTF-8, each of which counts as one column.
+// Returns the code points of a UTF-8 text, each of which counts as one column.
 std::size_t columns_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
@@ -33,15 +33,14 @@ class TableWriter final : public PredictionWriter {
 
   void write(const Prediction& prediction) override {
     if (!prediction.damage.empty()) return;
-    const std::string cells = format_.detects ? counts(prediction) : probabilities(prediction);
+    const std::string cells = format_.detects ? counts(prediction) : scores(prediction);
     out_.write(concat(padded(printable(without_secrets(prediction.name)), name_width_), "  ", cells, "\n"));
   }
 
  private:
-  std::string probabilities(const Prediction& prediction) const {
+  std::string scores(const Prediction& prediction) const {
     return join(prediction.top, "  ", [this](auto& each) {
-      return padded(printable(class_name(format_.classes, each.label)), class_width_) +
-             printed(" %.4f", each.probability);
+      return padded(printable(class_name(format_.classes, each.label)), class_width_) + printed(" %.4f", each.score);
     });
   }
 

@@ -1,4 +1,4 @@
-// What flowtrain snapshot average does once its command line is read.
+// The part of `flowtrain snapshot average` that computes.
 
 #include <algorithm>
 #include <cstdio>
@@ -24,7 +24,7 @@ bool has_running_statistics(const std::vector<StateTensor>& model) {
   return std::ranges::any_of(model, [](auto& tensor) { return tensor.name.ends_with("running_mean"); });
 }
 
-/// Of the averaged weights: the mean over `batches` training batches; 0: those of an epoch.
+/// Computes the averaged weights' statistics of batch normalisation from `batches` training batches; 0: one epoch.
 void take_statistics(std::vector<StateTensor>& model, const Config& config, std::uint64_t batches) {
   Session session(config);
   session.open_training();
@@ -45,23 +45,22 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
   }
   loader->stop();
   model = statistics.model();
-  log_info(concat("the statistics of ", statistics.layers(), " layers of batch normalisation are those of ", last,
+  log_info(concat("the statistics of ", statistics.layers(), " layers of batch normalisation were computed from ", last,
                   " training batches"));
 }
 
-/// Throws UserError(snapshot) where the nets tell apart other classes: their weights would fit, and mean nothing.
+/// Throws UserError(snapshot) if the nets have different classes: the average of their weights is meaningless.
 void check_classes(const std::vector<OpenSnapshot>& snapshots) {
   const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).classes; };
   const auto first = classes_of(snapshots.front());
   for (auto& snapshot : snapshots)
     if (classes_of(snapshot) != first)
-      throw UserError(
-          ExitCode::snapshot,
-          concat("the snapshot of iteration ", snapshot.iteration, " is of other classes than the first one"),
-          "only weights of nets for the same classes can be averaged");
+      throw UserError(ExitCode::snapshot,
+                      concat("the snapshot of iteration ", snapshot.iteration, " has other classes than the first one"),
+                      "only weights of nets for the same classes can be averaged");
 }
 
-/// The state of a run that has weights, and all else to begin anew.
+/// Returns the state of a run that has weights, and starts anew otherwise.
 std::string state_of(const OpenSnapshot& snapshot) {
   RunState state = RunState::from_json(snapshot.state_json);
   RunState kept;

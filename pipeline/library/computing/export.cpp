@@ -1,4 +1,4 @@
-// What flowtrain export does of a net itself, once its command line is read.
+// The part of `flowtrain export` that traces a net.
 
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The first set with samples.
+/// Opens the first set with samples.
 const ValidationData& open_samples(Session& session, const std::vector<std::string>& classes) {
   std::exception_ptr empty;
   const auto on_empty = [&](const EmptyDataset&, const std::string&) { empty = std::current_exception(); };
@@ -32,7 +32,7 @@ const ValidationData& open_samples(Session& session, const std::vector<std::stri
   return *sets.front();
 }
 
-/// What whoever uses the net has to know of it.
+/// Returns the facts that users of the net need: classes, shapes and normalisation.
 json facts_of(const SlabLayout& layout, const std::vector<std::string>& classes) {
   json facts{{"classes", classes}};
   for (auto& field : layout.fields())
@@ -45,7 +45,7 @@ json facts_of(const SlabLayout& layout, const std::vector<std::string>& classes)
   return facts;
 }
 
-/// The files that convert() takes.
+/// Writes the files that convert() reads.
 void write_samples(const fs::path& path, const TorchScript& script) {
   json shapes{{"shape", script.image.shape}};
   std::string outputs;
@@ -74,11 +74,11 @@ int export_net(const ExportRequest& request) {
   const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),
                                        json_text(facts_of(samples.loader->layout(), session.classes()), 2));
   samples.loader->stop();
-  log_info(concat("TorchScript of ", spec.net.text("name"), ": greatest difference to the net on ",
-                  script.image.shape.front(), " samples: ", printed("%g", script.greatest_difference)));
+  log_info(concat("TorchScript of ", spec.net.text("name"), ": the greatest difference from the net on ",
+                  script.image.shape.front(), " samples is ", printed("%g", script.greatest_difference)));
   if (script.greatest_difference != 0)
-    throw UserError(ExitCode::bug, "the trace does not compute what the net does; nothing was written",
-                    "--format safetensors writes the weights alone");
+    throw UserError(ExitCode::bug, "the outputs of the trace differ from those of the net; no file was written",
+                    "--format safetensors writes only the weights");
   write_file_atomically(request.script, script.bytes);
   if (!request.samples.empty()) write_samples(request.samples, script);
   return 0;

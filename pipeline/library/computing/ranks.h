@@ -1,5 +1,5 @@
 #pragma once
-// What commands share that several processes run together: the start of a node's ranks, and a rank's own part.
+// Functions for commands that several processes run together: they start a node's ranks, and run a rank's own part.
 
 #include <filesystem>
 #include <functional>
@@ -14,15 +14,15 @@
 
 namespace flowtrain::computing {
 
-/// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
+/// Starts this node's ranks as processes that run `flowtrain <command> <arguments>`. Returns their exit code.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command,
                 const std::vector<std::string>& arguments);
 
-/// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
-/// collectives are written to that folder where it fails.
+/// The work of a rank as a member of its job. Once it has set `records`, and training has begun there, the rank's last
+/// collectives are written to that folder if it fails.
 using RankBody = std::function<int(GroupSession& membership, std::unique_ptr<HeldFolder>& records)>;
 
-/// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
+/// Joins the job and runs `body`. An error that all ranks have, or that one causes for all, is reported once.
 int run_rank(const RankInfo& place, const Config& config, const RankBody& body);
 
 }  // namespace flowtrain::computing

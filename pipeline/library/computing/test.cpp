@@ -1,4 +1,4 @@
-// What flowtrain test does once its command line is read.
+// The part of `flowtrain test` that computes.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ void add_classes(const Measurement& measured, const std::string& group_by, Lines
   if (std::ranges::none_of(measured.scalars, is_of_class)) return;
   lines.push_back(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : measured.scalars)
-    if (name.starts_with(class_accuracy) && !std::isnan(value))  // there may be no sample of it
+    if (name.starts_with(class_accuracy) && !std::isnan(value))  // the set may have no sample of it
       lines.push_back(printed("%8s  ", format_loss(value).c_str()) + name.substr(class_accuracy.size()));
 }
 
@@ -47,12 +47,12 @@ void add_detections(const DetectionOutcome& objects, Lines& lines) {
 void add_confusion(const ClassTable& confusion, const std::filesystem::path& folder, Lines& lines) {
   constexpr std::size_t most_shown = 20;
   if (confusion.classes.size() > most_shown)
-    return lines.push_back("what was taken for what: " + (folder / "confusion.csv").string());
-  lines.emplace_back("what was taken for what: a row for each label, a column for each prediction");
+    return lines.push_back("confusion matrix: " + (folder / "confusion.csv").string());
+  lines.emplace_back("confusion matrix: a row for each label, a column for each prediction");
   for (auto& line : to_lines(confusion)) lines.push_back(line);
 }
 
-// What is said of a part that is the only one.
+// Returns the details that are shown for a single part.
 Lines details_of(const TestPart& part, const Measurement& measured, const std::string& group_by) {
   Lines lines;
   add_classes(measured, group_by, lines);
@@ -61,7 +61,7 @@ Lines details_of(const TestPart& part, const Measurement& measured, const std::s
   return lines;
 }
 
-// A JSON line on standard output for each part, and the table beside it.
+// Prints a JSON line for each part on standard output, and logs the table.
 void report(const TestResults& results, const Lines& details) {
   if (results.outcomes.size() == 1)
     for (auto& line : details) log_info(line);
@@ -74,7 +74,7 @@ void report(const TestResults& results, const Lines& details) {
     for (auto& [name, value] : scalars) fields[name] = value;
     std::puts(json_line(metrics_event("test", fields)).c_str());
   }
-  log_info("results in " + results.folder.string());
+  log_info("the results are in " + results.folder.string());
 }
 
 int exit_code_of(const TestResults& results) {
@@ -91,7 +91,7 @@ void report(const ComparedParts& compared) {
   if (comparison.tells_right) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
   fields["p"] = comparison.p;
   std::puts(json_line(metrics_event("comparison", fields)).c_str());
-  log_info("what only one gets right: " + comparison.folder.string());
+  log_info("samples that only one net gets right: " + comparison.folder.string());
 }
 
 int test_here(const TestRequest& request, TestOptions options) {

@@ -1,4 +1,4 @@
-// What flowtrain train does once its command line is read, unless it asks for the loader alone.
+// The part of `flowtrain train` that computes.
 
 #include <sys/stat.h>
 
@@ -35,8 +35,7 @@ FindRows fitting(const RunOptions& options) {
   return [&](const Config& config) { return fit_batch(config, options, make_torch_learner); };
 }
 
-// What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs
-// them.
+// Returns the environment of a run. It loads the GPU's libraries for their versions; if that fails, the run reports it.
 std::string environment_of(const Config& config, const RunOptions& options, const std::filesystem::path& run) {
   const std::string device = choose_device(config, options.local_rank, options.processes_here);
   try {
@@ -47,7 +46,7 @@ std::string environment_of(const Config& config, const RunOptions& options, cons
                           {{"torch", torch_version()}, {"device", device}, {start_folder_key, start_folder(run)}});
 }
 
-// Rank 0's log is the run's; the others' are beside it, on a machine that sees the folder, and can be done without.
+// Opens the log of a rank. Rank 0's is the run's; the others' are beside it if this machine sees the folder.
 void open_log(const std::filesystem::path& run, int rank) {
   if (rank == 0) return set_log_file(run / "train.log");
   std::error_code error;
@@ -60,19 +59,19 @@ void open_log(const std::filesystem::path& run, int rank) {
   }
 }
 
-// In the run's folder, where this machine sees it; a run can do without.
+// Opens the flight record in the run's folder, if this machine sees it; it is optional.
 std::unique_ptr<FlightRecorder> record_flight(const std::filesystem::path& run, const Group& group) {
   std::error_code error;
   if (!std::filesystem::is_directory(run, error)) return {};
   try {
     return std::make_unique<FlightRecorder>(run / "flight", group.rank(), group.size());
   } catch (const UserError& unwritable) {
-    log_warn(concat(unwritable.what(), "; the run goes on"));
+    log_warn(concat(unwritable.what(), "; the run continues"));
     return {};
   }
 }
 
-// Throws UserError(usage) where ranks differ in a flag that decides what all of them do together.
+// Throws UserError(usage) if ranks differ in a flag that decides what they do together.
 void compare_flags(const RunOptions& options) {
   const std::array<std::pair<const char*, bool>, 6> own{{{"--initialize", options.initialize},
                                                          {"--profile", options.profile},
@@ -89,7 +88,7 @@ void compare_flags(const RunOptions& options) {
                       "start all ranks with the same file and flags");
 }
 
-// Trains without a folder.
+// Trains without a run folder.
 int try_here(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
   const Start ready = prepare_start(start, *options.group, options.dry_run ? FindRows() : fitting(options), &interrupt);
   const bool leads = options.group->leads();
@@ -97,7 +96,7 @@ int try_here(const StartOptions& start, RunOptions options, Interrupt& interrupt
   return run_without_traces(ready.config, options, make_torch_learner, interrupt);
 }
 
-// Trains in a folder, with whose path it calls `on_start`.
+// Trains in a run folder, and calls `on_start` with its path.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start) {
   compare_flags(options);
@@ -113,7 +112,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   }
   try {
     std::array<double, 1> opened{1};
-    // A start that fails from here on leaves no folder: nobody makes a file in it any more.
+    // A start that fails from here on leaves no folder: no rank writes to it any more.
     options.group->sum("the opening of logs", opened);
     if (ready.folder) {
       const std::string environment = environment_of(ready.config, options, ready.folder->path()) + "\n";
@@ -134,7 +133,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   }
 }
 
-// Tells the run in a folder from one that lies there later, whose lock is another file or has another writer.
+// Returns what distinguishes the run from a later one in the same folder: its lock and the lock's writer.
 std::string identity_of(const std::filesystem::path& run) {
   struct stat status {};
   const auto lock = run / "run.lock";
@@ -150,8 +149,7 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
     options.local_rank = static_cast<unsigned>(place.local_rank);
-    // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first
-    // start.
+    // A job that its launcher starts again continues its run, whatever the command line said at its first start.
     if (const auto earlier = membership.remembered_run(); place.restart > 0 && !earlier.folder.empty()) {
       if (place.rank == 0 && identity_of(earlier.folder) != earlier.identity)
         throw FolderLost(concat("the run's folder '", earlier.folder.string(),

@@ -15,8 +15,8 @@ namespace {
 using State = FlightLog::State;
 using Logs = std::vector<const FlightLog*>;
 
-constexpr double together_s = 1.5;  // ranks that end within it ended at the same time, as far as records tell
-constexpr double still_s = 1;       // who is so long in a place is shown to stand still there
+constexpr double together_s = 1.5;  // ranks that end within it count as ended at the same time
+constexpr double still_s = 1;       // a rank that is in one place for so long is shown to stand still there
 constexpr std::size_t most_others = 3;
 
 std::string seconds_text(double span_s) { return printed("%.1f s", std::max(span_s, 0.0)); }
@@ -32,7 +32,7 @@ bool loads(const FlightThread& thread) {
   return !thread.open.empty() && thread.open.back().kind == flight::Kind::loads;
 }
 
-/// Of the threads that make batches the one that has been longest at what it does; null where none does anything.
+/// Returns the thread that makes batches and has been longest at its work; null if none works.
 const FlightThread* slowest_loading(const FlightLog& log) {
   const FlightThread* slowest = nullptr;
   for (auto& thread : log.threads)
@@ -40,8 +40,8 @@ const FlightThread* slowest_loading(const FlightLog& log) {
   return slowest;
 }
 
-/// The thread that tells where a rank is; null: none does.
-const FlightThread* telling_thread(const FlightLog& log) {
+/// Returns the thread that shows where a rank is; null if none does.
+const FlightThread* thread_of_place(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
   if (!compute || compute->open.empty()) return nullptr;
   if (compute->open.back().kind != flight::Kind::waits) return compute;
@@ -53,12 +53,12 @@ std::string ranks_text(const Logs& logs) {
   return (logs.size() == 1 ? "rank " : "ranks ") + join(logs, ", ", [](auto* log) { return log->rank; });
 }
 
-/// ", at the same time in …": the other threads of a rank, first those that do not make batches.
+/// Returns ", at the same time in …" with the other threads of a rank, first those that do not make batches.
 std::string beside(const FlightLog& log) {
-  const FlightThread* told = telling_thread(log);
+  const FlightThread* placed = thread_of_place(log);
   std::vector<std::pair<bool, FlightPosition>> others;
   for (auto& thread : log.threads) {
-    if (&thread == told || thread.computes()) continue;
+    if (&thread == placed || thread.computes()) continue;
     if (const auto position = position_of(thread, end_of_record(log))) others.emplace_back(loads(thread), *position);
   }
   std::ranges::stable_sort(
@@ -68,20 +68,20 @@ std::string beside(const FlightLog& log) {
   return ", at the same time in " + join(others, ", ", [](auto& each) { return each.second.text; });
 }
 
-/// How far a rank has come: collectives that it has entered; among equals those outside are the ones to look at.
+/// Returns how many collectives a rank has entered, and whether it is inside one; of equals, those outside are behind.
 std::pair<std::uint64_t, bool> progress_of(const FlightLog& log) {
   const auto last = last_collective(log);
   return last ? std::pair(last->entry.number, last->inside) : std::pair(std::uint64_t{0}, false);
 }
 
-/// The rank that is behind the others; null where all have come equally far.
+/// Returns the rank that is behind the others; null if all have come equally far.
 const FlightLog* behind(const Logs& logs) {
   const auto [least, most] =
       std::ranges::minmax_element(logs, {}, [](const FlightLog* log) { return progress_of(*log); });
   return progress_of(**least) == progress_of(**most) ? nullptr : *least;
 }
 
-/// "; ranks 0, 2 waited for it in the collective `…` of iteration 812; rank 3 ended with: …"
+/// Returns "; ranks 0, 2 waited for it in the collective `…` of iteration 812; rank 3 ended with: …"
 std::string others_text(const std::vector<FlightLog>& logs, const FlightLog& culprit, const std::string& wait) {
   std::map<std::string, Logs> waiting;
   std::string failed;
@@ -105,7 +105,7 @@ Logs in_state(const std::vector<FlightLog>& logs, State state) {
   return found;
 }
 
-/// Of those that ended first, the one that is behind.
+/// Returns the rank that is behind among those that ended first.
 const FlightLog& first_ended(const Logs& logs) {
   const FlightTime first = (*std::ranges::min_element(logs, {}, &FlightLog::last))->last;
   Logs candidates;
@@ -129,14 +129,14 @@ Diagnosis of_stopped(const std::vector<FlightLog>& logs, const Logs& stopped) {
   const FlightLog* found = behind(stopped);
   const FlightLog& first = found ? *found : *stopped.front();
   const auto position = position_of(first);
-  return {
-      concat("the process of rank ", first.rank, " has not run for ",
-             seconds_text(seconds_between(first.last, first.now)), " (stopped by a signal, or a machine too busy), in ",
-             position.text, beside(first), others_text(logs, first, "wait for it")),
-      first.rank, position};
+  return {concat("the process of rank ", first.rank, " has not run for ",
+                 seconds_text(seconds_between(first.last, first.now)),
+                 " (stopped by a signal, or the machine is too busy), in ", position.text, beside(first),
+                 others_text(logs, first, "wait for it")),
+          first.rank, position};
 }
 
-// Who only lost another rank ended because of that one.
+// Diagnoses failed ranks. A rank that only lost another one ended because of that one.
 Diagnosis of_failed(const std::vector<FlightLog>& logs, const Logs& failed) {
   const auto first = *std::ranges::min_element(failed, {}, [](const FlightLog* log) {
     return std::pair(log->exit_code == static_cast<std::uint64_t>(ExitCode::distributed), log->last);
@@ -156,7 +156,7 @@ Diagnosis of_running(const std::vector<FlightLog>& logs, const Logs& running) {
     return {concat("all ranks have been in ", position.text, " for ", seconds_text(position.for_s)), std::nullopt,
             position};
   if (position.for_s >= still_s)
-    return {concat("rank ", shown.rank, " stands still in ", position.text, " for ", seconds_text(position.for_s),
+    return {concat("rank ", shown.rank, " is stuck in ", position.text, " for ", seconds_text(position.for_s),
                    others_text(logs, shown, running.size() > 2 ? "wait for it" : "waits for it")),
             shown.rank, position};
   std::string text = concat(running.size() > 1 ? "all ranks work" : "the run works", ": iteration ",
@@ -169,18 +169,17 @@ Diagnosis of_running(const std::vector<FlightLog>& logs, const Logs& running) {
   return {text, std::nullopt, position};
 }
 
-// Nobody knows whether these would have gone on.
+// Diagnoses ranks whose state cannot be seen.
 Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
   const FlightLog* late = behind(unknown);
   const FlightLog& shown = late ? *late : *unknown.front();
   const auto position = position_of(shown);
-  return {concat("whether the processes live is not to be seen from here; at its last sign of life rank ", shown.rank,
+  return {concat("this machine cannot see whether the processes run; at its last sign of life, rank ", shown.rank,
                  " was in ", position.text, " for ", seconds_text(position.for_s), others_text(logs, shown, "waited")),
           shown.rank, position};
 }
 
-// Ranks that failed by themselves, and not because they lost others, before any was killed: who starts the processes
-// kills the rest then.
+// Returns ranks that failed by themselves before any was killed: the launcher kills the rest after a failure.
 Logs failed_before(const std::vector<FlightLog>& logs, const Logs& gone) {
   const FlightTime first_gone = (*std::ranges::min_element(gone, {}, &FlightLog::last))->last;
   Logs failed = in_state(logs, State::failed);
@@ -227,16 +226,16 @@ std::optional<FlightPosition> position_of(const FlightThread& thread, FlightTime
 
 FlightPosition position_of(const FlightLog& log) {
   const FlightThread* compute = compute_of(log);
-  if (const FlightThread* thread = telling_thread(log)) {
+  if (const FlightThread* thread = thread_of_place(log)) {
     auto position = *position_of(*thread, end_of_record(log));
-    // What waits for the batch, where that is not training.
+    // Names what waits for the batch, if that is not training itself.
     if (thread != compute && compute->open.size() > 1)
       position.text += concat(" for `", compute->open.front().place, "`");
     return position;
   }
   if (!compute || compute->past.empty()) return {"its start", seconds_between(log.started, end_of_record(log))};
   const auto& last = compute->past.back();
-  return {concat("what follows `", last.place, "`", of_iteration(last.iteration)),
+  return {concat("the code after `", last.place, "`", of_iteration(last.iteration)),
           std::max(seconds_between(last.end, end_of_record(log)), 0.0)};
 }
 
@@ -262,7 +261,7 @@ std::uint64_t last_iteration(const FlightLog& log) {
 Diagnosis diagnose(const std::vector<FlightLog>& logs) {
   Diagnosis found = of_all(logs);
   if (const auto world = logs.front().world; logs.size() < world)
-    found.sentence += concat("; of ", world - logs.size(), " ranks there is no record here");
+    found.sentence += concat("; ", world - logs.size(), " ranks have no record here");
   return found;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the flight records of a run's ranks say together: which rank to look at, and where it was.
+// Compares the flight records of a run's ranks: which rank is to blame, and where it was.
 
 #include <optional>
 #include <string>
@@ -9,40 +9,40 @@
 
 namespace flowtrain {
 
-/// Where a rank, or one of its threads, is or was at its end.
+/// The place of a rank or thread, now or at its end.
 struct FlightPosition {
   std::string text;  ///< "`read` of sample 4711 (pictures/cat/7.jpg)"
-  double for_s = 0;  ///< how long
+  double for_s = 0;  ///< seconds that it has been there
 };
 
-/// Until when its open places count.
+/// Returns the time until which open places count.
 inline FlightTime end_of_record(const FlightLog& log) {
   return log.state == FlightLog::State::stopped ? log.now : log.last;
 }
 
-/// Where a thread is: its innermost place within the others; nothing where it is in none.
+/// Returns the innermost place of a thread, within the others; empty if it is in none.
 std::optional<FlightPosition> position_of(const FlightThread& thread, FlightTime until);
 
-/// Where a rank is: its compute thread, or what that one waits for.
+/// Returns the place of a rank: that of its compute thread, or of the thread that this one waits for.
 FlightPosition position_of(const FlightLog& log);
 
-/// The collective of a rank's compute thread that began last.
+/// The last collective that a rank's compute thread began.
 struct LastCollective {
   FlightEntry entry;
   bool inside = false;  ///< it has not ended
 };
 std::optional<LastCollective> last_collective(const FlightLog& log);
 
-/// The newest iteration of a rank's compute thread; 0: none had begun.
+/// Returns the newest iteration of a rank's compute thread; 0 if none had begun.
 std::uint64_t last_iteration(const FlightLog& log);
 
 struct Diagnosis {
   std::string sentence;
-  std::optional<std::uint64_t> rank;  ///< that ended first, or that others wait for; nothing where all is well
-  FlightPosition position;            ///< of that rank
+  std::optional<std::uint64_t> rank;  ///< the rank that ended first, or that others wait for; empty if all is well
+  FlightPosition position;            ///< the position of that rank
 };
 
-/// `logs`: of one start, by rank; not empty.
+/// Diagnoses `logs`, those of one start, by rank; there is at least one.
 Diagnosis diagnose(const std::vector<FlightLog>& logs);
 
 }  // namespace flowtrain

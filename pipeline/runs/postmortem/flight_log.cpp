@@ -27,13 +27,13 @@ namespace fs = std::filesystem;
 using Word = std::uint64_t;
 using Content = flight::File<Word>;
 
-constexpr double most_silence_s = 3;  // the process tells twice a second that it runs
+constexpr double most_silence_s = 3;  // the process writes twice a second that it runs
 
 UserError damaged(const std::string& name, const std::string& what) {
   return UserError(ExitCode::data, concat(name, ": ", what), "expected the folder of a run that flowtrain trained");
 }
 
-// Nobody vouches for the bytes, and a terminal obeys some of them.
+// Makes text printable. The bytes may be damaged, and a terminal obeys some of them.
 std::string printable(const char* text, std::size_t size) {
   std::string shown(text, ::strnlen(text, size));
   for (char& each : shown)
@@ -114,7 +114,7 @@ class Reader {
       thread.open.back().begin = time(open.begin_ns);
     }
     if (depth > 0 && slot.sample_span_ns == slot.open[depth - 1].begin_ns) {
-      // The clock of samples is late by a tick.
+      // The clock of samples may lag by a tick.
       thread.sample = FlightSampleAt{slot.sample, {}, std::max(time(slot.sample_since_ns), thread.open.back().begin)};
       if (slot.text_sample == slot.sample)
         thread.sample->name = printable(reinterpret_cast<const char*>(slot.text), sizeof slot.text);
@@ -140,7 +140,7 @@ bool is_torn(const Content& content) {
   return std::ranges::any_of(content.threads, [](auto& thread) { return thread.changes != thread.changes_again; });
 }
 
-/// A file that is closed in the end.
+/// A file descriptor that is closed at the end.
 struct Descriptor {
   explicit Descriptor(const fs::path& path) : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (number < 0) throw damaged(path.string(), std::generic_category().message(errno));
@@ -156,10 +156,10 @@ FlightLog read_flight(const fs::path& path) {
   const Descriptor file(path);
   struct stat status {};
   if (::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode))
-    throw damaged(path.string(), "not a regular file");
+    throw damaged(path.string(), "this is not a regular file");
   std::vector<std::byte> bytes(sizeof(Content));
   const auto content = std::make_unique<Content>();
-  // Of threads that change their place all the time a copy may have two at once; the next one is whole.
+  // If threads change their place all the time, a copy may hold two states at once; the next copy is whole.
   for (int tries = 0; tries < 5; ++tries) {
     const ssize_t got = ::pread(file.number, bytes.data(), bytes.size(), 0);
     if (got < 0) throw damaged(path.string(), std::generic_category().message(errno));
@@ -178,7 +178,7 @@ FlightLog read_flight(const fs::path& path) {
   return parse_flight(bytes, now, path.string());
 }
 
-/// Moves all times.
+/// Shifts all times.
 void shift(FlightLog& log, FlightTime by) {
   const auto move = [by](FlightTime& time) {
     time = static_cast<FlightTime>(static_cast<Word>(time) + static_cast<Word>(by));
@@ -191,7 +191,7 @@ void shift(FlightLog& log, FlightTime by) {
   }
 }
 
-/// R of rank-R.bin, or of rank-R.1.bin.
+/// Returns R of rank-R.bin or rank-R.1.bin.
 std::optional<std::uint64_t> rank_in(const std::string& name, bool former) {
   const std::string begin = "rank-", end = former ? ".1.bin" : ".bin";
   if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
@@ -203,15 +203,15 @@ std::optional<std::uint64_t> rank_in(const std::string& name, bool former) {
 
 FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, const std::string& name) {
   const auto content = std::make_unique<Content>();
-  if (bytes.size() < sizeof content->header) throw damaged(name, "not a flight record: too short");
+  if (bytes.size() < sizeof content->header) throw damaged(name, "this is not a flight record: it is too short");
   std::memcpy(&content->header, bytes.data(), sizeof content->header);
   const auto& header = content->header;
   if (std::memcmp(header.magic, flight::magic, sizeof header.magic) != 0)
-    throw damaged(name, "not a flight record, or one that is just being made");
+    throw damaged(name, "this is not a flight record, or it is just being made");
   if (header.version != flight::version || header.file_bytes != sizeof(Content))
-    throw damaged(name, concat("a flight record of another version of flowtrain (", header.version, ")"));
+    throw damaged(name, concat("another version of flowtrain wrote this flight record (", header.version, ")"));
   if (bytes.size() < sizeof(Content))
-    throw damaged(name, concat("cut off: ", bytes.size(), " bytes of ", sizeof(Content)));
+    throw damaged(name, concat("the file is cut off: it has ", bytes.size(), " bytes of ", sizeof(Content)));
   std::memcpy(content.get(), bytes.data(), sizeof(Content));
   return Reader(*content, name).read(now);
 }
@@ -232,9 +232,9 @@ Flight read_flights(const fs::path& run, bool former) {
   if (logs.empty() && first_error) std::rethrow_exception(first_error);
   if (logs.empty())
     throw UserError(ExitCode::data,
-                    concat("no flight record in ", folder.string(), former ? " of the start before" : ""),
+                    concat("no flight record in ", folder.string(), former ? " of the previous start" : ""),
                     "name the folder of a run, e.g. runs/quickstart");
-  // Ranks of an earlier, larger start are no part of it.
+  // Ranks of an earlier start with more ranks are left out.
   const auto newest = std::ranges::max_element(logs, {}, &FlightLog::started);
   std::erase_if(logs, [world = newest->world](auto& log) { return log.rank >= world; });
   std::ranges::sort(logs, {}, &FlightLog::rank);

@@ -32,7 +32,7 @@ const char* to_text(FlightLog::State state) {
 
 std::string span_text(double span_s) { return printed("%.3f s", span_s); }
 
-// Columns as wide as their widest cell; the last one as it is. Nothing where there is a heading alone.
+// Returns a table whose columns are as wide as their widest cell; nothing if there is only a heading.
 std::string table(const Rows& rows) {
   if (rows.size() == 1) return {};
   std::vector<std::size_t> widths(rows.front().size(), 0);
@@ -84,7 +84,7 @@ std::string queues_table(const std::vector<FlightLog>& logs) {
   return table(rows);
 }
 
-// Threads of one name are one row.
+// Returns the table of threads; threads of one name share a row.
 std::string places_table(const std::vector<FlightLog>& logs, double seconds_s) {
   struct Sum {
     std::uint64_t times = 0;
@@ -158,12 +158,12 @@ Json json_of(const FlightLog& log, FlightTime end, double seconds_s) {
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s) {
   std::string text = diagnose(logs).sentence + "\n\n" + ranks_table(logs);
   const auto ended = [](const FlightLog& log) { return log.state == FlightLog::State::ended; };
-  if (std::ranges::all_of(logs, ended)) return without_secrets(text);  // the rest is for a search for what went wrong
+  if (std::ranges::all_of(logs, ended)) return without_secrets(text);  // the rest helps to find a failure
   for (const auto& part : {threads_table(logs), queues_table(logs), places_table(logs, seconds_s)})
     if (!part.empty()) text += "\n" + part;
   for (auto& log : logs)
     if (log.threads_without_place > 0)
-      text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads found no room in the record\n");
+      text += concat("\nrank ", log.rank, ": ", log.threads_without_place, " threads had no room in the record\n");
   return without_secrets(text);
 }
 

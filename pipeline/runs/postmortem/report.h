@@ -8,11 +8,11 @@
 
 namespace flowtrain {
 
-/// A sentence, then tables: the ranks, their threads and queues, and what filled the last `seconds_s` seconds.
+/// Returns a sentence, then tables: the ranks, their threads and queues, and what filled the last `seconds_s` seconds.
 /// `logs`: see diagnose().
 std::string postmortem_text(const std::vector<FlightLog>& logs, double seconds_s);
 
-/// The same as JSON, with every record of the last `seconds_s` seconds.
+/// Formats JSON with every record of the last `seconds_s` seconds.
 std::string postmortem_json(const std::vector<FlightLog>& logs, double seconds_s);
 
 }  // namespace flowtrain

@@ -12,13 +12,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Numbers of series that a page has room for.
+// The number of values of series that a page has room for.
 constexpr std::size_t most_cells = 40'000;
 
-// What the page's other axes are made of.
+// Returns whether a column serves as an x axis of the page.
 bool is_axis(const std::string& name) { return name == "elapsed_s" || name == "samples"; }
 
-// Whole numbers without a fraction, others with five digits: what a chart can show.
+// Returns whole numbers without a fraction, others with five digits, which is enough for a chart.
 ordered_json short_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
@@ -38,7 +38,7 @@ void BucketTable::Bucket::merge(const Bucket& later) {
   newest = later.newest;
 }
 
-// Lines of one kind have their members in the same order, as a rule.
+// Lines of one kind usually have their members in the same order.
 BucketTable::Column& BucketTable::column(const std::string& name, std::size_t likely) {
   if (likely < columns_.size() && columns_[likely].name == name) return columns_[likely];
   const auto [place, added] = places_.emplace(name, columns_.size());

@@ -1,5 +1,5 @@
 #pragma once
-// The values of many lines in a bounded number of buckets, each with least, greatest and mean, so that spikes stay.
+// Keeps the values of many lines in a bounded number of buckets, with least, greatest and mean, so that spikes stay.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-/// A member of a line of metrics.jsonl: a number (not finite for null), or a text.
+/// A member of a line of metrics.jsonl: a number (null is not finite), or a text.
 struct LineField {
   std::string name;
   double value = std::numeric_limits<double>::quiet_NaN();
@@ -22,11 +22,10 @@ struct LineField {
 /// Lines of one kind, in order. Neighbours are merged whenever there are too many, so memory is bounded.
 class BucketTable {
  public:
-  /// Rows that add() keeps at most; there are at least half as many after that many lines.
+  /// The most rows that add() keeps; at least half of them are kept once there were so many lines.
   static constexpr std::size_t most_rows = 800;
 
-  /// Adds a line of iteration `iteration`. Texts are not taken, nor `iter` and `epoch`; numbers that are not finite
-  /// leave a gap.
+  /// Adds a line of iteration `iteration`. Texts, `iter` and `epoch` are left out; non-finite numbers leave a gap.
   void add(double iteration, const LineField* fields, std::size_t count);
 
   /// {"iter":[…],"elapsed_s":[…],"samples":[…],"series":{"loss":{"mean":[…],"low":[…],
@@ -51,7 +50,7 @@ class BucketTable {
   Column& column(const std::string& name, std::size_t likely);
   void merge_neighbours();
 
-  std::vector<double> iterations_;  // of the last line of each row
+  std::vector<double> iterations_;  // the iteration of the last line of each row
   std::vector<Column> columns_;
   std::map<std::string, std::size_t> places_;
   std::uint64_t per_row_ = 1, in_last_row_ = 0;

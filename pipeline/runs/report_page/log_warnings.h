@@ -1,5 +1,5 @@
 #pragma once
-// The warnings and errors of train.log, for a page.
+// Reads the warnings and errors of train.log for a page.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,13 +13,12 @@
 
 namespace flowtrain {
 
-/// Reads the log once, and from then on what was appended. Its memory is bounded: it keeps the 100 texts that came
-/// last. One thread.
+/// Reads the log once, and then only appended lines. It keeps the last 100 different texts. Used by one thread.
 class LogWarnings {
  public:
   explicit LogWarnings(std::filesystem::path log) : log_(std::move(log)) {}
 
-  /// Reads what is new.
+  /// Reads new lines.
   void update();
   /// {"count":…,"lines":[{"time":"…","level":"warning","text":"…","times":1},…]}: `count` of all that were read; each
   /// text once, with the time when it came first and how often, in the order of these times.
@@ -29,14 +28,14 @@ class LogWarnings {
   struct Text {
     std::string time, level, text;
     std::uint64_t times = 0;
-    std::uint64_t last = 0;  // which one of all warnings had it last
+    std::uint64_t last = 0;  // the number of its last occurrence among all warnings
   };
 
   void add(std::string_view line);
 
   const std::filesystem::path log_;
   ReadMark mark_;
-  std::vector<Text> texts_;  // in the order in which they came first
+  std::vector<Text> texts_;  // in the order of their first occurrence
   std::uint64_t count_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a page is made of: the files of page/ and the plotter, put into the program when it is built.
+// The files of page/ and the plotter, which the build puts into the program.
 
 #include <string_view>
 

@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t most_iterations = 200;
 
-// Members of a sample that name a picture, and what the page calls each.
+// Members of a sample that name a picture, and their names in the page.
 constexpr std::pair<const char*, const char*> picture_members[] = {
     {"file", "src"}, {"prediction_file", "prediction_src"}, {"label_file", "label_src"}};
 
@@ -40,7 +40,7 @@ struct SampleRecord {
   }
 };
 
-// Samples that are no objects, and boxes that are none, are left out.
+// Leaves out samples and boxes that are not objects.
 void drop_misshapen(ordered_json& json) {
   const auto keep_objects = [](ordered_json& list) {
     if (!list.is_array()) list = ordered_json::array();
@@ -54,7 +54,7 @@ void drop_misshapen(ordered_json& json) {
   }
 }
 
-// By the set's name; those of the first set have none. Oldest first.
+// Returns the records by the set's name, oldest first; the first set has no name.
 std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run) {
   auto folders = picture_folders(run, [](std::uint64_t) { return true; });
   std::set<std::uint64_t> iterations;
@@ -71,7 +71,7 @@ std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run)
   return records;
 }
 
-// The newest, the first, the one in the middle, those in the middles of what is left, and so on.
+// Returns the order in which to embed pictures: the newest, the first, the middle one, the middles of the gaps, …
 std::vector<std::size_t> by_importance(std::size_t count) {
   std::vector<std::size_t> order;
   const auto add = [&](std::size_t index) {

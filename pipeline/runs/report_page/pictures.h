@@ -1,5 +1,5 @@
 #pragma once
-// The pictures of validations (RUN/pictures/iter-…/pictures.json and its PNG files).
+// Reads the pictures of validations (RUN/pictures/iter-…/pictures.json and its PNG files).
 
 #include <cstddef>
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace flowtrain {
 /// PNG has no address.
 nlohmann::ordered_json pictures_of(const std::filesystem::path& run, const std::string& link, std::size_t budget);
 
-/// "QUJD" for "ABC" (RFC 4648).
+/// Returns base64 (RFC 4648): "QUJD" for "ABC".
 std::string base64(std::string_view bytes);
 
 }  // namespace flowtrain

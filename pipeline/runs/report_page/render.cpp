@@ -18,8 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// JSON within a <script>: nothing in it can end the element or begin a comment, and no reader takes U+2028 for the end
-// of a line.
+// Makes JSON safe within a <script>: it cannot end the element, begin a comment or break a line (U+2028).
 std::string in_script(std::string_view json) {
   std::string text;
   text.reserve(json.size());
@@ -74,7 +73,7 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
 
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {
   const auto title = title_of(runs);
-  // The text before the scripts is what a browser paints first.
+  // A browser paints the text before the scripts first.
   return concat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "

@@ -16,8 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto first_after = 5s, least_pause = 30s;
-constexpr int pause_by_cost = 100;         // a page costs at most 1 % of the time
-constexpr double bytes_per_second = 30e6;  // of metrics.jsonl: a careful guess before the first page is made
+constexpr int pause_by_cost = 100;  // a page costs at most 1 % of the time
+constexpr double bytes_per_second =
+    30e6;  // a careful guess of the speed at which metrics.jsonl is read, until the first page is made
 
 std::uintmax_t size_of(const std::filesystem::path& file) {
   std::error_code error;
@@ -44,7 +45,7 @@ ReportBranch::~ReportBranch() {
   write();
 }
 
-// False: the run is over.
+// Returns false when the run is over.
 bool ReportBranch::wait_until(Clock::time_point time) {
   MutexLock lock(mutex_);
   while (!ends_ && Clock::now() < time) ended_.wait_until(lock, time);
@@ -67,9 +68,10 @@ void ReportBranch::loop() {
 
 void ReportBranch::write() noexcept try {
   write_file_atomically(run_.folder / "report.html", render_report({run_}, {.page_folder = run_.folder}));
-} catch (const FolderLost&) {  // the trainer ends the run
+} catch (const FolderLost&) {  // the trainer notices this, too, and ends the run
 } catch (const std::exception& error) {
-  if (!std::exchange(warned_, true)) log_warn(concat("no report.html: ", error.what(), "; the run goes on"));
+  if (!std::exchange(warned_, true))
+    log_warn(concat("cannot write report.html: ", error.what(), "; the run continues"));
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// The side branch that keeps a run's report.html up to date.
+// Keeps a run's report.html up to date, beside training.
 
 #include <chrono>
 #include <filesystem>
@@ -13,12 +13,12 @@
 
 namespace flowtrain {
 
-/// Writes report.html beside metrics.jsonl, on a thread of its own: soon after the start, from then on at most each
-/// 30 s and no more often than takes 1 % of the time, and when it is destroyed. It reads what the run has written, so
-/// training does nothing for it. A page that cannot be written is one warning.
+/// Writes report.html beside metrics.jsonl, on a thread of its own: soon after the start, then at most each 30 s and
+/// with at most 1 % of the time, and when it is destroyed. It reads the run's files, so training does no work for it.
+/// If a page cannot be written, it warns once.
 class ReportBranch : public RunPage {
  public:
-  /// `folder`: the run's.
+  /// `folder` is the run's.
   explicit ReportBranch(std::filesystem::path folder);
   /// Writes the last page.
   ~ReportBranch() override;
@@ -35,12 +35,12 @@ class ReportBranch : public RunPage {
 
   LogWarnings warnings_;
   ReportedRun run_;
-  std::string error_;  // not run_.error, which the branch's thread reads
+  std::string error_;  // kept apart from run_.error, which the branch's thread reads
   bool warned_ = false;
   Mutex mutex_;
   CondVar ended_;
   bool ends_ FT_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, as the thread uses all members above
 };
 
 }  // namespace flowtrain

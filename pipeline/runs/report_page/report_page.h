@@ -1,62 +1,44 @@
 #pragma once
-// The public interface of this folder: a run, or several over one another, as a page that a browser opens without a
-// network.
+// The public interface of this folder: renders one or several runs as a page that a browser opens without a network.
 
 #include <cstddef>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pipeline/base/config/metric_rules.h"
-#include "pipeline/base/telemetry/drawing.h"
 #include "pipeline/runs/report_page/log_warnings.h"
-#include "stages/core/every.h"
 
 namespace flowtrain {
 
-/// A run to be shown.
+/// A run to show.
 struct ReportedRun {
   enum class State {
-    unknown,  ///< find out (run_status.h)
-    running,  ///< its own process asks
-    over,     ///< its own process asks, at its end
+    unknown,  ///< find it out (run_status.h)
+    running,  ///< the run's own process asks
+    over,     ///< the run's own process asks, at its end
   };
 
   std::filesystem::path folder;
   State state = State::unknown;
-  std::string error = {};           ///< what ended it, if known
-  LogWarnings* warnings = nullptr;  ///< of its log, for whoever makes one page after the other; null: it is read anew
+  std::string error = {};           ///< the error that ended it, if known
+  LogWarnings* warnings = nullptr;  ///< the warnings of its log, kept from page to page; null: the log is read again
 };
 
-/// Where a page will be, and how large its pictures may make it.
+/// The options of a page.
 struct ReportOptions {
   std::filesystem::path page_folder = {};  ///< links to files are relative to it; empty: the current folder
-  std::size_t picture_bytes = 1'500'000;   ///< PNG files within the page; further ones are links
+  std::size_t picture_bytes = 1'500'000;   ///< limits the PNG files within the page; more pictures are links
 };
 
-/// The data that the page draws: one JSON object in UTF-8 (README.md has its members). Files that are missing or
-/// damaged are left out, also a last line of metrics.jsonl that is being written.
+/// Returns the data that the page draws: one JSON object in UTF-8 (README.md lists its members). Missing or damaged
+/// files are left out, and so is an unfinished last line of metrics.jsonl.
 std::string run_data(const ReportedRun& run, const ReportOptions& options = {});
 
-/// All that a page draws: {"runs":[run_data() of each],"differences":[…]}, the latter the keys in which the
-/// configurations of several runs differ.
+/// Returns the data of a page with several runs: {"runs":[run_data() of each],"differences":[…]}. The differences are
+/// the keys in which the configurations differ.
 std::string report_data(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
 
-/// The whole page: HTML that loads nothing. With several runs they are drawn over one another, with the keys in which
-/// their configurations differ.
+/// Returns the whole page: HTML that loads no other files. Several runs share charts, with the keys that differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
-
-/// What graph.json says beside the drawing.
-struct RunShape {
-  Every epoch = {};
-  std::uint64_t last_iteration = 0;                            ///< that the run goes to
-  std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
-  std::vector<RuledMetric> metrics = {};                       ///< of validations
-  std::vector<std::pair<std::string, RuledMetric>> best = {};  ///< by which snapshots are kept: link and metric
-};
-
-/// The text of graph.json: nodes, edges, and the shape; a metric's direction is "min" or "max".
-std::string graph_json(const Drawing& drawing, const RunShape& shape);
 
 }  // namespace flowtrain

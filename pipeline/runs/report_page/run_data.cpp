@@ -46,7 +46,7 @@ ordered_json status_json(const ReportedRun& run, const RunMetrics& metrics) {
   return status;
 }
 
-// Where the snapshot of the best iteration is: where the link leads, or by its name.
+// Returns the snapshot of the best iteration: the target of the link, or the folder with its name.
 ordered_json snapshot_of(const fs::path& run, const BestMetric& best) {
   const auto name = snapshot_name(best.iteration);
   std::error_code error;
@@ -55,7 +55,7 @@ ordered_json snapshot_of(const fs::path& run, const BestMetric& best) {
   return nullptr;
 }
 
-// The best value by each rule that keeps snapshots; `snapshot` is null where it is gone.
+// Returns the best value by each rule that keeps snapshots; `snapshot` is null if it was deleted.
 ordered_json best_json(const fs::path& run, const std::vector<BestMetric>& values) {
   ordered_json all = ordered_json::array();
   for (auto& best : values)
@@ -66,7 +66,7 @@ ordered_json best_json(const fs::path& run, const std::vector<BestMetric>& value
   return all;
 }
 
-// The best value of each metric of validation.
+// Returns the best value of each metric of validation.
 ordered_json extremes_json(const ordered_json& graph, const MetricExtremes& extremes) {
   const MetricDirections directions(graph);
   ordered_json all = ordered_json::object();
@@ -100,7 +100,7 @@ ordered_json events_of(const RunMetrics& metrics) {
   return all;
 }
 
-// Files that are worth a look beside the page.
+// Returns the files that the page links to.
 ordered_json files_of(const fs::path& run) {
   ordered_json files = ordered_json::array();
   std::error_code error;
@@ -111,7 +111,7 @@ ordered_json files_of(const fs::path& run) {
   return files;
 }
 
-// As seen from the page, with a slash at its end; "" for the page's own folder.
+// Returns the folder's path relative to the page, with a slash at its end; "" for the page's own folder.
 std::string link_to(const fs::path& folder, const fs::path& page_folder) {
   std::error_code error;
   const auto from = fs::weakly_canonical(page_folder.empty() ? fs::path(".") : page_folder, error);
@@ -156,26 +156,6 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
     data["iterations_per_epoch"] = graph["iterations_per_epoch"];
   mask_secrets(data);
   return json_text(data);
-}
-
-std::string graph_json(const Drawing& drawing, const RunShape& shape) {
-  ordered_json nodes = ordered_json::array(), edges = nodes;
-  for (auto& [name, label, thread] : drawing.nodes)
-    nodes.push_back({{"name", name}, {"label", label}, {"thread", thread}});
-  for (auto& [from, to, label] : drawing.edges) edges.push_back({{"from", from}, {"to", to}, {"label", label}});
-  ordered_json metrics = ordered_json::object(), best = metrics;
-  const auto mode_of = [](const RuledMetric& metric) { return metric.lower_wins ? "min" : "max"; };
-  for (auto& metric : shape.metrics) metrics[metric.name] = mode_of(metric);
-  for (auto& [link, metric] : shape.best) best[link] = {{"metric", metric.name}, {"mode", mode_of(metric)}};
-  const bool whole = !shape.epoch.off() && shape.epoch.length % shape.epoch.parts == 0;
-  const ordered_json length =
-      whole ? ordered_json(shape.epoch.length / shape.epoch.parts) : ordered_json(shape.epoch.mean_length());
-  ordered_json graph{{"iterations_per_epoch", length}, {"last_iteration", shape.last_iteration},
-                     {"batch", shape.batch},           {"metrics", std::move(metrics)},
-                     {"best", std::move(best)},        {"nodes", std::move(nodes)},
-                     {"edges", std::move(edges)}};
-  mask_secrets(graph);
-  return json_text(graph, 2) + "\n";
 }
 
 }  // namespace flowtrain

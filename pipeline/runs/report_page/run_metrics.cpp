@@ -13,8 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Gathers the members of an object of numbers and texts. Without a tree in memory, a long file takes a third of the
-// time.
+// Collects the members of a flat object without a tree in memory, in a third of the time for a long file.
 class FlatObject : public nlohmann::json_sax<ordered_json> {
  public:
   explicit FlatObject(std::vector<LineField>& fields) : fields_(fields) {}
@@ -115,7 +114,7 @@ void RunMetrics::add(std::string_view line) {
     events[kind->text].add(std::move(whole));
 }
 
-// The page smooths by itself, so that a line's means over the last iterations would only make it longer.
+// Drops means over the last iterations: the page smooths by itself, and they would only make it longer.
 void RunMetrics::drop_means() {
   constexpr std::string_view end = "_avg";
   const auto is_mean = [&](const LineField& field) {
@@ -137,7 +136,7 @@ void RunMetrics::add_train(double iteration) {
     texts[fields_[i].name] = fields_[i].text;
   }
   const double rate = number("lr");
-  constexpr double fall = 0.8;  // what changes smoothly falls by less between two lines
+  constexpr double fall = 0.8;  // smooth schedules fall by less between two lines
   if (lr_ > 0 && rate <= fall * lr_)
     events["lr"].add({{"kind", "lr"}, {"iter", static_cast<std::uint64_t>(iteration)}, {"from", lr_}, {"to", rate}});
   if (std::isfinite(rate)) lr_ = rate;

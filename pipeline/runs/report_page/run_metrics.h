@@ -1,5 +1,5 @@
 #pragma once
-// metrics.jsonl as a page shows it, read line by line in bounded memory.
+// Reads metrics.jsonl for a page, line by line in bounded memory.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace flowtrain {
 
-/// A bounded choice from a list that may be long: evenly spread, the first one always in it.
+/// A bounded, evenly spread choice from a list that may be long; the first item is always in it.
 struct Thinned {
   static constexpr std::size_t most = 200;
 
@@ -27,16 +27,16 @@ struct Thinned {
 class RunMetrics {
  public:
   BucketTable train, val, epochs;
-  MetricExtremes extremes;  ///< of the values of validations
+  MetricExtremes extremes;  ///< extremes of the values of validations
   /// The newest texts of train lines, by member: {"limit":"sample"}.
   std::map<std::string, std::string> texts;
-  /// By kind: resume, snapshot, nonfinite, skipped, and falls of the learning rate by a fifth and more as `lr`.
+  /// Events by kind: resume, snapshot, nonfinite, skipped; falls of the learning rate by a fifth or more are `lr`.
   std::map<std::string, Thinned> events;
-  nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null where there is none
-  std::uint64_t last_iteration = 0;     ///< the greatest of any line
-  double per_epoch = 0;                 ///< iterations of an epoch; 0 before the first one is over
+  nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null if there is none
+  std::uint64_t last_iteration = 0;     ///< the greatest iteration of any line
+  double per_epoch = 0;                 ///< iterations of an epoch; 0 before the end of the first one
 
-  /// Takes the next line. One that is no JSON object (the end of a file that is being written) is left out.
+  /// Adds the next line. A line that is not a JSON object, such as an unfinished one, is skipped.
   void add(std::string_view line);
 
  private:
@@ -45,12 +45,12 @@ class RunMetrics {
   void add_val(double iteration);
   double number(std::string_view name) const;
 
-  std::vector<LineField> fields_;  // of the line; their memory is used again
+  std::vector<LineField> fields_;  // fields of the current line, whose memory is reused
   std::size_t field_count_ = 0;
-  double lr_ = -1;  // of the line before
+  double lr_ = -1;  // the rate of the previous line
 };
 
-/// All lines of the file; none where it cannot be read.
+/// Reads all lines of the file; none if it cannot be read.
 RunMetrics run_metrics_of(const std::filesystem::path& file);
 
 }  // namespace flowtrain

@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t most_lines = 100;  // of bad samples
+constexpr std::size_t most_lines = 100;  // limit of bad samples
 
-// The cells of CSV text (RFC 4180), line by line.
+// Returns the cells of CSV text (RFC 4180), line by line.
 std::vector<std::vector<std::string>> cells_of(const std::string& text) {
   std::vector<std::vector<std::string>> lines;
   std::vector<std::string> line;

@@ -1,21 +1,21 @@
 #pragma once
-// The small files of a run's folder, as far as a page shows them. What is missing or damaged is null or empty.
+// Reads the small files of a run's folder for a page. Missing or damaged files are null or empty.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace flowtrain {
 
-/// Of env.json: its object, in which `gpus` are objects; or null.
+/// Reads env.json: an object whose `gpus` are objects; or null.
 nlohmann::ordered_json environment_of(const std::filesystem::path& file);
 
-/// `graph`, graph.json's, with nodes and edges as a drawing needs them: names and labels are texts; or null.
+/// Returns graph.json's `graph` with nodes and edges that can be drawn: names and labels are texts; or null.
 nlohmann::ordered_json drawable_graph(const nlohmann::ordered_json& graph);
 
-/// Of confusion.csv: {"classes":["cat",…],"rows":[[count,…],…]}, or null.
+/// Reads confusion.csv: {"classes":["cat",…],"rows":[[count,…],…]}, or null.
 nlohmann::ordered_json confusion_of(const std::filesystem::path& file);
 
-/// Of bad_samples.jsonl: {"count":…,"lines":[…]}: the first 100.
+/// Reads the first 100 lines of bad_samples.jsonl: {"count":…,"lines":[…]}.
 nlohmann::ordered_json bad_samples_of(const std::filesystem::path& file);
 
 }  // namespace flowtrain

@@ -28,7 +28,7 @@ class InputFile {
 
   std::uint64_t size() const { return size_; }
 
-  /// Fewer bytes where the file ends before, or has become shorter.
+  /// Reads bytes. There are fewer if the file ends before, or was shortened.
   std::string read(std::uint64_t offset, std::uint64_t bytes) const {
     std::string text(offset < size_ ? std::min(bytes, size_ - offset) : 0, '\0');
     std::size_t done = 0;

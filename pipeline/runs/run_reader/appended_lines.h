@@ -9,26 +9,26 @@
 
 namespace flowtrain {
 
-/// How far a file was read. It needs no open descriptor, so a client of a server can keep it.
+/// The position up to which a file was read. It needs no open descriptor, so a client of a server can keep it.
 struct ReadMark {
-  std::uint64_t offset = 0;       ///< bytes that were read
+  std::uint64_t offset = 0;       ///< the number of bytes that were read
   std::uint64_t before_hash = 0;  ///< xxh64 of the last bytes before `offset`, at most 256 of them
   bool operator==(const ReadMark&) const = default;
 };
 
 struct AppendedLines {
   std::string text;        ///< whole lines, each with its newline
-  ReadMark next;           ///< where to go on
-  bool restarted = false;  ///< what was read before is no longer there: `text` begins at the file's beginning
+  ReadMark next;           ///< the position to continue from
+  bool restarted = false;  ///< the earlier content is gone: `text` begins at the file's beginning
 };
 
-/// A longer line is no line of ours: it is passed over, so that a damaged file does not fill the memory.
+/// The limit of a line. Longer ones are skipped, so that a damaged file does not fill the memory.
 inline constexpr std::size_t longest_line = 64 << 20;
 
-/// The whole lines after `from`, about `most_bytes` of them. A last line without its newline is still being written,
-/// and is left for the next call. A resume cuts files back, and may have appended again since: then the bytes before
-/// `from` are others, and reading restarts. A line of `longest` bytes and more is passed over, up to its newline or the
-/// file's end. A file that is not there, or cannot be read, is empty.
+/// Returns the whole lines after `from`, about `most_bytes` of them. A last line without its newline is still being
+/// written, and is left for the next call. A resume shortens files, and may have appended lines since: if the bytes
+/// before `from` have changed, reading restarts. A line of `longest` bytes and more is skipped, up to its newline or
+/// the file's end. A missing or unreadable file is empty.
 AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes = 4 << 20,
                             std::size_t longest = longest_line);
 
@@ -42,8 +42,8 @@ void for_each_line(std::string_view text, const Take& take) {
   }
 }
 
-/// Calls `take` with each whole line of a file, from its beginning on, in bounded memory; `restart` where the file was
-/// cut back meanwhile, and its lines come again.
+/// Calls `take` with each whole line of a file from its beginning, in bounded memory, and `restart` if the file was
+/// shortened meanwhile and its lines come again.
 template <class Take, class Restart>
 void for_each_line_of(const std::filesystem::path& file, const Take& take, const Restart& restart) {
   for (ReadMark mark;;) {
@@ -55,9 +55,9 @@ void for_each_line_of(const std::filesystem::path& file, const Take& take, const
   }
 }
 
-/// Where the last whole line ends; the file's beginning where a last line without an end is longer than a MiB.
+/// Returns the end of the last whole line, or the file's beginning if an unfinished last line is longer than a MiB.
 ReadMark mark_at_end(const std::filesystem::path& file);
-/// Where the first whole line within the last `bytes` of the file begins.
+/// Returns the beginning of the first whole line within the last `bytes` of the file.
 ReadMark mark_near_end(const std::filesystem::path& file, std::uint64_t bytes);
 
 }  // namespace flowtrain

@@ -5,7 +5,7 @@
 namespace flowtrain {
 
 std::optional<LogMessage> log_message_of(std::string_view line) {
-  // The places that telemetry/log.cpp gives to the parts.
+  // The columns at which telemetry/log.cpp writes the parts.
   constexpr std::size_t time_length = 23, level_at = 24, text_at = 32;
   if (line.size() < text_at) return {};
   const auto level = trimmed(line.substr(level_at, text_at - level_at));

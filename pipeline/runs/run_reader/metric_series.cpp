@@ -19,7 +19,7 @@ void MetricSeries::add(double iteration, double value) {
     ++in_last_;
     return;
   }
-  if (points_.size() == most_points) {  // all of them are full here
+  if (points_.size() == most_points) {  // here, all points are full
     for (std::size_t i = 0; i < most_points / 2; ++i) points_[i] = joined(points_[2 * i], 1, points_[2 * i + 1], 1);
     points_.resize(most_points / 2);
     per_point_ *= 2;

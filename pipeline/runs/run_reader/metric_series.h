@@ -1,5 +1,5 @@
 #pragma once
-// The values of a metric over a run, in bounded memory.
+// Keeps the values of a metric over a run in bounded memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace flowtrain {
 
-/// A value, or the mean of several that are neighbours, with the least and the greatest of them.
+/// A value, or the mean of several neighbours with their least and greatest value.
 struct MetricPoint {
   double iteration, value;
   double low, high;
 };
 
-/// In the order of iterations. Whenever there are too many points, neighbours become one, so that spikes stay.
+/// The points of a metric, in the order of iterations. Too many points are merged with neighbours so that spikes stay.
 class MetricSeries {
  public:
   static constexpr std::size_t most_points = 8192;
 
   void add(double iteration, double value);
-  /// Not empty after the first add().
+  /// Returns the points; there is at least one after the first add().
   const std::vector<MetricPoint>& points() const { return points_; }
 
  private:

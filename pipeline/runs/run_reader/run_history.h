@@ -1,5 +1,5 @@
 #pragma once
-// What metrics.jsonl of a run says so far, for those who look at a run while it trains.
+// Follows a run's metrics.jsonl while the run trains.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,26 +13,26 @@
 
 namespace flowtrain {
 
-/// By name of a field: "loss", "samples_per_s". Values that are not finite are left out.
+/// The series of metrics by field: "loss", "samples_per_s". Values that are not finite are left out.
 using SeriesByName = std::map<std::string, MetricSeries>;
 
-/// Reads the file once, and from then on what was appended. One thread.
+/// Reads the file once, and then only appended lines. Used by one thread.
 class RunHistory {
  public:
   explicit RunHistory(const std::filesystem::path& run_folder) : file_(run_folder / "metrics.jsonl") {}
 
   using OnLine = std::function<void(const nlohmann::ordered_json&)>;
 
-  /// Reads what is new, and calls `on_line` with each new line. True where there was something. Lines that are no JSON
-  /// objects are passed over. Where the file was cut back, all that is known is forgotten and read again.
+  /// Reads new lines, and calls `on_line` with each. Returns whether there were any. Lines that are not JSON objects
+  /// are skipped. If the file was shortened, everything is read again.
   bool update(const OnLine& on_line = {});
 
-  /// How often the file was cut back, and its lines came again.
+  /// Returns how many times the file was cut back, so that lines were repeated.
   std::uint64_t restarts() const { return restarts_; }
-  /// Fields of the lines of kind train, and of kind val.
+  /// Returns the fields of lines of kind train; val() has those of kind val.
   const SeriesByName& train() const { return train_; }
   const SeriesByName& val() const { return val_; }
-  /// The newest line of a kind ("train", "end", "verdict", "resume" …); null where there is none.
+  /// Returns the newest line of a kind ("train", "end", "verdict", "resume" …); null if there is none.
   const nlohmann::ordered_json& newest(const std::string& kind) const;
 
  private:

@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> status_names{"running", "done", "stopped", "interrupted", "failed"};
 constexpr std::chrono::seconds silent(120);
 
-// Where stat() and /proc/locks name a file's device differently.
+// Returns whether stat() and /proc/locks name a file's device differently.
 bool hides_device(const fs::path& file) {
   struct statfs system {};
   return ::statfs(file.c_str(), &system) == 0 &&
@@ -46,7 +46,7 @@ bool was_written_lately(const fs::path& folder) {
 
 std::string_view status_name(RunStatus status) { return status_names[static_cast<std::size_t>(status)]; }
 
-// A line is "1: FLOCK  ADVISORY  WRITE 4711 08:01:131415 0 EOF"; a "->" behind the number: it waits for the lock.
+// Parses lines such as "1: FLOCK  ADVISORY  WRITE 4711 08:01:131415 0 EOF"; "->" marks a process that waits.
 bool lists_lock(std::istream& locks, dev_t device, ino_t inode, bool any_device) {
   const auto file = printed("%02x:%02x:%llu", major(device), minor(device), static_cast<unsigned long long>(inode));
   const auto any = printed(":%llu", static_cast<unsigned long long>(inode));
@@ -59,7 +59,7 @@ bool lists_lock(std::istream& locks, dev_t device, ino_t inode, bool any_device)
   return false;
 }
 
-// From /proc/locks, so that no lock is taken, which could get in the way of a start.
+// Looks for the lock in /proc/locks. Taking the lock could disturb a start.
 bool is_locked(const fs::path& folder) {
   const auto lock = folder / "run.lock";
   struct stat state {};

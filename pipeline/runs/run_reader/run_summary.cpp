@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// In seconds since 1970.
+// Returns the time of the last change, in seconds since 1970.
 std::optional<double> time_of(const fs::path& file) {
   struct stat state {};
   if (::stat(file.c_str(), &state) != 0) return {};
@@ -75,7 +75,7 @@ void RunWatcher::read_metrics() {
   }
 }
 
-// Most lines are of kind train, and only the newest of these is parsed: a list of long runs is there at once.
+// Most lines are of kind train, and only the newest of these is parsed, so that a list of long runs appears at once.
 void RunWatcher::read_line(std::string_view text) {
   if (text.starts_with("{\"kind\":\"train\",\"iter\":")) {
     train_line_ = text;
@@ -96,7 +96,7 @@ void RunWatcher::read_line(std::string_view text) {
     epochs_ = {*iteration, *epoch};
 }
 
-// The run states it. That of a run without graph.json follows from its configuration.
+// Returns the last iteration that the run states, or without graph.json, the one of its configuration.
 std::optional<std::uint64_t> RunWatcher::last_iteration(const ordered_json& graph) const {
   if (const auto last = number_in<std::uint64_t>(graph, "last_iteration"); last && *last > 0) return last;
   auto last = max_iter_ > 0 ? max_iter_ : std::numeric_limits<std::uint64_t>::max();

@@ -1,5 +1,5 @@
 #pragma once
-// A run in one line: how far it is, whether it goes on, what was best.
+// Summarizes a run: its progress, its state, its best validation.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,24 +16,24 @@
 
 namespace flowtrain {
 
-/// What is not known stays empty.
+/// A summary of a run. Unknown values are empty.
 struct RunSummary {
   RunStatus status = RunStatus::running;
   std::uint64_t iteration = 0;
-  std::optional<std::uint64_t> last_iteration;  ///< that the run is to reach
-  std::optional<double> loss;                   ///< of the newest train line
+  std::optional<std::uint64_t> last_iteration;  ///< the iteration that the run is to reach
+  std::optional<double> loss;                   ///< the loss of the newest train line
   std::optional<double> samples_per_s;
-  std::optional<BestMetric> best;   ///< by the first rule
-  std::optional<double> written_s;  ///< when the run last wrote a line, in seconds since 1970
-  std::optional<double> age_s;      ///< seconds since then
+  std::optional<BestMetric> best;   ///< the best validation by the first rule
+  std::optional<double> written_s;  ///< the time when the run last wrote a line, in seconds since 1970
+  std::optional<double> age_s;      ///< the seconds since then
 };
 
-/// Reads a run's folder again and again, and only what is new. One thread.
+/// Reads a run's folder repeatedly, each time only new lines. Used by one thread.
 class RunWatcher {
  public:
   explicit RunWatcher(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// As the run is now. The summary of a folder that is gone, or holds no run, is empty and says failed.
+  /// Returns the current summary. If the folder is gone or holds no run, the summary is empty and says failed.
   RunSummary summary();
 
  private:
@@ -44,11 +44,11 @@ class RunWatcher {
 
   const std::filesystem::path folder_;
   ReadMark mark_;
-  std::string train_line_;  // the newest one
+  std::string train_line_;  // the newest line
   MetricExtremes extremes_;
   std::uint64_t iteration_ = 0;
-  Every epochs_;                      // so many are over after so many iterations
-  std::optional<std::uint64_t> end_;  // iteration of the line of kind end
+  Every epochs_;                      // the last epoch line: this many epochs were over after so many iterations
+  std::optional<std::uint64_t> end_;  // the iteration of the line of kind end
   std::filesystem::file_time_type config_time_ = std::filesystem::file_time_type::min();
   std::uint64_t max_iter_ = 0, max_epochs_ = 0;
 };

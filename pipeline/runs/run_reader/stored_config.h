@@ -1,5 +1,5 @@
 #pragma once
-// What a run's config.toml says, without opening what it names.
+// Reads a run's config.toml without opening the files that it names.
 
 #include <filesystem>
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace flowtrain {
 
-/// The stored configuration; nothing where it cannot be read.
+/// Returns the stored configuration; nothing if it cannot be read.
 std::optional<Document> stored_document(const std::filesystem::path& run);
 
-/// A value of it by its dotted name; nothing where it is not there, or of another type.
+/// Returns a value by its dotted name; nothing if it is missing or has another type.
 template <class Type>
 std::optional<Type> stored_value(const std::optional<Document>& config, const std::string& key) {
   if (!config) return {};
@@ -24,14 +24,14 @@ std::optional<Type> stored_value(const std::optional<Document>& config, const st
   return value ? std::optional(*value) : std::nullopt;
 }
 
-/// A key whose value is not the same in all runs, and the value of each as TOML, in the runs' order; nothing: that run
-/// does not have the key, or its configuration cannot be read, which is no difference.
+/// A key whose value differs between runs, with each run's value as TOML; empty: that run does not have the key, or its
+/// configuration cannot be read, which is no difference.
 struct DifferingKey {
   std::string key;
   std::vector<std::optional<std::string>> values;
 };
 
-/// In the order of names.
+/// Returns the keys in which documents differ, in the order of names.
 std::vector<DifferingKey> differing_keys(const std::vector<std::optional<Document>>& documents);
 
 }  // namespace flowtrain

@@ -16,7 +16,7 @@ namespace flowtrain::serve {
 std::string random_token() {
   std::array<unsigned char, 16> bytes;
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw InternalError(concat("no random numbers: ", std::strerror(errno)));
+    throw InternalError(concat("cannot draw random numbers: ", std::strerror(errno)));
   std::string token;
   for (const unsigned char byte : bytes)
     for (const int digit : {byte >> 4, byte & 15}) token += "0123456789abcdef"[digit];

@@ -1,5 +1,5 @@
 #pragma once
-// Who may look: the token.
+// Checks the token of visitors.
 
 #include <string>
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace flowtrain::serve {
 
-/// 32 random letters and digits.
+/// Returns 32 random letters and digits.
 std::string random_token();
-/// Takes as long for any text of the same length.
+/// Compares texts in a time that depends only on their length.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
-/// Whether the request has the token, in the cookie of this name or as "Authorization: Bearer TOKEN".
+/// Returns whether the request has the token, in the cookie of this name or as "Authorization: Bearer TOKEN".
 bool has_token(const http::RequestHead& head, std::string_view cookie, std::string_view token);
 
 }  // namespace flowtrain::serve

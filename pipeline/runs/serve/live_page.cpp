@@ -26,8 +26,8 @@ std::vector<ReportedRun> reported(const std::vector<FoundRun>& runs) {
   return all;
 }
 
-// Pictures are links, so that data which is asked for again and again stays small. The page of a run is in the run's
-// folder, as far as its links go, and that of several runs in the folder of all runs.
+// Returns the options. Pictures are links, so that data that is fetched repeatedly stays small. Links of a run's page
+// are relative to the run's folder, those of several runs to the folder of all runs.
 ReportOptions options_for(const std::vector<FoundRun>& runs) {
   ReportOptions options{.page_folder = runs.front().folder, .picture_bytes = 0};
   const auto& name = runs.front().name;
@@ -59,10 +59,10 @@ ReadMark mark_of(std::string_view text) {
 }
 
 std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonce) {
-  // Before the data is read: lines that are in both are left out by the page.
+  // The mark is taken before the data is read. The page leaves out lines that are in both.
   const auto mark = mark_at_end(runs.front().folder / "metrics.jsonl");
   auto page = render_report(reported(runs), options_for(runs));
-  replace_all(page, "<script>", "<script nonce=\"" + nonce + "\">");  // in data, "<" is written otherwise
+  replace_all(page, "<script>", "<script nonce=\"" + nonce + "\">");  // JSON in the page writes "<" in another form
   ordered_json names = ordered_json::array();
   for (auto& run : runs) names.push_back(run.name);
   auto about = json_text(ordered_json{{"runs", names}, {"mark", text_of(mark)}});

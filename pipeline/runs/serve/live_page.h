@@ -1,5 +1,5 @@
 #pragma once
-// The page of a run, or of several over one another, as it goes on.
+// Renders the live page of one or several runs.
 
 #include <filesystem>
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace flowtrain::serve {
 
-/// "OFFSET-HASH", and back; the beginning of the file for any other text.
+/// Converts a mark to "OFFSET-HASH" and back; any other text is the beginning of the file.
 std::string text_of(const ReadMark& mark);
 ReadMark mark_of(std::string_view text);
 
-/// HTML: the report's page with what keeps it up to date. `nonce` is that of the answer's Content-Security-Policy.
+/// Returns the report's page with scripts that keep it up to date. `nonce`: that of Content-Security-Policy.
 std::string live_page(const std::vector<FoundRun>& runs, const std::string& nonce);
 
-/// What the page draws: {"runs":[…],"differences":[…]}.
+/// Returns the page's data: {"runs":[…],"differences":[…]}.
 std::string live_data(const std::vector<FoundRun>& runs);
 
-/// A text that changes when live_data() does.
+/// Returns a text that changes when live_data() does.
 std::string data_tag(const std::vector<FoundRun>& runs);
 
 }  // namespace flowtrain::serve

@@ -1,5 +1,5 @@
 #pragma once
-// The files of page/, put into the program when it is built.
+// The files of page/, which the build puts into the program.
 
 #include <string_view>
 

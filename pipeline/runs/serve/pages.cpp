@@ -32,7 +32,7 @@ void answer_text(http::Response& response, std::string_view text, const char* ty
   response.set_content(text, type);
 }
 
-// Piece by piece, as it may be large.
+// Answers with a file in pieces, as it may be large.
 void answer_file(http::Response& response, const ServedFile& file) {
   response.status = 200;
   response.set_header("Content-Type", file.type);
@@ -52,7 +52,7 @@ std::string whole(const ServedFile& file) {
   return text;
 }
 
-// For a part of a path in an address.
+// Encodes a part of a path for an address.
 std::string encoded(std::string_view part) {
   std::string text;
   for (const unsigned char c : part)
@@ -63,7 +63,7 @@ std::string encoded(std::string_view part) {
   return text;
 }
 
-// True where the client has the answer already.
+// Returns true if the client already has the answer.
 bool answer_tag(http::Response& response, const std::string& tag, const std::string& known_tag) {
   response.set_header("ETag", tag);
   if (known_tag != tag) return false;
@@ -113,7 +113,7 @@ void Pages::answer_run(const http::Target& target, http::Response& response) {
     const auto& [run, parts] = *found;
     const std::vector<std::string> rest(target.path.begin() + 1 + static_cast<std::ptrdiff_t>(parts),
                                         target.path.end());
-    if (rest.empty()) {  // the page's links are relative to its folder
+    if (rest.empty()) {  // links of the page are relative to its folder
       response.status = 303;
       response.set_header("Location", "./" + encoded(target.path.back()) + "/");
       return;

@@ -1,5 +1,5 @@
 #pragma once
-// What the server answers at which path.
+// Maps paths to the answers of the server.
 
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ class Pages {
  public:
   explicit Pages(const std::filesystem::path& folder) : runs_(folder) {}
 
-  /// Any thread. `known_tag`: If-None-Match.
+  /// Answers a request, from any thread. `known_tag` is the value of If-None-Match.
   void answer(const http::Target& target, const std::string& known_tag, http::Response& response);
 
  private:
@@ -35,7 +35,7 @@ class Pages {
   std::vector<FoundRun> asked_runs(const http::Target& target);
 
   RunList runs_;
-  Mutex reading_;  // one page at a time reads whole runs
+  Mutex reading_;  // held by the one page at a time that reads whole runs
 };
 
 }  // namespace flowtrain::serve

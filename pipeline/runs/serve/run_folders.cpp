@@ -39,7 +39,7 @@ bool is_within(const fs::path& path, const fs::path& folder) {
   return end == folder.end();
 }
 
-// Whether a link among the files that a page is made of leads out of `root`. Weights and events are not read.
+// Returns whether a link among the files of a page leads out of `root`. Weights and events are not read.
 bool leads_out(const fs::path& run, const fs::path& root) {
   std::error_code error;
   fs::recursive_directory_iterator each(run, error), end;
@@ -103,7 +103,7 @@ std::optional<ServedFile> open_served_file(const fs::path& run, const std::vecto
   if (type.empty()) return {};
   Descriptor at(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (auto& part : path) {
-    const int kind = &part == &path.back() ? O_NONBLOCK : O_DIRECTORY;  // a pipe must not block
+    const int kind = &part == &path.back() ? O_NONBLOCK : O_DIRECTORY;  // opening a pipe must not block
     at = Descriptor(::openat(at.number(), part.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | kind));
     if (at.number() < 0) return {};
   }

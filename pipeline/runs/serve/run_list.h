@@ -1,5 +1,5 @@
 #pragma once
-// The list of runs, kept up to date.
+// Keeps the list of runs up to date.
 
 #include <chrono>
 #include <filesystem>
@@ -15,18 +15,17 @@
 
 namespace flowtrain::serve {
 
-/// The runs under a folder. Any thread. Folders are searched at most each second, and files read as far as they are
-/// new.
+/// Lists the runs under a folder, for any thread. It searches folders at most each second, and reads only what is new.
 class RunList {
  public:
   explicit RunList(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   /// {"runs":[{"name":…,"status":…,"iteration":…,"last_iteration":…,"loss":…,"best":{"metric":…,"value":…,
-  /// "iteration":…},"written_s":…}]}: null for what is not known; `written_s` in seconds since 1970.
+  /// "iteration":…},"written_s":…}]}: unknown values are null; `written_s` in seconds since 1970.
   std::string json();
-  /// The run of this name; nothing where there is none.
+  /// Returns the run of this name; nothing if there is none.
   std::optional<FoundRun> find(const std::string& name);
-  /// The run whose name the parts of a path begin with, and how many parts the name has.
+  /// Returns the run with whose name the parts of a path begin, and the number of parts of the name.
   std::optional<std::pair<FoundRun, std::size_t>> find_prefix(const std::vector<std::string>& path, std::size_t first);
 
  private:
@@ -35,7 +34,8 @@ class RunList {
   const std::filesystem::path folder_;
   Mutex mutex_;
   std::vector<FoundRun> runs_ FT_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point next_search_ FT_GUARDED_BY(mutex_){};          // the epoch: at once
+  std::chrono::steady_clock::time_point next_search_
+      FT_GUARDED_BY(mutex_){};  // at first the epoch, so that it is searched at once
   std::map<std::string, std::unique_ptr<RunWatcher>> watchers_ FT_GUARDED_BY(mutex_);  // by name
 };
 

@@ -41,14 +41,14 @@ class Server::Impl : public http::Listener {
     std::error_code error;
     if (!std::filesystem::is_directory(options.folder, error))
       throw UserError(ExitCode::data, concat("there is no folder '", options.folder.string(), "'"),
-                      "give a folder of runs, e.g. runs, or that of one run");
+                      "name a folder of runs, e.g. runs, or the folder of one run");
     if (!token_.empty() && !can_be_token(token_))
       throw UserError(ExitCode::usage, "the token: expected 8 to 256 letters, digits or any of -_.~",
-                      "without one a random one is made where one is needed");
+                      "leave it out: a random token is made if one is needed");
     headers_ = security_headers;
     if (const auto reason = listen(); !reason.empty())
       throw UserError(ExitCode::usage, concat("cannot listen at ", options.host, ", port ", options.port, ": ", reason),
-                      "--port 0 takes a free port, --host another address");
+                      "choose a free port with --port 0, or another address with --host");
   }
 
   std::string url() const {
@@ -59,7 +59,7 @@ class Server::Impl : public http::Listener {
   }
 
  private:
-  // Of a visitor who brings the token in the address, answer() makes one with a cookie.
+  // A visitor with the token in the address gets a cookie from answer().
   std::optional<http::Refusal> refused(const http::RequestHead& head) const override {
     if (const auto host = head.headers.find("host");
         host != head.headers.end() && !http::is_own_host(host->second, options().host))
@@ -72,10 +72,10 @@ class Server::Impl : public http::Listener {
   }
 
   http::Response answer(const http::RequestHead& head) override {
-    const auto target = http::parse_target(head.target);  // it could be read, else the request was refused
+    const auto target = http::parse_target(head.target);  // it can be read, otherwise the request was refused
     http::Response response;
     if (!token_.empty() && !target->value("token").empty()) {
-      // The token leaves the address, so that nobody reads it over a shoulder or in a history.
+      // Removes the token from the address, so that it is not seen on the screen or in a history.
       response.status = 303;
       response.set_header("Location", path_of(head.target));
       response.set_header("Set-Cookie", concat(cookie_name(), "=", token_, "; Path=/; HttpOnly; SameSite=Strict"));
@@ -84,7 +84,7 @@ class Server::Impl : public http::Listener {
     const auto tag = head.headers.find("if-none-match");
     pages_.answer(*target, tag == head.headers.end() ? "" : tag->second, response);
     if (response.status >= 400 && response.body.empty())
-      response.set_content(concat(response.status, ": there is nothing here\n"), "text/plain");
+      response.set_content(concat(response.status, ": this page does not exist\n"), "text/plain");
     return response;
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The HTTP server of `flowtrain serve`: pages and files of runs, to be looked at.
+// The HTTP server of `flowtrain serve`, which shows pages and files of runs.
 
 #include <filesystem>
 #include <memory>
@@ -10,30 +10,30 @@
 namespace flowtrain::serve {
 
 struct ServerOptions {
-  std::filesystem::path folder;    ///< of runs, or of one run
+  std::filesystem::path folder;    ///< a folder of runs, or the folder of one run
   std::string host = "127.0.0.1";  ///< the address to listen at
-  int port = 8700;                 ///< 0: any free one
-  std::string token;               ///< what a visitor needs; empty: none, or a random one where `host` is no loopback
+  int port = 8700;                 ///< 0 chooses a free one
+  std::string
+      token;  ///< the token that visitors need; empty: none, or a random one if `host` is not a loopback address
   http::ConnectionLimits limits = {};
 };
 
-/// Answers GET and HEAD, reads below the folder alone and writes nothing. What is wrong with a request is answered by a
-/// status from 400 to 499, and the connection is closed after each answer.
+/// Answers GET and HEAD, reads only below the folder, and writes no files. Wrong requests are answered by a status from
+/// 400 to 499, and the connection is closed after each answer.
 class Server {
  public:
-  /// Begins to listen. Throws UserError: data where there is no such folder, usage for a token or an address that
-  /// cannot be, and where the port is taken.
+  /// Begins to listen. Throws UserError: data for a missing folder, usage for an invalid token, or an address in use.
   explicit Server(const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Where a browser finds it, with the token: "http://127.0.0.1:8700/?token=…".
+  /// Returns the address for a browser, with the token: "http://127.0.0.1:8700/?token=…".
   std::string url() const;
   int port() const;
   /// Serves until stop(). Call it once.
   void run();
-  /// Ends run(), from any thread, within moments.
+  /// Ends run() soon, from any thread.
   void stop();
 
  private:

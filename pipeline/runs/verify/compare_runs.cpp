@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/base/config/run_folder.h"
+#include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/runs/verify/recorded_run.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -43,7 +44,7 @@ double relative_difference(const ordered_json& a, const ordered_json& b) {
   return larger > 0 ? std::abs(one - other) / larger : 0;
 }
 
-// Both objects' members, in the order of `a`.
+// Returns the members of both objects, in the order of `a`.
 std::vector<std::string> names_in(const ordered_json& a, const ordered_json& b) {
   std::vector<std::string> names;
   for (auto& [name, value] : a.items()) names.push_back(name);
@@ -52,7 +53,7 @@ std::vector<std::string> names_in(const ordered_json& a, const ordered_json& b) 
   return names;
 }
 
-// Collects what was compared. `counts`: whether the iteration counts for the part, or has been counted before.
+// Collects what was compared. `counts`: whether the iteration counts for the part, or was counted before.
 class RunComparing {
  public:
   ComparedPart& part(Compared kind, const std::string& name) {
@@ -81,7 +82,7 @@ class RunComparing {
     compared.greatest = std::max(compared.greatest, relative_difference(a, b));
   }
 
-  // The first member that differs is named. An optimizer without state is nothing to compare.
+  // Compares members and reports the first that differs. An optimizer without state has none.
   void members(Compared kind, const std::string& name, const RunDifference& where, const ordered_json& a,
                const ordered_json& b, bool counts) {
     if (a.empty() && b.empty()) return;
@@ -95,7 +96,7 @@ class RunComparing {
       found.name = member;
       return differs(compared, std::move(found), counts);
     }
-    equal(compared, where.iteration, counts);  // in another order
+    equal(compared, where.iteration, counts);  // only their order differs
   }
 
   void rows(const RunDifference& where, const ordered_json& a, const ordered_json& b) {
@@ -141,9 +142,9 @@ class RunComparing {
     members(Compared::optimizer, "optimizer", where, a.at("optimizer"), b.at("optimizer"), true);
   }
 
-  // Whether some line had all parts that lines may have.
+  // Returns whether some line had all parts that lines may have.
   bool knows_lines() const { return parts_.contains({Compared::optimizer, "optimizer"}); }
-  // All parts are equal in this iteration.
+  // Records that all parts are equal in this iteration.
   void same_line(std::uint64_t iteration) {
     for (auto& [key, part] : parts_) equal(part, iteration, true);
   }
@@ -161,10 +162,10 @@ class RunComparing {
  private:
   using Key = std::pair<Compared, std::string>;
   std::map<Key, ComparedPart> parts_;
-  std::map<Key, std::vector<std::uint64_t>> equal_;  // iterations, source by source: a later one may differ earlier
+  std::map<Key, std::vector<std::uint64_t>> equal_;  // iterations of each file: a later file may differ earlier
 };
 
-// Lines of the same text are equal: once one has said what is compared, they need not be parsed.
+// Compares the journals. Lines of the same text are equal: once a line has shown the parts, they need not be parsed.
 void compare_journals(HashJournalReader& a, HashJournalReader& b, RunComparing& comparing, RunComparison& result,
                       std::set<std::uint64_t>& iterations) {
   while (a && b) {
@@ -190,7 +191,7 @@ void compare_journals(HashJournalReader& a, HashJournalReader& b, RunComparing& 
   for (; b; b.next()) result.last_b = b.iteration();
 }
 
-// Values of the iterations that the journals have are compared there.
+// Compares train lines. Iterations that the journals have are compared there.
 void compare_metrics(const RecordedMetrics& a, const RecordedMetrics& b, const std::set<std::uint64_t>& journaled,
                      RunComparing& comparing, std::set<std::uint64_t>& iterations) {
   for (auto& [iteration, step] : a.train) {
@@ -210,8 +211,7 @@ void compare_metrics(const RecordedMetrics& a, const RecordedMetrics& b, const s
   }
 }
 
-// The hashes at the runs' ends: of the ids of all samples until then, and of the parameters. `snapshots`: those that
-// both have.
+// Compares the hashes of all ids and of the parameters at the runs' ends. `snapshots`: those that both have.
 void compare_ends(const RecordedMetrics& a, const RecordedMetrics& b, const std::set<std::uint64_t>& journaled,
                   const std::set<std::uint64_t>& snapshots, RunComparing& comparing,
                   std::set<std::uint64_t>& iterations) {
@@ -227,7 +227,7 @@ void compare_ends(const RecordedMetrics& a, const RecordedMetrics& b, const std:
   iterations.insert(iteration);
 }
 
-// Returns the iterations of those that both have.
+// Compares snapshots, and returns the iterations of those that both have.
 std::set<std::uint64_t> compare_snapshots(const RecordedSnapshots& a, const RecordedSnapshots& b,
                                           const std::set<std::uint64_t>& journaled, RunComparing& comparing) {
   std::set<std::uint64_t> common;
@@ -237,7 +237,7 @@ std::set<std::uint64_t> compare_snapshots(const RecordedSnapshots& a, const Reco
     const RunDifference where{.iteration = iteration, .file = "snapshots/" + one.path.filename().string()};
     const bool counts = !journaled.contains(iteration);
     comparing.members(Compared::model, "parameters", where, one.model, other->second.model, counts);
-    if (!one.optimizer.empty() && !other->second.optimizer.empty())  // snapshot.save may leave them out
+    if (!one.optimizer.empty() && !other->second.optimizer.empty())  // snapshot.save may have left them out
       comparing.members(Compared::optimizer, "optimizer", where, one.optimizer, other->second.optimizer, counts);
     common.insert(iteration);
   }
@@ -278,8 +278,8 @@ RunComparison compare_runs(const fs::path& a, const fs::path& b) {
   if (result.ranks_b == 0) result.ranks_b = snapshots_b.ranks;
   if (iterations.empty())
     throw UserError(ExitCode::data,
-                    concat("nothing to compare: ", a.string(), " and ", b.string(),
-                           " have no iteration in common in verify.jsonl, metrics.jsonl or snapshots/"),
+                    concat("cannot compare ", a.string(), " and ", b.string(),
+                           ": they have no iteration in common in verify.jsonl, metrics.jsonl or snapshots/"),
                     "train both with --set verify.every=1");
   result.parts = comparing.take_parts();
   result.iterations = iterations.size();

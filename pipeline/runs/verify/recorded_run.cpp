@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What readers of a line rely on; loss and gradient norm may be anything.
+// Checks the fields that readers of a line rely on; loss and gradient norm may be anything.
 bool is_journal_line(const ordered_json& line) {
   const auto has = [&line](const char* key, auto&& fits) { return line.contains(key) && fits(line.at(key)); };
   const auto holds_texts = [](const ordered_json& object) {
@@ -32,7 +32,7 @@ bool is_journal_line(const ordered_json& line) {
          has("optimizer", holds_texts);
 }
 
-// Hashes as the manifest has them; types and shapes as the file has them.
+// Returns the hashes of the manifest with the types and shapes of the file.
 ordered_json tensors_of(const fs::path& snapshot, const ManifestFile& listed) {
   const SafetensorsFile file(snapshot / listed.name);
   std::map<std::string_view, const TensorView*> tensors;
@@ -55,7 +55,7 @@ void HashJournalReader::next() {
     place_ = 0;
     if (lines_.text.empty()) return;
     if (lines_.restarted)
-      throw UserError(ExitCode::data, path_.string() + ": a resume has cut it back meanwhile", "try again");
+      throw UserError(ExitCode::data, path_.string() + ": a resume has shortened the file meanwhile", "try again");
   }
   const auto end = lines_.text.find('\n', place_);
   text_ = lines_.text.substr(place_, end - place_);
@@ -75,8 +75,8 @@ ordered_json HashJournalReader::line() const {
 }
 
 UserError HashJournalReader::damaged() const {
-  return UserError(ExitCode::data, concat(path_.string(), ":", number_, ": not a line of a journal of hashes"),
-                   "flowtrain writes this file (verify.every); get a copy that nothing else has changed");
+  return UserError(ExitCode::data, concat(path_.string(), ":", number_, ": this is not a line of a journal of hashes"),
+                   "flowtrain writes this file (verify.every); get an unchanged copy");
 }
 
 RecordedMetrics read_metrics(const fs::path& run) {
@@ -106,7 +106,7 @@ RecordedSnapshots read_snapshots(const fs::path& run) {
       const Manifest manifest = read_manifest(info.path);
       found.all[info.iteration] = {info.path, tensors_of(info.path, manifest.file("model.safetensors")),
                                    tensors_of(info.path, manifest.file("optim.safetensors"))};
-    } catch (const UserError&) {  // damaged, or pruned meanwhile, as the run goes on
+    } catch (const UserError&) {  // it is damaged, or was pruned meanwhile by the run
       continue;
     }
     if (found.ranks > 0) continue;  // the newest one comes first

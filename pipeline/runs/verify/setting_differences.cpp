@@ -23,7 +23,7 @@ namespace {
 
 using Keys = std::span<const std::string_view>;
 
-// Keys and whole tables that decide each kind of value, given that what comes before it in a step is equal.
+// The keys and whole tables that decide each kind of value, if the values before it in a step are equal.
 constexpr std::string_view config_of_order[] = {
     "order",      "data", "run.seed", "run.plugins", "loader.batch", "loader.batch_per_rank", "loader.last_batch",
     "train.accum"};
@@ -48,7 +48,7 @@ constexpr std::string_view environment_of_training[] = {
     "version", "revision", "build_type",  "compiler", "libraries", "cpu",   "cpu_cores", "cpu_cores_usable",
     "gpus",    "cuda",     "cuda_driver", "cudnn",    "nccl",      "torch", "device",    "environment.OMP_NUM_THREADS"};
 
-// What is different in every run, or says only how its processes found each other.
+// Facts that differ between any two runs, or only say how processes found each other.
 const std::set<std::string> of_the_start = {"command",
                                             "started",
                                             "started_in",
@@ -84,7 +84,7 @@ void mark(std::vector<SettingDifference>& differences, Keys keys) {
   std::ranges::stable_partition(differences, &SettingDifference::likely);
 }
 
-// Dotted keys of all members that are no objects.
+// Collects the dotted keys of all members that are not objects.
 void flatten(const ordered_json& object, const std::string& prefix, std::map<std::string, std::string>& into) {
   for (auto& [key, value] : object.items()) {
     if (of_the_start.contains(prefix + key)) continue;
@@ -118,7 +118,7 @@ void compare_environments(const fs::path& a, const fs::path& b, SettingDifferenc
   }
 }
 
-// What is stored is compared, so that no plugin is opened that another's configuration names.
+// Compares the stored configurations without opening plugins, which could be those of another user.
 void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& found) {
   const auto one = stored_document(a), other = stored_document(b);
   for (auto* run : {one ? nullptr : &a, other ? nullptr : &b})
@@ -132,7 +132,7 @@ void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& f
   };
   for (auto& [key, values] : differing) {
     const bool in_both = values[0] && values[1];
-    // Keys that belong to one of two choices follow from the choice.
+    // Keys that belong to one of two choices differ because of the choice.
     if (key == "name" || (!in_both && chooses_another(key.substr(0, key.rfind('.'))))) continue;
     found.config.push_back(
         {key, shown_value(key, values[0].value_or("(none)")), shown_value(key, values[1].value_or("(none)"))});
@@ -146,7 +146,7 @@ std::string likely_ones(const std::vector<SettingDifference>& differences) {
   return join(texts);
 }
 
-// Where neither keys nor versions explain it.
+// Returns the likely cause if neither keys nor versions explain the difference.
 std::string unexplained(const RunComparison& comparison) {
   const ComparedPart& first = *comparison.first();
   switch (first.kind) {
@@ -163,7 +163,7 @@ std::string unexplained(const RunComparison& comparison) {
       return "nothing that the runs say of themselves explains it: a hook, damaged memory or a changed snapshot";
     case Compared::validation: return "the validation's data have changed";
   }
-  throw InternalError("a comparison of an unknown kind");
+  throw InternalError("the kind of a comparison is unknown");
 }
 
 }  // namespace

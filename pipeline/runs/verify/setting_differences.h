@@ -1,5 +1,5 @@
 #pragma once
-// What two runs differ in beside their results: configuration, machine, versions.
+// Finds the differences of two runs beside their results: configuration, machine, versions.
 
 #include <filesystem>
 #include <string>
@@ -12,22 +12,22 @@ namespace flowtrain {
 /// A key of config.toml or env.json whose values differ.
 struct SettingDifference {
   std::string key;      ///< dotted: "loader.batch", "libraries.jpeg"
-  std::string a, b;     ///< "(none)" where one has no such key
-  bool likely = false;  ///< it may be why the results differ as they do
+  std::string a, b;     ///< the values; "(none)" if one run lacks the key
+  bool likely = false;  ///< whether it may explain the difference of the results
 };
 
-/// The likely ones first.
+/// The differences, the likely causes first.
 struct SettingDifferences {
   std::vector<SettingDifference> config, environment;
-  std::vector<std::string> notes;  ///< what could not be compared, and why
+  std::vector<std::string> notes;  ///< the parts that could not be compared, with reasons
 };
 
-/// Compares config.toml and env.json of two runs, but for command line and start time. `comparison` says which keys are
-/// likely: what decides the order where ids differ, what makes rows of records where fields do, and so on.
+/// Compares config.toml and env.json of two runs, except command line and start time. `comparison` decides which keys
+/// are likely causes: those of the order if ids differ, those that make rows of records if fields do, and so on.
 SettingDifferences compare_settings(const std::filesystem::path& a, const std::filesystem::path& b,
                                     const RunComparison& comparison);
 
-/// Why the runs differ, in a sentence for people; `comparison` has a difference.
+/// Returns a sentence on why the runs differ; `comparison` has a difference.
 std::string likely_cause(const RunComparison& comparison, const SettingDifferences& settings);
 
 }  // namespace flowtrain

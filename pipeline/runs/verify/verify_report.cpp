@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Empty where the data cannot be opened any more, and where the configuration names plugins, which may be another's
-// code: the record is named by its id alone.
+// Returns the source of a record; empty if the data cannot be opened any more, or if the configuration names plugins,
+// whose code may come from another user. The record is then named by its id.
 std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id, const DescribeRecord& describe) try {
   if (!id) return {};
   const auto stored = stored_document(run);
@@ -36,7 +36,7 @@ std::string replay_command(const fs::path& run, const char* side, std::uint64_t 
   return concat("flowtrain replay ", run.string(), " --iter ", iteration, " --out replay-", side, "-", iteration);
 }
 
-// As replay calls it.
+// Returns the name that replay gives to the picture of a row.
 std::string picture_of_row(std::size_t row) { return printed("row-%04ju.png", std::uintmax_t{row}); }
 
 std::string of_record(const std::optional<std::uint64_t>& id, const std::string& source) {
@@ -44,14 +44,14 @@ std::string of_record(const std::optional<std::uint64_t>& id, const std::string&
   return concat("id ", *id, source.empty() ? "" : ", " + source);
 }
 
-// "F32 (120, 400) 0123…" is dtype, shape and hash.
+// Returns dtype, shape and hash, as "F32 (120, 400) 0123…".
 std::string tensor_text(const RunDifference& found) {
   const auto shape_end = found.a.rfind(' ');
   const bool same_shape = shape_end != found.a.npos && found.b.starts_with(found.a.substr(0, shape_end + 1));
   return concat(found.name, same_shape ? ", " + found.a.substr(0, shape_end) : "");
 }
 
-// What differs, as the end of a sentence.
+// Describes the difference, as the end of a sentence.
 std::string what_differs(const ComparedPart& part) {
   const RunDifference& found = *part.first;
   const auto in_row = [&](const std::string& what) { return concat(what, " of row ", *found.row, " of the batch"); };
@@ -65,7 +65,7 @@ std::string what_differs(const ComparedPart& part) {
     case Compared::optimizer: return "the optimizer's " + tensor_text(found);
     case Compared::validation: return concat("the validation's ", found.name);
   }
-  throw InternalError("a comparison of an unknown kind");
+  throw InternalError("the kind of a comparison is unknown");
 }
 
 void append_line(std::string& text, const std::string& line) { text += line + "\n"; }
@@ -125,11 +125,11 @@ void append_settings(const std::string& title, const std::vector<SettingDifferen
     append_line(text, concat(each.likely ? "* " : "  ", each.key, ": ", each.a, " / ", each.b));
 }
 
-// Where the runs do not go equally far, or have no journals.
+// Appends a note if one run has more iterations, or a run has no journal.
 void append_limits(const VerifyReport& report, std::string& text) {
   const RunComparison& comparison = report.comparison;
   if (comparison.last_a != comparison.last_b)
-    append_line(text, concat("a has come to iteration ", comparison.last_a, ", b to ", comparison.last_b));
+    append_line(text, concat("a reached iteration ", comparison.last_a, ", b reached ", comparison.last_b));
   if (comparison.journal_a && comparison.journal_b) return;
   const std::string who = comparison.journal_a   ? report.b.string() + " has"
                           : comparison.journal_b ? report.a.string() + " has"

@@ -1,5 +1,5 @@
 #pragma once
-// What `flowtrain verify` prints.
+// The report of `flowtrain verify`.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// All that is printed. `source_a`, `source_b`: where the record that differs is stored; empty: not known.
+/// The content of the report. `source_a`, `source_b`: where the record that differs is stored; empty if unknown.
 struct VerifyReport {
   std::filesystem::path a, b;
   RunComparison comparison;
@@ -20,18 +20,18 @@ struct VerifyReport {
   std::string source_a = {}, source_b = {};
 };
 
-/// Returns how the training data of a configuration names the record `id`, as "train/star/03915.png"; empty where it
-/// has no such record. Throws UserError where the data cannot be opened.
+/// Returns how the training data of a configuration names the record `id`, as "train/star/03915.png"; empty if there is
+/// no such record. Throws UserError if the data cannot be opened.
 using DescribeRecord = std::function<std::string(const Config& config, std::uint64_t id)>;
 
-/// Compares two runs. Where a row differs, `describe` opens each run's data set to name the record's file. It is not
-/// called for a configuration with plugins: one that somebody sent must not have code executed.
+/// Compares two runs. If a row differs, `describe` opens each run's data set to name the record's file. It is not
+/// called for a configuration with plugins, since a configuration from another person must not execute code.
 VerifyReport verify_runs(const std::filesystem::path& a, const std::filesystem::path& b,
                          const DescribeRecord& describe);
 
-/// Lines for people, the verdict first.
+/// Formats lines for people, the verdict first.
 std::string to_text(const VerifyReport& report);
-/// The same as a JSON object, indented: docs/verify.md lists its members.
+/// Formats an indented JSON object; docs/verify.md lists its members.
 std::string to_json(const VerifyReport& report);
 
 }  // namespace flowtrain

@@ -11,10 +11,10 @@
 namespace flowtrain::watch {
 namespace {
 
-constexpr int label_columns = 9;  // of y's labels, and a blank
+constexpr int label_columns = 9;  // the labels of y, and a blank
 constexpr int least_columns = label_columns + 4, least_rows = 3;
 
-// The dots of a character, from the top down, in the left and in the right column (Unicode's order of braille).
+// The bits of a character's dots, from the top down, in the left and in the right column (Unicode's order of braille).
 constexpr int dots_across = 2, dots_down = 4;
 constexpr std::array<std::array<std::uint8_t, dots_down>, dots_across> braille_bits{
     {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
@@ -23,7 +23,7 @@ std::string braille(std::uint8_t dots) {
   return {'\xE2', static_cast<char>(0xA0 | dots >> 6), static_cast<char>(0x80 | (dots & 0x3F))};
 }
 
-// Where the dots are, in a letter of ASCII.
+// Returns the ASCII character that is most like the dots.
 char ascii(std::uint8_t dots) {
   const bool upper = (dots & (0x01 | 0x08 | 0x02 | 0x10)) != 0, lower = (dots & (0x04 | 0x20 | 0x40 | 0x80)) != 0;
   return upper && lower ? ':' : upper ? '\'' : '.';
@@ -37,11 +37,11 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-  // 0 … 1 within, and no division by zero.
+  // Returns the position in the range, 0 … 1, without a division by zero.
   double share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
 };
 
-// What a column of dots has of the line.
+// A column of dots, with the values of the line that fall into it.
 struct Column {
   double sum = 0;
   int count = 0;
@@ -97,7 +97,7 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// Half a percent of the values at each end may lie outside, so that a spike does not flatten all else.
+// Extends the range. Half a percent of the values at each end may lie outside, so that spikes do not flatten the rest.
 void include_most(Range& range, const std::vector<ChartPoint>& points) {
   std::vector<double> values;
   values.reserve(points.size());
@@ -121,7 +121,7 @@ void to_log(std::vector<ChartPoint>& points) {
 
 std::string padded(const std::string& text, int columns) { return printed("%*s", columns, text.c_str()); }
 
-// Values at a chart's side, with as many digits as it takes to tell neighbours apart, or as there is room for.
+// Returns the labels at a chart's side, with as many digits as distinguish neighbours, or as there is room for.
 std::vector<std::string> labels_of(const std::vector<double>& values) {
   std::vector<std::string> labels;
   for (int digits = 4; digits <= 7; ++digits) {
@@ -154,7 +154,7 @@ void draw_line(Canvas& canvas, const std::vector<ChartPoint>& points, const Rang
     const int begin = before < 0 ? end : row(columns[static_cast<std::size_t>(before)].mean());
     for (int step = before + 1, last = begin; before >= 0 && step <= at; ++step) {
       const int next = begin + (end - begin) * (step - before) / (at - before);
-      // From the middle of the last column's height, so that steep lines have no gaps and flat ones are thin.
+      // The stroke begins at the middle of the last column, so that steep lines have no gaps and flat ones are thin.
       canvas.vertical(step, next == last ? next : last + (next > last ? 1 : -1), next, &Cell::line);
       last = next;
     }

@@ -1,5 +1,5 @@
 #pragma once
-// A line of metrics.jsonl as people read it.
+// Formats a line of metrics.jsonl for people.
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_lines = 200;
 constexpr std::uint64_t bytes_at_first = 1 << 18;
-// "2026-11-26 01:07:10.721": the place of the time of day, without the fraction.
+// The place of the time of day in "2026-11-26 01:07:10.721", without the fraction.
 constexpr std::size_t time_at = 11, time_length = 8;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The newest messages of a run, from train.log.
+// Reads the newest messages of a run from train.log.
 
 #include <deque>
 #include <filesystem>
@@ -13,17 +13,17 @@ namespace flowtrain::watch {
 struct LogLine {
   std::string time;  ///< "01:07:10"
   std::string text;
-  bool is_warning = false;  ///< or an error
+  bool is_warning = false;  ///< the message is a warning or an error
 };
 
-/// Reads the end of the file, and from then on what was appended.
+/// Reads the end of the file, and then only appended lines.
 class LogTail {
  public:
   explicit LogTail(const std::filesystem::path& run_folder);
 
-  /// Reads what is new. True where there was something.
+  /// Reads new lines. Returns whether there were any.
   bool update();
-  /// The newest ones, at most 200, oldest first.
+  /// Returns the newest messages, at most 200, oldest first.
   const std::deque<LogLine>& lines() const { return lines_; }
 
  private:

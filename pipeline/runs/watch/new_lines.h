@@ -1,5 +1,5 @@
 #pragma once
-// Which lines of metrics.jsonl were not shown yet.
+// Finds the lines of metrics.jsonl that were not shown yet.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,20 +8,20 @@
 
 namespace flowtrain::watch {
 
-/// A resume cuts metrics.jsonl back, and its lines come again from the first one on. Those up to the iteration that was
-/// reached are known, until the line that says where the run goes on.
+/// Finds new lines after a resume, which shortens metrics.jsonl so that its lines come again from the first one on.
+/// Lines up to the reached iteration are known, until the line that says where the run continues.
 class NewLines {
  public:
-  /// The lines come again.
+  /// Expects the lines to come again.
   void restart();
-  /// Whether the next line is to be shown.
+  /// Returns whether the next line is to be shown.
   bool takes(const nlohmann::ordered_json& line);
 
  private:
   std::uint64_t reached_ = 0;              // the greatest iteration that was shown
-  std::optional<std::uint64_t> known_to_;  // nothing: all lines are new
-  std::multiset<std::uint64_t> resumes_;   // the iterations of those that were shown
-  std::multiset<std::uint64_t> awaited_;   // of these, those that have not come again
+  std::optional<std::uint64_t> known_to_;  // empty: all lines are new
+  std::multiset<std::uint64_t> resumes_;   // iterations of the resumes that were shown
+  std::multiset<std::uint64_t> awaited_;   // resumes of these that have not come again
 };
 
 }  // namespace flowtrain::watch

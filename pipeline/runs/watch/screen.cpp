@@ -20,7 +20,7 @@ constexpr std::array<const char*, zoom_shares.size()> zoom_names{"all", "last ha
 constexpr std::array axis_names{"iteration", "epoch", "samples", "time"};
 constexpr int rows_for_two_charts = 20;
 
-// The metrics of validation come first, then what each line of training has.
+// Returns the metrics of validation, then those of training lines.
 std::vector<std::string> metrics_of(const RunView& run) {
   std::vector<std::string> names{"loss"};
   for (auto* series : {&run.history.val(), &run.history.train()})
@@ -38,7 +38,7 @@ std::string shown_metric(const RunView& run, const Choices& choices, bool one_ch
   return run.history.train().contains("samples_per_s") ? "samples_per_s" : "loss";
 }
 
-// x as a function of the iteration: linear between the points where both are known.
+// Maps iterations to x: linear between the points where both are known.
 class AxisScale {
  public:
   AxisScale(const RunView& run, Axis axis) : axis_(axis) {
@@ -52,7 +52,7 @@ class AxisScale {
     if (points_.size() < 2) axis_ = Axis::iteration;
   }
 
-  /// Iteration, where the run does not know the one asked for.
+  /// Returns the axis: iteration, if the run does not know the requested one.
   Axis axis() const { return axis_; }
 
   double at(double iteration) const {
@@ -90,7 +90,7 @@ std::vector<ChartPoint> points_of(const SeriesByName& series, const std::string&
   return points;
 }
 
-// The newest one of a metric that series has; the last one there where the newest line has none.
+// Returns the newest value of a metric that series has, or the last one if the newest line has none.
 double value_now(const std::string& name, const SeriesByName& series, const ordered_json& line) {
   return number_in<double>(line, name.c_str()).value_or(series.at(name).points().back().value);
 }
@@ -140,7 +140,7 @@ Row status_row(const RunView& run, int columns) {
   return row;
 }
 
-// The verdict of a run that has ended, else what its newest line says of the stage that limits it.
+// Returns the verdict of a run that has ended, or the limiting stage of its newest line.
 Row limit_row(const RunView& run) {
   const auto& verdict = run.history.newest("verdict");
   if (const auto text = text_in(verdict, "text"); text && run.summary.status != RunStatus::running)
@@ -227,7 +227,7 @@ void apply_key(int key, const RunView& run, const ScreenSize& size, Choices& cho
   if (key == 'l') choices.log_y = !choices.log_y;
   if (key == 'z') choices.zoom = (choices.zoom + 1) % static_cast<int>(zoom_shares.size());
   if (key == 'x') {
-    // To the next one that the run knows.
+    // The next axis is the next one for which the run has values.
     const auto next = [](Axis axis) {
       return static_cast<Axis>((static_cast<std::size_t>(axis) + 1) % axis_names.size());
     };

@@ -1,5 +1,5 @@
 #pragma once
-// What `flowtrain watch` shows of a run: a screen of rows.
+// Draws the screen of `flowtrain watch`.
 
 #include <optional>
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace flowtrain::watch {
 
-/// What x is.
+/// The quantity on the x axis.
 enum class Axis { iteration, epoch, samples, time };
 
-/// What the person has chosen by keys.
+/// The choices that were made by keys.
 struct Choices {
-  std::optional<std::string> metric;  ///< by default the one that decides which validation is best
+  std::optional<std::string> metric;  ///< default: the metric that decides which validation is best
   Axis axis = Axis::iteration;
   bool log_y = false;
   int zoom = 0;  ///< charts show the last 1, 1/2, 1/5, 1/20 of the run
@@ -30,23 +30,23 @@ struct ScreenSize {
 };
 
 struct RunView {
-  std::string name;  ///< of the run's folder
+  std::string name;  ///< the name of the run's folder
   const RunSummary& summary;
   const RunHistory& history;
   const LogTail& log;
 };
 
-/// Exactly `size.rows` rows, none wider than `size.columns`: status, progress, what limits the run, charts of the loss
-/// and of a metric, messages, keys. What matters least is left out where there is little room.
+/// Returns exactly `size.rows` rows, none wider than `size.columns`: status, progress, what limits the run, charts of
+/// the loss and of a metric, messages, keys. What matters least is left out where there is little room.
 std::vector<Row> draw_screen(const RunView& run, const Choices& choices, const ScreenSize& size);
 
-/// Changes the choices as a key says: left, right and tab go through the metrics, 'l', 'x', 'z' as in the last row.
+/// Changes the choices by a key: left, right and tab go through the metrics, 'l', 'x', 'z' as in the last row.
 void apply_key(int key, const RunView& run, const ScreenSize& size, Choices& choices);
 
-/// What keys that are no letters are called.
+/// Codes of keys that are not letters.
 inline constexpr int key_left = 1000, key_right = 1001;
 
-/// The newest values: for the progress bar, and for lines without a screen.
+/// Returns the newest values, for the progress bar and for lines without a screen.
 Progress progress_of(const RunSummary& summary, const nlohmann::ordered_json& train_line);
 
 }  // namespace flowtrain::watch

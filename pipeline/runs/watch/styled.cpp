@@ -8,7 +8,7 @@
 namespace flowtrain::watch {
 namespace {
 
-// The number of bytes of the character that a text begins with, and its code point: U+FFFD for what is no UTF-8.
+// The first character of a text: its number of bytes and its code point; U+FFFD if it is not UTF-8.
 struct Character {
   std::size_t bytes;
   char32_t point;
@@ -29,12 +29,12 @@ Character first_character(std::string_view text) {
 }
 
 bool is_control(char32_t point) {
-  // Those of ASCII and Latin-1, and those that change the direction of a text.
+  // These are control characters of ASCII and Latin-1, and characters that change the direction of a text.
   return point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x2028 && point <= 0x202E) ||
          (point >= 0x2066 && point <= 0x2069);
 }
 
-// Of what a locale without UTF-8 does not know: 1.
+// Returns the columns of a character; 1 for characters that a locale without UTF-8 does not know.
 int columns_of(char32_t point) {
   if (point < 0x300) return 1;
   return std::max(::wcwidth(static_cast<wchar_t>(point)), point >= 0x2500 && point < 0x2900 ? 1 : 0);
@@ -90,7 +90,7 @@ void Row::cut(int columns) {
     while (kept < span.text.size()) {
       const auto character = first_character(std::string_view(span.text).substr(kept));
       if (width_ + columns_of(character.point) > columns) {
-        columns = width_;  // nothing may follow a character that was cut
+        columns = width_;  // later characters must not follow one that was cut
         break;
       }
       width_ += columns_of(character.point);

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of text with styles, cut to the width of a terminal.
+// Formats rows of text with styles, cut to the width of a terminal.
 
 #include <string>
 #include <string_view>
@@ -16,11 +16,11 @@ class Row {
   explicit Row(std::string_view text, Style style = Style::plain) { add(text, style); }
 
   Row& add(std::string_view text, Style style = Style::plain);
-  /// Columns that it takes.
+  /// Returns the number of columns that it takes.
   int width() const { return width_; }
-  /// Cuts what is beyond so many columns.
+  /// Cuts the row to so many columns.
   void cut(int columns);
-  /// With escape sequences for its styles, or without.
+  /// Returns the text, with escape sequences for its styles or without.
   std::string text(bool with_colour) const;
 
  private:
@@ -32,7 +32,7 @@ class Row {
   int width_ = 0;
 };
 
-/// Columns of a terminal that a text of UTF-8 takes.
+/// Returns the columns of a terminal that a UTF-8 text takes.
 int width_of(std::string_view text);
 
 }  // namespace flowtrain::watch

@@ -21,13 +21,13 @@
 namespace flowtrain::watch {
 namespace {
 
-// The other buffer, no cursor; and back. Rows that are too long are not wrapped.
+// Switches to the other buffer without a cursor, and back. Rows that are too long are not wrapped.
 constexpr std::string_view enter = "\033[?1049h\033[?25l\033[?7l\033[2J", leave = "\033[?7h\033[?25h\033[?1049l\033[0m";
 
-// Signals that end the process unless somebody handles them, after the terminal was given back.
+// Signals that end the process unless they are handled, after the terminal was given back.
 constexpr std::array fatal{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 
-// Handlers may use only what is here.
+// Signal handlers may use only these variables.
 termios normal_mode;
 bool has_keys = false;
 std::atomic<bool> taken = false;
@@ -37,7 +37,7 @@ void write_all(std::string_view text) {
   while (!text.empty()) {
     const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && errno == EAGAIN) {  // somebody made the terminal non-blocking
+    if (written < 0 && errno == EAGAIN) {  // another program has made the terminal non-blocking
       pollfd ready{STDOUT_FILENO, POLLOUT, 0};
       if (::poll(&ready, 1, 1000) > 0) continue;
     }
@@ -46,7 +46,7 @@ void write_all(std::string_view text) {
   }
 }
 
-// These two call only what signal-safety(7) allows.
+// These two functions call only what signal-safety(7) allows.
 void take() {
   if (has_keys) {
     termios keys = normal_mode;
@@ -67,14 +67,14 @@ void give_back() {
 
 void on_fatal(int signal) {
   give_back();
-  ::raise(signal);  // SA_RESETHAND: as without a handler
+  ::raise(signal);  // SA_RESETHAND has restored the default action
 }
 
 void on_stop(int) {
   const int before = errno;
   const bool was_taken = taken;
   give_back();
-  ::raise(SIGSTOP);  // here the process stands until SIGCONT
+  ::raise(SIGSTOP);  // the process is stopped here until SIGCONT
   if (was_taken) take();
   resized = true;
   errno = before;
@@ -125,7 +125,7 @@ Terminal::Terminal() {
   for (const int signal : fatal) handle(signal, on_fatal, static_cast<int>(SA_RESETHAND));
   handle(SIGTSTP, on_stop, SA_RESTART);
   handle(SIGWINCH, on_resize, 0);  // poll() returns
-  std::atexit(give_back);          // where code elsewhere ends the process
+  std::atexit(give_back);          // other code may end the process
   take();
 }
 
@@ -141,7 +141,7 @@ void Terminal::show(const std::vector<Row>& rows) {
   std::string text = "\033[H";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     text += rows[i].text(colour);
-    if (rows[i].width() < columns) text += "\033[K";  // behind a full row it would erase the last character
+    if (rows[i].width() < columns) text += "\033[K";  // after a full row, this would erase the last character
     if (i + 1 < rows.size()) text += "\r\n";
   }
   write_all(text);

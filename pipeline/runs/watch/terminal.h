@@ -1,5 +1,5 @@
 #pragma once
-// The whole terminal, as a screen of rows.
+// Shows rows on the whole terminal.
 
 #include <termios.h>
 
@@ -12,11 +12,11 @@
 
 namespace flowtrain::watch {
 
-/// Whether standard output is a terminal that can move its cursor.
+/// Returns whether standard output is a terminal that can move its cursor.
 bool has_screen();
-/// Of the terminal of standard output; where there is none, COLUMNS and LINES of the environment, or 80 × 24.
+/// Returns the size of the terminal at standard output; without one, COLUMNS and LINES of the environment, or 80 × 24.
 ScreenSize screen_size();
-/// Whether colours are welcome (NO_COLOR, https://no-color.org).
+/// Returns whether colours are wanted (NO_COLOR, https://no-color.org).
 bool wants_colour();
 
 /// Takes the terminal: the other screen buffer, no cursor, keys without Enter. Gives it back when destroyed, and also
@@ -28,10 +28,10 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  /// Shows the rows; all of the screen is written over, in one write().
+  /// Shows the rows. The whole screen is overwritten in one write().
   void show(const std::vector<Row>& rows);
-  /// The next key (a letter, '\t', key_left or key_right); nothing where none came within the time, the size of the
-  /// terminal changed, or the process went on after Ctrl-Z. 'q' where the terminal has gone.
+  /// Returns the next key (a letter, '\t', key_left or key_right); nothing if none came within the time, the size of
+  /// the terminal changed, or the process continued after Ctrl-Z. Returns 'q' if the terminal is gone.
   std::optional<int> read_key(std::chrono::milliseconds wait);
 
  private:

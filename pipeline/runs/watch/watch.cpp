@@ -16,7 +16,7 @@
 namespace flowtrain::watch {
 namespace {
 
-constexpr std::size_t first_lines = 10;  // without a screen
+constexpr std::size_t first_lines = 10;  // shown at first if there is no screen
 
 struct Watched {
   explicit Watched(const std::filesystem::path& folder)
@@ -60,7 +60,7 @@ int show_screen(Watched& run, std::chrono::milliseconds refresh, const Interrupt
     }
     terminal.show(draw_screen(run.view(), choices, screen_size()));
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_update - Clock::now());
-    // Not longer, so that a signal is noticed.
+    // A wait ends after 200 ms at most, so that signals are noticed.
     const auto key = terminal.read_key(std::clamp(wait, std::chrono::milliseconds(0), std::chrono::milliseconds(200)));
     if (key == 'q') return 0;
     if (key) apply_key(*key, run.view(), screen_size(), choices);
@@ -73,7 +73,7 @@ int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt
   std::uint64_t restarts = 0;
   for (bool first = true; !interrupt.requested(); first = false) {
     std::deque<std::string> lines;
-    run.summary = run.watcher.summary();  // before the lines: what ends a run comes after its last line
+    run.summary = run.watcher.summary();  // checked before the lines, as a run ends after its last line
     run.history.update([&](auto& line) {
       if (std::exchange(restarts, run.history.restarts()) != run.history.restarts()) news.restart();
       if (!news.takes(line)) return;
@@ -82,7 +82,7 @@ int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt
     });
     for (auto& line : lines) std::puts(Row(line).text(false).c_str());
     std::fflush(stdout);
-    if (std::ferror(stdout)) return 0;  // nobody reads any more
+    if (std::ferror(stdout)) return 0;  // the reader has gone
     if (run.summary.status != RunStatus::running) {
       std::puts(Row(concat(run.name, ": ", status_name(run.summary.status))).text(false).c_str());
       return 0;
@@ -100,7 +100,7 @@ int watch(const WatchOptions& options, Interrupt& interrupt) {
   require_run(options.run);
   Watched run(options.run);
   if (options.once) return print_once(run);
-  interrupt.defer();  // the terminal has to be given back
+  interrupt.defer();  // the terminal must be given back
   return has_screen() ? show_screen(run, options.refresh, interrupt) : print_lines(run, options.refresh, interrupt);
 }
 

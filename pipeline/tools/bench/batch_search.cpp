@@ -16,25 +16,24 @@ namespace flowtrain {
 
 namespace {
 
-// What else a run needs (a snapshot's copy of the state, say) and what is lost between pieces of memory is left.
+// Returns the free memory that batches may use. The rest is for a snapshot's copy of the state and fragmentation.
 std::uint64_t spare(std::uint64_t free_bytes) { return free_bytes / 10 * 8; }
 
-// Of batches for validation, which are as large as those for training unless said otherwise.
+// Returns the batches for validation, which are as large as those for training by default.
 std::uint32_t validation_slabs(const Config& config) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.integer("batch") > 0) return 0;
   return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Loader::slabs(validation_prefetch);
 }
 
-// Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one
-// is kept.
+// Returns the bytes of the weights' copy for async validation. Its batches keep little without gradients.
 std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;
   return weight_bytes(net);
 }
 
-// A device says that it has too little with the text of its driver.
+// Makes a slab. If a device has too little memory, its driver's message says so.
 std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
   try {
     return std::make_unique<Slab>(layout, device);
@@ -46,8 +45,7 @@ std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
   }
 }
 
-// Fills a slab with the rows of `few`, over and over: memory depends on their form, which is fixed, and on their
-// number.
+// Fills a slab with the rows of `few`, repeatedly. Memory depends only on the rows' form and number.
 void fill(Slab& slab, const Slab& few, std::uint32_t rows) {
   const SlabLayout &from = few.layout(), &to = slab.layout();
   slab.begin(few.ticket(), few.epoch(), rows, 1);
@@ -82,7 +80,7 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   const auto free_bytes = probe.free_bytes();
   const std::uint64_t copy = validated_copy(config, learner->net_summary());
   const auto processes = static_cast<std::uint64_t>(options.group->size());
-  // Bytes that a step, all slabs and the copy take where the net computes; nothing where they do not fit.
+  // Returns the bytes that a step, all slabs and the copy take on the net's device; nothing if they do not fit.
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
     if (!epoch_has_all(config, data.sources, rows * processes)) return {};
     const SlabLayout layout(few.layout().fields(), rows);

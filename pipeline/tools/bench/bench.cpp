@@ -18,7 +18,7 @@
 #include "pipeline/engine/verdict/sentence.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/sample.h"
 #include "stages/trace/clock.h"
 
@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
+const std::array<std::string, 5> known_stages{"plan", "read", "sample", "transfer", "pipeline"};
 
 double peak_rss_mb() {
   rusage usage{};
@@ -40,8 +40,8 @@ struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
 
-// Runs `body(thread)`, which returns the work that it did, over and over on each of `threads` threads until the time is
-// over. The first round of each thread is not counted: buffers grow there. Rethrows an error of a thread.
+// Runs `body(thread)`, which returns its amount of work, repeatedly on each of `threads` threads until the time is
+// over. The first round of each thread does not count, as buffers grow there. Rethrows an error of a thread.
 StageStats measure(const std::string& name, unsigned threads, double seconds,
                    const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
@@ -59,7 +59,7 @@ StageStats measure(const std::string& name, unsigned threads, double seconds,
   return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
 }
 
-// Each thread has a slab of its own, which the bench fills itself, so that a stage runs without the graph.
+// Measures the stages without the graph: each thread has a slab of its own, which the bench fills itself.
 class Bench {
  public:
   Bench(const Config& config, const BenchOptions& options)
@@ -68,7 +68,7 @@ class Bench {
         session_(config, {.dry_run = true, .device = options.device ? "cpu" : ""}),
         data_(session_.open_training()),
         layout_(data_.sampler->fields(), data_.batch),
-        issue_(*data_.order, data_.batches, {}, 1, 1),
+        planner_(*data_.order, data_.batches, {}, 1, 1),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
     if (options.device) data_.device = options.device();
     session_.prepare();
@@ -77,8 +77,8 @@ class Bench {
   BenchReport run() {
     report_.config = config_.name();
     report_.workers = data_.workers;
-    if (wanted("order")) report_.stages.push_back(order());
-    // A data set in memory has nothing to read: the sample stage looks its bytes up.
+    if (wanted("plan")) report_.stages.push_back(plan());
+    // A data set in memory is not read: the sample stage finds its bytes.
     if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
     if (wanted("sample")) report_.stages.push_back(sample());
     if (wanted("transfer") && data_.device->copies()) report_.stages.push_back(transfer());
@@ -92,17 +92,17 @@ class Bench {
     return options_.stages.empty() || std::ranges::count(options_.stages, stage) > 0;
   }
 
-  void issue(Slab& slab, std::uint64_t iteration) { issue_({.iteration = iteration}, slab); }
+  void fill(Slab& slab, std::uint64_t iteration) { planner_({.iteration = iteration}, slab); }
   std::vector<std::unique_ptr<Slab>> slabs(unsigned count, Device& device) const {
     std::vector<std::unique_ptr<Slab>> made;
     for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, device));
     return made;
   }
 
-  StageStats order() {
+  StageStats plan() {
     auto slab = slabs(1, *host_);
-    return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
-      issue(*slab[0], ++iteration);
+    return measure("plan", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
+      fill(*slab[0], ++iteration);
       return Work{slab[0]->rows().size(), 0};
     });
   }
@@ -113,7 +113,7 @@ class Bench {
     std::atomic<std::uint64_t> iteration{0};
     return measure("read", threads, options_.seconds, [&](unsigned thread) {
       Slab& slab = *own[thread];
-      issue(slab, ++iteration);
+      fill(slab, ++iteration);
       read_rows(*data_.dataset, slab.rows());
       Work work{slab.rows().size(), 0};
       for (auto& row : slab.rows()) work.bytes += row.record.bytes.size();
@@ -124,7 +124,7 @@ class Bench {
   StageStats sample() {
     auto own = slabs(data_.workers, *host_);
     for (unsigned thread = 0; thread < own.size(); ++thread) {
-      issue(*own[thread], thread + 1);
+      fill(*own[thread], thread + 1);
       read_rows(*data_.dataset, own[thread]->rows());
     }
     std::size_t row_bytes = 0;
@@ -134,20 +134,19 @@ class Bench {
       std::uint64_t done = 0;
       sample_(slab, 0);
       for (auto& row : slab.rows()) {
-        if (row.state != RowWork::State::done) continue;  // a damaged record stays out
+        if (row.state != RowWork::State::done) continue;  // a damaged record is left out
         row.state = RowWork::State::read;
         ++done;
       }
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
-        throw UserError(ExitCode::data,
-                        concat("none of a batch's samples could be used: ", bad.stage, ": ", bad.reason));
+        throw UserError(ExitCode::data, concat("no sample of a batch could be used: ", bad.stage, ": ", bad.reason));
       }
       return Work{done, done * row_bytes};
     });
   }
 
-  // Two slabs: one is copied while the other's copy is waited for.
+  // Measures copies with two slabs: one is copied while the copy of the other is awaited.
   StageStats transfer() {
     Device& device = *data_.device;
     auto own = slabs(2, device);
@@ -199,7 +198,7 @@ class Bench {
     loader.release(ticket);
   }
 
-  // The whole loader says what limits it; stages that were measured alone are only compared.
+  // Judges the whole loader; stages that were measured alone are only compared.
   void judge() {
     if (report_.has_pipeline) {
       const Verdict verdict = flowtrain::judge(report_.load);
@@ -218,7 +217,7 @@ class Bench {
   Session session_;
   DataParts& data_;
   SlabLayout layout_;
-  IssueStage issue_;
+  BatchPlanner planner_;
   SampleStage sample_;
   BenchReport report_;
 };
@@ -228,7 +227,7 @@ class Bench {
 BenchReport run_bench(const Config& config, const BenchOptions& options) {
   for (auto& stage : options.stages)
     if (std::ranges::count(known_stages, stage) == 0)
-      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'", "known: " + join(known_stages));
+      throw UserError(ExitCode::usage, "there is no stage '" + stage + "'", "the stages are: " + join(known_stages));
   return Bench(config, options).run();
 }
 

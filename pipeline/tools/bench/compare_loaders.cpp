@@ -19,9 +19,9 @@ constexpr int turns = 5;
 
 DataLoaderOptions options() { return {.training = true, .drop_last = false, .floats = false}; }
 
-/// Runs `body`; errors of the user's say which of the two loaders they are about.
+/// Runs `body`; the messages of UserErrors name the loader that they are about.
 template <class Body>
-auto told_apart(const char* which, Body body) {
+auto naming_loader(const char* which, Body body) {
   try {
     return body();
   } catch (const UserError& error) {
@@ -34,7 +34,7 @@ std::unique_ptr<LoadedBatch> next_batch(DataLoader& loader) {
     if (auto batch = loader.next()) return batch;
 }
 
-/// Samples per second, after the first batch.
+/// Returns the samples per second after the first batch.
 double rate_of(DataLoader& loader, double seconds) {
   loader.begin_epoch();
   next_batch(loader);
@@ -42,7 +42,7 @@ double rate_of(DataLoader& loader, double seconds) {
   std::uint64_t samples = 0;
   while (seconds_since(begin) < seconds) samples += next_batch(loader)->rows;
   const double rate = static_cast<double>(samples) / seconds_since(begin);
-  loader.close();  // it does not fill its buffers while the other one is measured
+  loader.close();  // it must not fill its buffers while the other loader is measured
   return rate;
 }
 
@@ -57,10 +57,10 @@ nlohmann::ordered_json to_json(const Spread& spread) {
 
 }  // namespace
 
-LoaderPair::LoaderPair(const Config& a) : a_(told_apart("A", [&] { return DataLoader(a, options()); })) {}
+LoaderPair::LoaderPair(const Config& a) : a_(naming_loader("A", [&] { return DataLoader(a, options()); })) {}
 
 void LoaderPair::open_b(const Config& b) {
-  told_apart("B", [&] { b_.emplace(b, options()); });
+  naming_loader("B", [&] { b_.emplace(b, options()); });
 }
 
 std::uint64_t LoaderPair::compare_batches(std::optional<std::uint64_t> batches) {
@@ -69,8 +69,8 @@ std::uint64_t LoaderPair::compare_batches(std::optional<std::uint64_t> batches) 
   b_->begin_epoch();
   std::uint64_t samples = 0;
   for (std::uint64_t number = 1; number <= batches.value_or(a_.batches()); ++number) {
-    const auto a = told_apart("A", [&] { return next_batch(a_); });
-    const auto b = told_apart("B", [&] { return next_batch(*b_); });
+    const auto a = naming_loader("A", [&] { return next_batch(a_); });
+    const auto b = naming_loader("B", [&] { return next_batch(*b_); });
     compare(*a, *b, number);
     samples += a->rows;
   }
@@ -114,8 +114,8 @@ void LoaderPair::compare(const LoadedBatch& a, const LoadedBatch& b, std::uint64
 LoaderComparison LoaderPair::compare_rates(double seconds) {
   std::vector<double> a, b, ratio;
   for (int turn = 0; turn < turns; ++turn) {
-    a.push_back(told_apart("A", [&] { return rate_of(a_, seconds); }));
-    b.push_back(told_apart("B", [&] { return rate_of(*b_, seconds); }));
+    a.push_back(naming_loader("A", [&] { return rate_of(a_, seconds); }));
+    b.push_back(naming_loader("B", [&] { return rate_of(*b_, seconds); }));
     ratio.push_back(b.back() / a.back());
   }
   return {turns, spread_of(a), spread_of(b), spread_of(ratio)};

@@ -1,5 +1,5 @@
 #pragma once
-// Two loaders against each other: `flowtrain bench CONFIG --vs KEY=VALUE`.
+// Compares two loaders: `flowtrain bench CONFIG --vs KEY=VALUE`.
 
 #include <cstdint>
 #include <optional>
@@ -18,23 +18,22 @@ struct Spread {
 
 /// Rates of two loaders that ran in turn.
 struct LoaderComparison {
-  int turns = 0;  ///< of each
+  int turns = 0;  ///< measurements of each loader
   Spread a, b;    ///< samples/s
   Spread ratio;   ///< b / a, turn by turn
 };
 
-/// A and B, both open at the same time. Their batches are those of [data.train], in its order, with the rest of an
-/// epoch as a shorter batch; nothing is copied to a device.
+/// Two loaders A and B, both open at the same time. Their batches are those of [data.train], in its order, with the
+/// rest of an epoch as a shorter batch; they are not copied to a device.
 class LoaderPair {
  public:
-  /// Opens the data of both. Throws UserError(usage or data); its messages begin with "A: " or "B: ", as do those of
-  /// the other methods.
+  /// Opens the data of both. Throws UserError(usage or data), whose messages begin with "A: " or "B: ".
   explicit LoaderPair(const Config& a);
-  /// `b` may name plugins with parts of the same names as those of `a`: forget_plugins() has been called in between.
+  /// Opens B. If forget_plugins() was called in between, it may name plugins with the same parts as those of A.
   void open_b(const Config& b);
 
-  /// Compares `batches` batches, byte by byte; nothing: those of an epoch. Returns how many samples were compared.
-  /// Throws UserError(data) that names the first sample and field that differ, the place in it, and both values.
+  /// Compares `batches` batches byte by byte; by default those of an epoch. Returns the number of compared samples.
+  /// Throws UserError(data) with the first sample and field that differ, the place in it, and both values.
   std::uint64_t compare_batches(std::optional<std::uint64_t> batches);
   /// Runs A and B in turn, for `seconds` each time.
   LoaderComparison compare_rates(double seconds);
@@ -47,7 +46,7 @@ class LoaderPair {
   std::optional<DataLoader> b_;
 };
 
-/// For people: both rates and their ratio. `b`: what is different, "sampler.process=true".
+/// Formats both rates and their ratio. `b` names the difference, such as "sampler.process=true".
 std::string to_table(const LoaderComparison& comparison, const std::string& b);
 std::string to_json(const LoaderComparison& comparison, const std::string& b);
 

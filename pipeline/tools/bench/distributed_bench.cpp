@@ -20,7 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array<std::size_t, 5> sizes{4u << 10, 64u << 10, 1u << 20, 16u << 20, 64u << 20};
-constexpr std::size_t warm_up_rounds = 3;  // connections, buffers, and buckets that are laid out anew after the first
+constexpr std::size_t warm_up_rounds =
+    3;  // rounds for connections, buffers, and buckets, which are laid out again after the first
 constexpr double fewest_rounds = 3, most_rounds = 1000;
 
 double median(std::vector<double> values) {
@@ -34,14 +35,14 @@ void wait_for_all(Group& group) {
   group.sum("the wait for all ranks", {&nothing, 1});
 }
 
-// How often something fits into the time, by rank 0's clock.
+// Returns how many rounds fit into the time, by rank 0's clock.
 std::size_t agreed_rounds(Group& group, double seconds, double round_s) {
   double rounds = group.leads() ? std::clamp(seconds / round_s, fewest_rounds, most_rounds) : 0;
   group.sum("the number of rounds", {&rounds, 1});
   return static_cast<std::size_t>(rounds);
 }
 
-// The median round, each as long as it was for the slowest process: all wait for it.
+// Returns the median round. A round takes as long as its slowest process, for which all wait.
 double slowest_median(Group& group, const std::vector<double>& own) {
   const auto rank = static_cast<std::size_t>(group.rank()), size = static_cast<std::size_t>(group.size());
   std::vector<double> all(own.size() * size, 0);
@@ -67,7 +68,7 @@ std::vector<AllReduceStats> measure_all_reduce(const DistributedBenchOptions& op
   return scalars;
 }
 
-// A learner whose backward is one kind of step, and how long each of those took.
+// A learner whose backward is one kind of step, and the times of its steps.
 struct StepKind {
   std::optional<Config> config = {};
   std::unique_ptr<Learner> learner = {};
@@ -100,7 +101,7 @@ class StepBench {
     batch_ = &first_batch(*loader_);
     const double everything_mb = 1e6;
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) {
-      // The first of two micro-batches is not exchanged; the only one of an iteration is.
+      // The first of two micro-batches is not exchanged; a single one is.
       kind->config = config.with("train", "accum", std::int64_t{kind == &alone_ ? 2 : 1});
       if (kind == &serial_)
         for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->config = kind->config->with("dist", key, everything_mb);
@@ -112,7 +113,7 @@ class StepBench {
   std::size_t rows() const { return batch_->rows().size(); }
   const std::string& device() const { return session_.device(); }
 
-  // The kinds take turns, so that whatever else the machine does meets all of them.
+  // Runs the kinds in turn, so that other load on the machine affects all of them.
   StepScalars run() {
     double round_s = 0;
     for (std::size_t i = 0; i < warm_up_rounds; ++i) round_s = round();
@@ -143,7 +144,7 @@ class StepBench {
   DistributedBenchOptions options_;
   Group& group_;
   Session session_;
-  std::unique_ptr<Loader> loader_;  // idle behind its first batch, which stays
+  std::unique_ptr<Loader> loader_;  // idle after its first batch, which stays in memory
   Slab* batch_ = nullptr;
   StepKind alone_, overlapped_, serial_;
 };
@@ -156,7 +157,7 @@ std::string size_text(std::size_t bytes) {
 
 DistributedReport run_distributed_bench(const Config& config, const DistributedBenchOptions& options,
                                         const MakeLearner& make_learner, const TimeAllReduce& time_all_reduce) {
-  StepBench step(config, options, make_learner);  // first: what is wrong in the configuration shows at once
+  StepBench step(config, options, make_learner);  // made first, so that faults of the configuration show at once
   DistributedReport report{.config = config.name(), .processes = options.group->size(), .rows = step.rows()};
   report.step = step.run();
   report.all_reduce = measure_all_reduce(options, step.device(), time_all_reduce);

@@ -1,5 +1,5 @@
 #pragma once
-// What it costs that several processes train together: `flowtrain bench --distributed`.
+// Measures the cost of training with several processes, for `flowtrain bench --distributed`.
 
 #include <cstdint>
 #include <functional>
@@ -21,38 +21,38 @@ struct AllReduceStats {
 
 /// Forward and backward of one batch, all processes at once, without the update.
 struct StepScalars {
-  double alone_s = 0;       ///< gradients stay where they are
+  double alone_s = 0;       ///< gradients are not exchanged
   double overlapped_s = 0;  ///< averaged while backward computes the next ones, as in training
   double serial_s = 0;      ///< averaged after backward, all in one bucket, which dist.compress leaves as it is
-  double exchange_s = 0;    ///< what the exchange adds when nothing hides it: serial - alone
-  double hidden = 0;        ///< of that, what overlap saves, 0 … 1
-  double efficiency = 0;    ///< of weak scaling (rows per process stay the same): alone / overlapped
+  double exchange_s = 0;    ///< the time that the exchange adds if it does not overlap: serial - alone
+  double hidden = 0;        ///< the share of that which overlap saves, 0 … 1
+  double efficiency = 0;    ///< efficiency of weak scaling (equal rows per process): alone / overlapped
 };
 
 /// Times are medians, each of the slowest process.
 struct DistributedReport {
   std::string config;
   int processes = 1;
-  std::size_t rows = 0;  ///< of the batch, on rank 0
+  std::size_t rows = 0;  ///< rows of the batch on rank 0
   std::vector<AllReduceStats> all_reduce;
   StepScalars step;
 };
 
 struct DistributedBenchOptions : SessionOptions {
-  double seconds = 3;  ///< for each size, and for each kind of step
+  double seconds = 3;  ///< the duration for each size, and for each kind of step
 };
 
-/// time_all_reduce() of stages/torch/.
+/// The type of time_all_reduce() in stages/torch/.
 using TimeAllReduce =
     std::function<std::vector<double>(Group& group, const std::string& device, std::size_t bytes, std::size_t count)>;
 
-/// Measures, with the configuration's net on the first batch of its data, again and again; train.accum counts as 1. A
+/// Measures, with the configuration's net on the first batch of its data, repeatedly; train.accum counts as 1. A
 /// collective, whose report is the same on all ranks but for `rows`. Throws UserError.
 DistributedReport run_distributed_bench(const Config& config, const DistributedBenchOptions& options,
                                         const MakeLearner& make_learner, const TimeAllReduce& time_all_reduce);
 
 std::string to_json(const DistributedReport& report);
-/// For people.
+/// Formats a table.
 std::string to_table(const DistributedReport& report);
 
 }  // namespace flowtrain

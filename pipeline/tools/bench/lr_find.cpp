@@ -12,11 +12,11 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double past = 0.9;    // of the mean
+constexpr double past = 0.9;    // the weight of the past in the mean
 constexpr double diverged = 4;  // times the least loss
 constexpr unsigned curve_rows = 8;
 
-// Of the straight line that is nearest to the losses, over the rates' logarithms, which are evenly spaced.
+// Returns the slope of the best straight line through the losses, over evenly spaced logarithms of the rates.
 double slope_of(std::span<const LrFinder::Tried> window) {
   const double middle = static_cast<double>(window.size() - 1) / 2;
   double above = 0, below = 0;
@@ -28,7 +28,7 @@ double slope_of(std::span<const LrFinder::Tried> window) {
   return above / below;
 }
 
-// A picture of losses over the logarithms of rates. Losses are cut off above twice the first one.
+// Draws losses over the logarithms of rates. Losses above twice the first one are cut off.
 class CurveDrawing {
  public:
   explicit CurveDrawing(const std::vector<LrFinder::Tried>& tried)
@@ -128,18 +128,19 @@ std::string LrFinder::picture() const {
 }
 
 std::string LrFinder::report() const {
-  if (tried_.empty()) return "the first iteration's loss is not finite already\n";
+  if (tried_.empty()) return "the loss of the first iteration is already not finite\n";
   std::vector<double> curve;
-  // What the loss is after it has got worse again would flatten all else.
+  // Large losses at the end would flatten the rest of the curve, so they are cut off.
   for (auto& each : tried_) curve.push_back(std::min(each.smooth, 1.1 * tried_.front().smooth));
-  std::string text = concat("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
+  std::string text = concat("smoothed loss for learning rates from ", format_rate(tried_.front().lr), " to ",
                             format_rate(tried_.back().lr), "\n");
   text += plot(curve, curve_rows, 1, false);
   const double found = suggestion();
   if (found == 0)
     return text +
-           "the loss does not fall: try other rates (--from, --to), or see whether the net learns at all (--overfit)\n";
-  text += concat("it falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
+           "the loss does not fall: try other rates (--from, --to), or check that the net learns at all (--overfit)\n";
+  text +=
+      concat("the loss falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
   return text + concat("try --set optim.lr=", format_rate(found), "\n");
 }
 

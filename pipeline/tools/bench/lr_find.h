@@ -1,5 +1,5 @@
 #pragma once
-// The learning-rate range test: training while the rate grows shows from where to where it is of use. L. N. Smith,
+// Runs the learning-rate range test: while the rate grows, the loss shows in which range it is useful. L. N. Smith,
 // "Cyclical Learning Rates for Training Neural Networks", WACV 2017.
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace flowtrain {
 
 struct LrRange {
   double from = 1e-6, to = 1;      ///< 0 < from < to
-  std::uint64_t iterations = 100;  ///< on the way, by equal factors; at least 10
+  std::uint64_t iterations = 100;  ///< steps between the two, by equal factors; at least 10
 };
 
-/// Sets the rate of each iteration; other optimizers keep their ratio to the first. Asks for the end once the loss,
-/// smoothed, is four times its least, or not finite.
+/// Sets the rate of each iteration; other optimizers keep their ratio to the first. Asks the run to end once the
+/// smoothed loss is not finite, or four times its least value.
 class LrFinder : public Hook {
  public:
   explicit LrFinder(const LrRange& range) : range_(range) {}
@@ -25,15 +25,16 @@ class LrFinder : public Hook {
 
   /// One iteration.
   struct Tried {
-    double lr, loss, smooth;  ///< smooth: exponential mean of the losses, 0.9 of it the past, without the start's bias
+    double lr, loss, smooth;  ///< smooth: the exponential mean of the losses with weight 0.9 for the past, corrected
+                              ///< for the start's bias
   };
   const std::vector<Tried>& tried() const { return tried_; }
-  /// Where the loss falls fastest over the rate's logarithm, before the smoothed one's least; 0 where it does not fall.
-  /// Slopes are those of straight lines through a tenth of all steps, as single ones are noise.
+  /// Returns the rate at which the loss falls fastest over the rate's logarithm, up to the least smoothed loss; 0 if it
+  /// does not fall. Slopes are those of straight lines through a tenth of all steps, as single steps are noisy.
   double suggestion() const;
-  /// Curve and suggestion, for a terminal.
+  /// Draws curve and suggestion for a terminal.
   std::string report() const;
-  /// The curve as a picture (SVG): the losses and the smoothed loss over the rate's logarithm, and the suggestion.
+  /// Returns an SVG picture of the losses and the smoothed loss over the rate's logarithm, with the suggestion.
   std::string picture() const;
 
  private:

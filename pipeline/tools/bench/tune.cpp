@@ -18,12 +18,12 @@ namespace flowtrain {
 namespace {
 
 constexpr int turns = 3;
-constexpr unsigned most_trials = 12;  // times the seconds of one: when the search ends in any case
+constexpr unsigned most_trials = 12;  // times the seconds of a trial: the search ends after that
 
 // Samples may wait for more than cores, so more workers than cores are tried, too.
 LoaderShape largest_shape(const DataParts& data) {
   constexpr unsigned most_readers = 64;
-  constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // limits of prepared batches
   const std::size_t batch_bytes = SlabLayout(data.sampler->fields(), data.batch).bytes();
   LoaderShape most{std::max(data.workers, 4 * usable_cores()), data.readers, data.prefetch};
   if (!data.dataset->resident()) most.readers = std::max(most.readers, most_readers);
@@ -40,7 +40,7 @@ class LoaderTune {
     report_.present = {data_.workers, data_.readers, data_.prefetch};
     most_ = largest_shape(data_);
     data_.device = make_device(session_.device(), Loader::slabs(most_.prefetch), config.table("loader").boolean("pin"));
-    data_.workers = most_.workers;  // the session makes room for as many threads
+    data_.workers = most_.workers;  // the session reserves so many threads
     session_.prepare();
     data_.workers = report_.present.workers;
     LoaderParts parts = loader_parts("bench", data_, config);
@@ -75,7 +75,7 @@ class LoaderTune {
     report_.best = tuner.best().loader;
   }
 
-  // In turn, so that the machine's mood cancels out.
+  // Measures the shapes in turn, so that changes of the machine's speed cancel out.
   void compare() {
     std::vector<double> present, best, ratios;
     for (int turn = 0; turn < turns; ++turn) {
@@ -89,7 +89,7 @@ class LoaderTune {
     report_.best_rate = median(best);
     report_.speedup = median(ratios);
     if (report_.speedup >= 1) return;
-    report_.best = report_.present;  // what won one trial was luck
+    report_.best = report_.present;  // the best shape won its trial only by chance
     report_.best_rate = report_.present_rate;
     report_.speedup = 1;
   }
@@ -103,7 +103,7 @@ class LoaderTune {
     return static_cast<double>(times_.samples - before) / seconds_since(begin);
   }
 
-  // Takes a batch; returns the seconds that took, all of which was waiting.
+  // Takes a batch; returns the seconds that it waited for it.
   double consume() {
     const auto begin = std::chrono::steady_clock::now();
     const Slab& slab = first_batch(*loader_);

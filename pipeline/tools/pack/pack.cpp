@@ -45,13 +45,13 @@ struct Split {
   std::string name() const { return training ? "train" : "val"; }
 };
 
-// One record on its way. Jobs are used again and again, so that their memory is.
+// A record that is being packed. Jobs are reused, and so is their memory.
 struct Job {
   std::uint64_t id = 0;
   std::int64_t label = -1;
   ReadBuffer buffer;
   PictureFile picture;
-  const char* failed = nullptr;  // the stage in which the record turned out bad
+  const char* failed = nullptr;  // the stage in which the record failed
   std::string reason;
 };
 
@@ -68,10 +68,10 @@ Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
   Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
-    throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
-                     ExitCode::usage,
-                     "such data sets are read in place from one .tar, too; of voc, data.mode = \"crops\" or "
-                     "data.target makes labels");
+    throw data.error(
+        "dataset", "pictures with boxes but without a label cannot be packed, as shards hold one label per picture",
+        ExitCode::usage,
+        "train on them in place, also in a .tar; for voc, data.mode = \"crops\" or data.target makes labels");
   return split;
 }
 
@@ -83,12 +83,12 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     splits.push_back(open_split(config, false));
   } catch (const EmptyDataset& error) {
     if (splits.empty()) throw;
-    log_warn(concat("no validation data: ", error.what()));  // as a run has it
+    log_warn(concat("no validation data: ", error.what()));  // a run only warns, too
   }
   return splits;
 }
 
-// The id of the record that stands at each place.
+// Returns a function that gives the id of the record at each place.
 std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options) {
   if (options.shuffle) return Permutation(dataset.size(), *options.shuffle);
   if (!options.sort) return [](std::uint64_t place) { return place; };
@@ -114,7 +114,7 @@ void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
   }
 }
 
-// The names, one a line, as the data set `webdataset` reads them.
+// Returns the names, one a line, as the data set `webdataset` reads them.
 std::string class_list(const Dataset& dataset) {
   std::string list;
   for (const auto& name : dataset.classes()) {
@@ -139,10 +139,10 @@ class SplitPacker {
         mode_(mode_of(config)),
         display_(mode_) {}
 
-  /// False where it was interrupted.
+  /// Packs the split. Returns false if it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
     if (!write_shards(workers, interrupt)) return false;
-    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": none of the samples can be packed");
+    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": no sample can be packed");
     if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
     if (bad_ > 0) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
     folder_.commit();
@@ -152,8 +152,8 @@ class SplitPacker {
   }
 
  private:
-  // Records are issued and written in order, and prepared by all workers in between. No more are on their way than
-  // there are jobs, so the oldest one is always done when its job is needed again.
+  // Issues and writes records in order, while all workers prepare those in between. There are no more records under way
+  // than jobs, so the oldest one is always done when its job is needed again.
   bool write_shards(unsigned workers, const Interrupt& interrupt) {
     const auto order = order_of(dataset_, options_);
     std::vector<Job> jobs(4 * std::size_t{workers});
@@ -168,7 +168,7 @@ class SplitPacker {
       return &job;
     };
     const auto work = [&](Job* job) {
-      const ReadsUntil until(interrupt.token());  // a server that is away keeps nobody waiting
+      const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
       prepare(*job, dataset_, options_.pictures);
       return job;
     };
@@ -185,7 +185,8 @@ class SplitPacker {
   }
 
   void take(const Job& job, const Interrupt& interrupt) {
-    if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
+    if (job.failed && interrupt.requested())
+      return;  // the record may only have failed because its server was not awaited
     job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
     show();
   }
@@ -196,11 +197,11 @@ class SplitPacker {
     if (++bad_ > budget_) {
       if (budget_ == 0)
         throw UserError(ExitCode::data, text,
-                        concat("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
+                        concat("repair or remove it, or allow some to be left out: data.bad = \"skip\" and ", key_));
       throw UserError(ExitCode::data, concat(text, "; that is more than ", key_, " = ", budget_, " allows"),
-                      concat("mend the data set, or raise ", key_));
+                      concat("repair the data set, or raise ", key_));
     }
-    log_warn(text + "; left out");
+    log_warn(text + "; it is left out");
     bad_sample_log_ +=
         json_line({{"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}}) +
         '\n';
@@ -241,7 +242,7 @@ class SplitPacker {
   const Dataset& dataset_;
   const PackOptions& options_;
   std::string name_;
-  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // as a run names it
+  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // the key that a run names, too
   std::filesystem::path target_;
   std::uint64_t budget_, bad_ = 0;
   std::string bad_sample_log_;
@@ -257,9 +258,10 @@ class SplitPacker {
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
   options.pictures.decoding = decoding_of(config.table("sampler"));
-  const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
+  const auto splits =
+      open_splits(config, options);  // all splits are opened first: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
-  interrupt.defer();  // from here on there is something to take away
+  interrupt.defer();  // files exist from here on, which must be removed at a signal
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto workers = workers_of(config.table("loader"));
@@ -268,7 +270,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
     std::error_code not_empty;
     if (is_new) std::filesystem::remove(options.out, not_empty);
-    log_info(concat("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
+    log_info(concat("interrupted: ", (options.out / split.name()).string(), " was removed"));
     return Interrupt::exit_code(*interrupt.requested());
   }
   return 0;

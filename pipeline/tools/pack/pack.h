@@ -1,5 +1,5 @@
 #pragma once
-// Packs data sets: from any data set with labels to tar shards.
+// Packs any data set with labels as tar shards.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,17 +13,17 @@
 namespace flowtrain {
 
 struct PackOptions {
-  std::filesystem::path out;      ///< new or empty, but for a split that was packed there before
-  bool train = true, val = true;  ///< which splits
+  std::filesystem::path out;      ///< the folder is new or empty, or holds another packed split
+  bool train = true, val = true;  ///< the splits to pack
   ShardLimits limits = {};
-  std::optional<std::uint64_t> shuffle;  ///< a seed: in random order; otherwise as the data set has it
-  bool sort = false;                     ///< by label instead
-  Repacking pictures = {};               ///< format, quality and edge; the rest is as the sampler's settings say
+  std::optional<std::uint64_t> shuffle;  ///< with a seed, the order is random; otherwise it is that of the data set
+  bool sort = false;                     ///< sorts by label instead
+  Repacking pictures = {};               ///< format, quality and edge are set here, the rest by the sampler's settings
 };
 
 /// Writes `out`/train and `out`/val: the shards, classes.txt with the names of the classes if there are any, and
-/// bad_samples.jsonl with the samples that were left out if there were any. Each of these folders appears when all of
-/// it is written, durably. Prints a line for each on standard output. Returns the exit code: 0, or that of an
+/// bad_samples.jsonl with the samples that were left out if there were any. Each of these folders appears only when it
+/// is complete on the disk. Prints a line for each on standard output. Returns the exit code: 0, or that of an
 /// interruption, which leaves nothing of the folder under way. Throws UserError: usage for `out` and for data sets that
 /// have boxes in place of labels, data for data sets that cannot be opened and as data.bad and data.max_bad say,
 /// snapshot for disks.

@@ -10,7 +10,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t most_shards = 1'000'000;  // six digits, so that names sort as numbers do
+constexpr std::uint64_t most_shards = 1'000'000;  // names of six digits sort in the order of numbers
 constexpr std::uint64_t end_bytes = 2 * tar_block_bytes;
 
 std::string digits(int count, std::uint64_t number) { return printed("%0*ju", count, std::uintmax_t{number}); }
@@ -27,7 +27,7 @@ void append_entry(std::string& archive, const std::string& name, std::span<const
 void ShardWriter::add(std::uint64_t id, std::int64_t label, const PictureFile& picture) {
   const auto key = digits(9, id), label_text = std::to_string(label);
   entries_.clear();
-  // The label first: who looks for labels finds it where the sample begins, whatever the size of its picture.
+  // The label comes first, so a reader of labels finds it where the sample begins, whatever the size of the picture.
   if (label >= 0) append_entry(entries_, key + ".cls", std::as_bytes(std::span(label_text)));
   append_entry(entries_, key + '.' + ending_of(picture.format), picture.bytes);
 
@@ -43,7 +43,8 @@ void ShardWriter::add(std::uint64_t id, std::int64_t label, const PictureFile& p
 
 void ShardWriter::begin_shard() {
   if (shards_ == most_shards)
-    throw UserError(ExitCode::usage, "more than a million shards", "allow more in each: --shard-mb, --shard-samples");
+    throw UserError(ExitCode::usage, "there would be more than a million shards",
+                    "make them larger: --shard-mb, --shard-samples");
   shard_.emplace(folder_.create_file(prefix_ + '-' + digits(6, shards_) + ".tar"));
   shard_bytes_ = shard_samples_ = 0;
   ++shards_;

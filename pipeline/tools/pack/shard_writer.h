@@ -10,12 +10,12 @@
 
 namespace flowtrain {
 
-/// Where a shard ends and the next one begins; 0: no such limit. A sample larger than `bytes` has a shard of its own.
+/// The size at which a shard ends; 0: no such limit. A sample larger than `bytes` has a shard of its own.
 struct ShardLimits {
   std::uint64_t bytes = 0, samples = 0;
 };
 
-/// The shards `<prefix>-000000.tar`, … in a folder. Equal samples make equal bytes. One thread.
+/// Writes the shards `<prefix>-000000.tar`, … to a folder. Equal samples give equal bytes. Used by one thread.
 class ShardWriter {
  public:
   /// `folder` must outlive it.
@@ -25,7 +25,7 @@ class ShardWriter {
   /// Adds `<id>.cls`, unless the label is -1, and `<id>.<ending>`; the id has nine digits, or more. Throws
   /// system_error(), and UserError(usage) beyond a million shards.
   void add(std::uint64_t id, std::int64_t label, const PictureFile& picture);
-  /// Ends the last shard; to be called once.
+  /// Ends the last shard. Called once.
   void finish();
 
   std::uint64_t shards() const { return shards_; }
@@ -40,7 +40,7 @@ class ShardWriter {
   std::string prefix_;
   ShardLimits limits_;
   std::optional<File> shard_;
-  std::string entries_;  ///< of the sample that is being added
+  std::string entries_;  ///< the entries of the sample that is being added
   std::uint64_t shard_bytes_ = 0, shard_samples_ = 0;
   std::uint64_t shards_ = 0, samples_ = 0, bytes_ = 0;
 };

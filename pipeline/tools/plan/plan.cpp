@@ -25,9 +25,9 @@ struct PlanParts {
   const DataParts* val;  ///< null without validation
   bool overlaps;         ///< validation runs beside training
   const RunPlan& run_plan;
-  std::size_t slab_bytes;  ///< of one training batch
+  std::size_t slab_bytes;  ///< bytes of one training batch
   NetSummary net;
-  std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
+  std::uint64_t row_bytes;  ///< bytes that a row of a batch keeps for backward
 };
 
 constexpr std::size_t plot_columns = 64;
@@ -41,7 +41,7 @@ std::string line(const std::string& name, const std::string& text) {
 
 std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
 
-/// How often something happens that is due every `every` iterations, and after the last.
+/// Returns how many times something happens that is due every `every` iterations and after the last.
 std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, const Every& every) {
   if (run_plan.last < run_plan.first) return 0;
   const std::uint64_t regular =
@@ -117,7 +117,7 @@ std::string memory(const PlanParts& parts) {
                 ", what a batch leaves for backward ", format_bytes(batch));
 }
 
-/// One value of an optimizer: where it stands on the way, and its plot where it moves.
+/// Describes one value of an optimizer over the run, with a plot if it changes.
 std::string moving(const RunPlan& run_plan, const std::string& name, const std::function<double(std::uint64_t)>& at) {
   const std::uint64_t count = std::max<std::uint64_t>(1, run_plan.last);
   std::vector<double> values;
@@ -173,7 +173,7 @@ std::string describe_plan(const PlanParts& parts) {
   text += line("memory", memory(parts));
   text += rates(parts.run_plan);
   if (batch_is_left_open(parts.config))
-    text += line("note", concat(batch_left_open, ", on its device: what stands here is for batches of ",
+    text += line("note", concat(batch_left_open, ", on the run's device; these numbers are for batches of ",
                                 parts.train.batch, "; --set loader.batch=N shows others"));
   for (auto& note : schedule_notes(parts.config, epoch_of(parts.config, parts.train.batches), parts.run_plan.last))
     text += line("note", note);
@@ -189,7 +189,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   session.prepare();
   session.make_validation_loaders();
   const RunPlan run_plan = session.run_plan();
-  // Two rows: batch normalisation takes no statistics of one.
+  // Two rows are needed, as batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LoaderParts few = loader_parts("train", train, config);
   few.batches = Batches(train.order->size(), rows, LastBatch::wrap);

@@ -1,6 +1,5 @@
 #pragma once
-// What a run will do and what it is made of, said before it begins. No more is computed than a forward pass over two
-// samples.
+// Describes what a run will do before it begins. This computes no more than a forward pass over two samples.
 
 #include <string>
 
@@ -9,15 +8,14 @@
 
 namespace flowtrain {
 
-/// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and
-/// how the optimizers' rates move.
+/// Returns several lines of text: steps and epochs, data, the graph's bound, validations and snapshots, net and memory,
+/// and how the optimizers' rates change.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
-/// The net, then a line for each layer (describe_layers), then one for each parameter: name, elements, bytes, shape,
-/// optimizer or frozen.
+/// Returns the net, a line for each layer (describe_layers), and one for each parameter with its size and optimizer.
 std::string summarise_net(const Config& config, const MakeLearner& make_learner);
 
-/// At which points the hooks are called, and in which order: a line each.
+/// Returns a line for each call of a hook: the event and the order.
 std::string list_hooks(const Config& config, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

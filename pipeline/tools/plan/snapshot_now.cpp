@@ -25,14 +25,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The newest complete one.
+/// Returns the newest complete snapshot.
 std::optional<SnapshotInfo> newest_of(const fs::path& run) {
   for (auto& info : list_snapshots(run / "snapshots"))
     if (info.complete) return info;
   return {};
 }
 
-/// Whether a process has a handler for a signal: any other is ended by most of them.
+/// Returns whether a process handles a signal; most signals end a process without a handler.
 bool handles(int pid, int signal) {
   std::ifstream status(concat("/proc/", pid, "/status"));
   constexpr std::string_view caught = "SigCgt:";
@@ -51,31 +51,34 @@ void check_host(const fs::path& run) {
   ::uname(&system);
   if (!facts.is_object() || !facts.contains("host") || facts.at("host") == system.nodename) return;
   throw UserError(ExitCode::snapshot,
-                  concat(run.string(), ": the run trains on another machine: ", facts.at("host").dump()), "ask there");
+                  concat(run.string(), ": the run trains on another machine: ", facts.at("host").dump()),
+                  "run this command there");
 }
 
 }  // namespace
 
 void snapshot_now(const fs::path& run, double timeout_s, std::ostream& out) {
   if (!as_run_folder(run))
-    throw UserError(ExitCode::usage, run.string() + " is no run's folder", "name one: runs/NAME");
+    throw UserError(ExitCode::usage, run.string() + " is not the folder of a run",
+                    "name the folder of a run: runs/NAME");
   const auto before = newest_of(run);
   const auto is_newer = [&](const SnapshotInfo& info) { return !before || info.iteration > before->iteration; };
   const auto pid = writer_of(run);
   if (!pid)
-    throw UserError(ExitCode::snapshot, run.string() + ": no process trains there",
+    throw UserError(ExitCode::snapshot, run.string() + ": no process trains this run",
                     before ? "its newest snapshot is " + before->path.string() : "it has no snapshot either");
   check_host(run);
   if (!handles(*pid, SIGUSR2))
-    throw UserError(ExitCode::snapshot, concat(run.string(), ": process ", *pid, " takes no request for a snapshot"),
-                    "it is starting, ending, or an earlier version; try again in a moment");
+    throw UserError(ExitCode::snapshot,
+                    concat(run.string(), ": process ", *pid, " does not accept requests for snapshots"),
+                    "it is starting or ending, or is an earlier version; try again in a moment");
   if (::kill(*pid, SIGUSR2) != 0)
-    throw UserError(ExitCode::snapshot, concat(run.string(), ": process ", *pid,
-                                               " cannot be asked: ", std::generic_category().message(errno)));
+    throw UserError(ExitCode::snapshot, concat(run.string(), ": cannot signal process ", *pid, ": ",
+                                               std::generic_category().message(errno)));
 
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
-    const bool trains = writer_of(run) == pid;  // before the look, so that what came last is seen
+    const bool trains = writer_of(run) == pid;  // read before the look, so that the last snapshot is seen
     if (const auto newest = newest_of(run); newest && is_newer(*newest)) {
       out << newest->path.string() << "\n";
       return;
@@ -84,7 +87,7 @@ void snapshot_now(const fs::path& run, double timeout_s, std::ostream& out) {
     if (seconds_since(begin) > timeout_s)
       throw UserError(
           ExitCode::snapshot, concat(run.string(), ": no snapshot in ", timeout_s, " s"),
-          "it comes after the step under way, if the disk takes it: train.log tells; --timeout waits longer");
+          "it is saved after the current step if the disk has room, see train.log; wait longer with --timeout");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

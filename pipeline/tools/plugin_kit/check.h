@@ -1,5 +1,5 @@
 #pragma once
-// The checks: tables of a name, what is checked, and the function that does it.
+// The tables of checks: name, what is checked, and the function.
 
 #include <string>
 #include <vector>
@@ -9,28 +9,28 @@
 
 namespace flowtrain::plugin_kit {
 
-/// In how many processes a check runs. Where it runs twice, both must report the same results.
+/// The number of processes in which a check runs. A check that runs twice must report the same results in both.
 enum class Runs {
   once,
   twice,
-  twice_apart,  ///< the second process begins in another second, for parts that look at the clock
+  twice_apart,  ///< the second process begins in another second, to find parts that read the clock
 };
 
 struct Check {
   const char* name;
-  const char* what;  ///< that holds if it passes
+  const char* what;  ///< states what holds if the check passes
   /// Throws CheckFailure. Runs in a process of its own.
   void (*run)(const Subject& subject, Report& report);
   Runs runs = Runs::once;
-  bool gate = false;  ///< the checks after it make no sense where it fails
+  bool gate = false;  ///< later checks make no sense if it fails
 };
 
-/// The hint of a failure that concerns records which cannot be used.
+/// The hint for failures about records that cannot be used.
 inline constexpr const char* how_to_refuse =
     "refuse a record by returning 1 with a message (C), by throwing plugin::Error (plugin.hpp), or SampleError "
     "(pipeline/plugin.h)";
 
-/// In the order in which they run. `kind`: that of a CheckedPart.
+/// Returns the checks in the order in which they run. `kind`: that of a CheckedPart.
 const std::vector<Check>& checks_of(const std::string& kind);
 
 /// The tables that checks_of() chooses from.

@@ -19,10 +19,10 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// What a check said of a part.
+/// The outcome of a check of a part.
 struct Verdict {
   std::string note, refusal;
-  CheckFailure failure = {};  ///< none: no text
+  CheckFailure failure = {};  ///< empty texts: no failure
   std::vector<CheckedPart> parts = {};
 
   bool failed() const { return !failure.what.empty(); }
@@ -30,10 +30,10 @@ struct Verdict {
 
 CheckFailure death(const CheckCall& call, const ChildResult& result) {
   return {concat(result.death, result.report.at.empty() ? "" : ": ", result.report.at),
-          concat("look at it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
+          concat("run it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
 }
 
-/// The first item whose result differs.
+/// Returns the first item whose result differs.
 std::string first_difference(const ReportLines& one, const ReportLines& other) {
   for (auto& [item, result] : one.results)
     if (const auto found = other.results.find(item); found == other.results.end() || found->second != result)
@@ -48,7 +48,8 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   if (!first.death.empty()) verdict.failure = death(call, first);
   if (verdict.failed() || runs == Runs::once) return verdict;
 
-  if (runs == Runs::twice_apart) std::this_thread::sleep_for(std::chrono::seconds(1));  // another second of the clock
+  if (runs == Runs::twice_apart)
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // begins another second of the clock
   call.run = 1;
   const ChildResult second = run_child(words_of(call), timeout_s);
   verdict.failure = {second.report.failure, second.report.hint};
@@ -56,7 +57,7 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   if (verdict.failed()) return verdict;
   if (const auto item = first_difference(report, second.report); !item.empty())
     verdict.failure = {
-        concat(item, ": it differs in a second process",
+        concat(item, ": the result differs in a second process",
                runs == Runs::twice ? ", which makes the calls in another order" : ", which begins a second later"),
         "let it follow from the settings, the record and the seed alone: no clock, no addresses, no state of earlier "
         "calls"};
@@ -72,11 +73,11 @@ class CheckRun {
     const CheckCall call{{.plugin = options_.plugin, .config = {}, .set = {}, .part = {}, .trial_data = {}},
                          "interface"};
     const Verdict verdict = run_in_children(call, Runs::once, options_.timeout_s);
-    tell("interface", "it can be opened, and is built for this interface", verdict);
+    report("interface", "it can be opened, and is built for this interface", verdict);
     for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
-  /// A decorator (sampling/samplers/decorators) is tried on `classify`, unless --set names another sampler.
+  /// Checks a built-in sampler. A decorator decorates `classify`, unless --set names another sampler.
   void check_builtin(const std::string& name, const std::string& folder) {
     std::vector<std::string> set;
     for (auto& key : samplers().at(name).keys) {
@@ -115,10 +116,10 @@ class CheckRun {
   }
 
  private:
-  /// How a part and data do not fit each other.
+  /// The reason why a part cannot be checked with the data.
   struct Refusal {
     std::string check, reason;
-    bool stops = false;  ///< other data need not be tried: the part failed
+    bool stops = false;  ///< the part failed, so other data need not be tried
   };
 
   Refusal check_on(const SubjectSpec& subject) {
@@ -132,7 +133,7 @@ class CheckRun {
         std::printf("  -     %-10s %s\n", check.name, without_secrets(verdict.refusal).c_str());
         return {check.name, verdict.refusal};
       }
-      tell(check.name, check.what, verdict);
+      report(check.name, check.what, verdict);
       if (verdict.failed() && check.gate) {
         const std::vector<Check> rest(checks.begin() + static_cast<std::ptrdiff_t>(i) + 1, checks.end());
         std::printf("  -     not run, as '%s' failed: %s\n", check.name,
@@ -144,13 +145,13 @@ class CheckRun {
   }
 
   void fail_as(const Refusal& refusal) {
-    tell(refusal.check.c_str(), "",
-         {.note = {},
-          .refusal = {},
-          .failure = {refusal.reason, "name a CONFIG with data that it takes; --set KEY=VALUE changes its keys"}});
+    report(refusal.check.c_str(), "",
+           {.note = {},
+            .refusal = {},
+            .failure = {refusal.reason, "name a CONFIG with data that it takes; --set KEY=VALUE changes its keys"}});
   }
 
-  void tell(const char* name, const char* what, const Verdict& verdict) {
+  void report(const char* name, const char* what, const Verdict& verdict) {
     if (!verdict.failed()) {
       ++passed_;
       std::printf("  pass  %-10s %s%s%s\n", name, what, verdict.note.empty() ? "" : ": ", verdict.note.c_str());

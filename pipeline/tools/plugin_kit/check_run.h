@@ -1,5 +1,5 @@
 #pragma once
-// `flowtrain plugin check`: runs the checks, each in a process of its own, and tells what they find.
+// Runs the checks of `flowtrain plugin check`, each in a process of its own, and reports their results.
 
 #include <string>
 #include <vector>
@@ -11,24 +11,24 @@ namespace flowtrain::plugin_kit {
 
 struct CheckOptions {
   std::string plugin;            ///< a file; empty: built-in samplers
-  std::string builtin = "all";   ///< a built-in sampler, or all; where there is no `plugin`
-  std::string config;            ///< a configuration with the data to check on; empty: trial data
+  std::string builtin = "all";   ///< a built-in sampler, or all; used if there is no `plugin`
+  std::string config;            ///< a configuration with the data for the checks; empty: trial data
   std::vector<std::string> set;  ///< KEY=VALUE
-  double timeout_s = 30;         ///< of one check
+  double timeout_s = 30;         ///< the limit for one check
 };
 
-/// Prints a line for each check and their sum. Returns ExitCode::data where one has failed. Throws UserError(usage) for
-/// a file or a sampler that is not there.
+/// Prints a line for each check and a summary. Returns ExitCode::data if a check failed. Throws UserError(usage) for a
+/// file or sampler that does not exist.
 ExitCode run_checks(const CheckOptions& options);
 
-/// One check in this process; the other side of run_checks().
+/// One check, which runs in this process; run_checks() starts it.
 struct CheckCall {
   SubjectSpec subject;
   std::string check;  ///< "interface", or a name of checks_of()
   unsigned run = 0;   ///< 1: the second process of a check that runs twice
 };
 
-/// The arguments of the program that make it call run_check(); flowtrain plugin run-check takes them.
+/// Returns the arguments that make the program call run_check(): those of flowtrain plugin run-check.
 std::vector<std::string> words_of(const CheckCall& call);
 
 /// Runs one check and writes its report to the open file `report_file`.

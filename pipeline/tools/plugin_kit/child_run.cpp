@@ -24,7 +24,7 @@ namespace {
 class MemoryFile {
  public:
   MemoryFile() : file_(::memfd_create("flowtrain-check", 0)) {
-    if (file_ < 0) throw UserError(ExitCode::usage, "no file in memory can be made for a check", "see ulimit -n");
+    if (file_ < 0) throw UserError(ExitCode::usage, "cannot make a file in memory for a check", "see ulimit -n");
   }
   ~MemoryFile() { ::close(file_); }
   MemoryFile(const MemoryFile&) = delete;
@@ -39,11 +39,11 @@ std::string death_of(int status, bool ended, const std::string& printed) {
   if (WIFSIGNALED(status))
     return concat("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")");
   if (ended) return {};
-  return concat("its process ended with exit code ", WEXITSTATUS(status), " in the middle of the check",
+  return concat("the process ended with exit code ", WEXITSTATUS(status), " in the middle of the check",
                 printed.empty() ? "" : ": ", first_line(printed));
 }
 
-/// Whether the child ended within the limit.
+/// Returns whether the child ended within the limit.
 bool wait_for(pid_t child, double limit_s, int& status) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
@@ -61,7 +61,7 @@ ChildResult run_child(std::vector<std::string> words, double limit_s) {
   words.insert(words.begin(), std::filesystem::read_symlink("/proc/self/exe").string());
   words.insert(words.end(), {"--report", std::to_string(report.get())});
   const pid_t child = start_process(words, {}, [&] {
-    ::setpgid(0, 0);  // so that what it starts can be killed with it
+    ::setpgid(0, 0);  // a process group, so that its own children can be killed with it
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::dup2(printed.get(), STDOUT_FILENO);
@@ -73,7 +73,7 @@ ChildResult run_child(std::vector<std::string> words, double limit_s) {
   if (!in_time) TEMP_FAILURE_RETRY(::waitpid(child, &status, 0));
   ChildResult result{read_report(report.get()), {}};
   result.death = in_time ? death_of(status, result.report.ended, read_file(printed.get()))
-                         : concat("still running after ", limit_s, " s; it was ended");
+                         : concat("it ran for more than ", limit_s, " s, and was ended");
   return result;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Several threads that do the same work at once.
+// Runs the same work in several threads at once.
 
 #include <algorithm>
 #include <barrier>
@@ -18,9 +18,9 @@ namespace flowtrain::plugin_kit {
 
 inline constexpr unsigned hammer_threads = 8;
 
-/// Calls `work(i)` for each i < `count`, in another order in each of 8 threads and in each round: at least one round,
-/// and more of them for half a second. `make_work()` makes the function in its thread; it returns what is wrong, or
-/// nothing. Throws the first of these as a CheckFailure with `hint`.
+/// Calls `work(i)` for each i < `count`, in a different order in each of 8 threads and in each round: at least one
+/// round, and more for half a second. `make_work()` makes the function in its thread; it returns the fault, or nothing.
+/// Throws the first fault as a CheckFailure with `hint`.
 template <class MakeWork>
 void hammer(std::size_t count, const std::string& hint, const MakeWork& make_work) {
   using Clock = std::chrono::steady_clock;

@@ -17,13 +17,13 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// Bytes that malloc has given out.
+/// Returns the bytes that malloc has given out.
 std::size_t heap_bytes() {
   const auto info = ::mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-/// Bytes of address space: also those of mmap.
+/// Returns the bytes of address space, including those of mmap.
 std::size_t mapped_bytes() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -34,7 +34,7 @@ std::size_t entries_of(const char* folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-/// Whether each of the last three rounds took at least `least` bytes a call. A cache that fills up does not.
+/// Returns whether each of the last three rounds took at least `least` bytes per call, unlike a cache that fills up.
 bool grows(const std::array<std::size_t, 4>& held, std::size_t least) {
   for (std::size_t i = 1; i < held.size(); ++i)
     if (held[i] < held[i - 1] + least) return false;
@@ -42,7 +42,7 @@ bool grows(const std::array<std::size_t, 4>& held, std::size_t least) {
 }
 
 void check_left(const char* what, const char* folder, std::size_t before) {
-  // A thread that was joined is listed for a moment more.
+  // A joined thread is listed for a moment longer.
   for (int attempt = 0; entries_of(folder) > before && attempt < 100; ++attempt)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const std::size_t after = entries_of(folder);
@@ -63,13 +63,14 @@ void check_memory(const char* what, std::size_t calls, const std::function<void(
   const bool heap_grows = grows(heap, 8 * calls);
   if (!heap_grows && !grows(mapped, 512 * calls)) return;
   const auto& held = heap_grows ? heap : mapped;
-  throw CheckFailure{concat("memory grows by ", (held[3] - held[1]) / (2 * calls), " bytes with each ", what, " (",
-                            calls, " of them, three times)"),
-                     "free what it allocates; keep scratch memory for the thread (thread_local) or in the object"};
+  throw CheckFailure{
+      concat("memory grows by ", (held[3] - held[1]) / (2 * calls), " bytes with each ", what, " (", calls,
+             " of them, three times)"),
+      "free what the call allocates; keep scratch memory for the thread (thread_local) or in the object"};
 }
 
 void check_threads_and_files(const std::function<void()>& use) {
-  use();  // what is made once in a process
+  use();  // lets the code make what it makes once per process
   const std::size_t threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
   for (int i = 0; i < 20; ++i) use();
   check_left("threads are", "/proc/self/task", threads);

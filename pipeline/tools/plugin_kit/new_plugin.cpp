@@ -30,20 +30,21 @@ void check_name(const std::string& name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
   const auto is_allowed = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
   if (name.empty() || !is_letter(name[0]) || !std::ranges::all_of(name, is_allowed))
-    throw UserError(ExitCode::usage, "NAME: '" + name + "' is no name for a plugin",
+    throw UserError(ExitCode::usage, "NAME: '" + name + "' cannot be a plugin's name",
                     "write small letters, digits and _, beginning with a letter");
   constexpr std::array reserved{"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"};
   if (std::ranges::find(reserved, name) != reserved.end())
-    throw UserError(ExitCode::usage, "NAME: CMake keeps '" + name + "' for a target of its own", "choose another name");
+    throw UserError(ExitCode::usage, "NAME: CMake reserves '" + name + "' for a target of its own",
+                    "choose another name");
   if (samplers().has(name))
-    throw UserError(ExitCode::usage, "NAME: there is a sampler called '" + name + "' already", "choose another name");
+    throw UserError(ExitCode::usage, "NAME: a sampler '" + name + "' exists already", "choose another name");
 }
 
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush())
-    throw UserError(ExitCode::usage, path.string() + ": cannot be written", "see that the disk has room");
+    throw UserError(ExitCode::usage, path.string() + ": cannot be written", "check that the disk has room");
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ std::string write_new_plugin(const NewPlugin& plugin) {
   const std::filesystem::path folder = plugin.name;
   std::error_code error;
   if (!std::filesystem::create_directory(folder, error))
-    throw UserError(ExitCode::usage, concat(plugin.name, ": ", error ? error.message() : "is there already"),
+    throw UserError(ExitCode::usage, concat(plugin.name, ": ", error ? error.message() : "it exists already"),
                     "choose another name, or work in another folder");
   write(folder / (plugin.name + "." + plugin.language), filled_in(is_c ? template_c : template_cpp, words));
   write(folder / "CMakeLists.txt", filled_in(template_cmake, words));

@@ -1,5 +1,5 @@
 #pragma once
-// The content of an open file.
+// Reads the content of an open file.
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 namespace flowtrain::plugin_kit {
 
-/// All of it, from the beginning; the file's position stays.
+/// Returns the whole content; the file's position stays.
 inline std::string read_file(int file) {
   std::string text;
   char buffer[4096];

@@ -1,6 +1,5 @@
 #pragma once
-// What a check says: lines that its process writes to a file, and that `flowtrain plugin check` reads when the process
-// has ended, in whatever way.
+// The report of a check. Its process writes lines to a file, which are read after it has ended, even by a crash.
 
 #include <cstdint>
 #include <map>
@@ -12,7 +11,7 @@ namespace flowtrain::plugin_kit {
 
 /// Thrown by a check that fails.
 struct CheckFailure {
-  std::string what;  ///< with the record, the field and the byte
+  std::string what;  ///< the message, with the record, the field and the byte
   std::string hint;  ///< the way out, as an imperative
 };
 
@@ -22,26 +21,26 @@ struct CheckedPart {
   std::string name;
 };
 
-/// The side of the process that checks. Each call writes one line at once, so that it is there after a crash.
+/// Reports from the process of a check. Each call writes one line at once, so a crash does not lose it.
 class Report {
  public:
   /// `run`: 0, or 1 in the second process of a check that runs twice.
   Report(int file, unsigned run) : file_(file), run_(run) {}
 
   unsigned run() const { return run_; }
-  /// What is done next: named if the process dies of it.
+  /// Names the next action, which is reported if the process dies of it.
   void at(std::string_view place);
-  /// The last at().
+  /// Returns the argument of the last at().
   const std::string& place() const { return place_; }
-  /// Something to tell beside "pass".
+  /// Adds a note that is shown beside "pass".
   void note(std::string_view text);
-  /// The data cannot be used with this part, for which the part is not to blame.
+  /// Reports that the data cannot be used with this part, which is not the part's fault.
   void refuse(std::string_view reason);
-  /// What was computed for `item`: must be the same in both processes of a check that runs twice.
+  /// Reports the hash of what was computed for `item`. A check that runs twice must report the same in both processes.
   void result(std::string_view item, std::uint64_t hash);
   void part(const CheckedPart& part);
   void fail(const CheckFailure& failure);
-  /// The last line. Where it lacks, the process ended before the check did.
+  /// Writes the last line. If it is missing, the process ended before the check did.
   void end();
 
  private:
@@ -55,7 +54,7 @@ class Report {
 /// The lines of one process.
 struct ReportLines {
   std::string at, note, refusal, failure, hint;
-  std::map<std::string, std::string> results;  ///< by item
+  std::map<std::string, std::string> results;  ///< hashes by item
   std::vector<CheckedPart> parts;
   bool ended = false;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Rows in guarded memory, and the calls that fill them.
+// Rows in guarded memory, and calls that fill them.
 
 #include <cstdint>
 #include <optional>
@@ -17,15 +17,15 @@ class Rows {
  public:
   explicit Rows(std::vector<Field> fields, std::size_t count = 1);
 
-  /// Where the fields of the first row go.
+  /// Returns where the fields of the first row begin.
   Row first() const { return starts_; }
   void fill(std::byte value);
   /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
   void check_guards(const std::string& place) const;
-  /// "field 'image', byte 17: 3, not 5": the first difference of row `index` from the only row of `other`; nothing
-  /// where they are equal.
+  /// Returns the first difference of row `index` from the row of `other`, "field 'image', byte 17: 3, not 5", or
+  /// nothing.
   std::optional<std::string> difference(const Rows& other, std::size_t index = 0) const;
-  /// Of all bytes.
+  /// Returns the hash of all bytes.
   std::uint64_t hash() const;
 
   const std::vector<Field>& fields() const { return fields_; }
@@ -42,18 +42,18 @@ struct Item {
   const TrialRecord* trial;
   std::uint64_t position;
 
-  /// "shapes train #3 (position 7)".
+  /// Returns "shapes train #3 (position 7)".
   std::string name() const;
 };
 
-/// Each record at two positions.
+/// Returns each record at two positions.
 std::vector<Item> items_of(const Subject& subject);
 
-/// Makes one row. Returns the message of the SampleError where the record is refused.
+/// Makes one row. Returns the message of the SampleError if the record is refused.
 std::optional<std::string> make_row(const Sampler& sampler, const Record& record, std::uint64_t position,
                                     const Rows& rows);
 
-/// The hash of the row that make_row() gives, or of the message.
+/// Returns the hash of the row that make_row() makes, or of the message.
 std::uint64_t hash_of_row(const Sampler& sampler, const Item& item, const Rows& rows);
 
 }  // namespace flowtrain::plugin_kit

@@ -1,4 +1,4 @@
-// One check, in the process that was started for it.
+// Runs one check, in the process that was started for it.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void run(const CheckCall& call, Report& report) {
   if (call.check == "interface") return check_interface(call.subject.plugin, report);
   const auto& checks = checks_of(call.subject.part.kind);
   const auto check = std::ranges::find(checks, call.check, [](auto& each) { return std::string(each.name); });
-  if (check == checks.end()) throw UserError(ExitCode::usage, "no check is called '" + call.check + "'");
+  if (check == checks.end()) throw UserError(ExitCode::usage, "there is no check '" + call.check + "'");
   report.at("the data is opened");
   check->run(Subject(call.subject), report);
 }
@@ -52,9 +52,9 @@ void run_check(const CheckCall& call, int report_file) {
   } catch (const UserError& error) {
     report.fail({error.what(), error.hint()});
   } catch (const std::exception& error) {
-    report.fail({concat(report.place(), ": an exception came out of the call: ", error.what()), how_to_refuse});
+    report.fail({concat(report.place(), ": the call threw an exception: ", error.what()), how_to_refuse});
   } catch (...) {
-    report.fail({report.place() + ": an exception came out of the call that is no std::exception", how_to_refuse});
+    report.fail({report.place() + ": the call threw an exception that is not a std::exception", how_to_refuse});
   }
   report.end();
 }

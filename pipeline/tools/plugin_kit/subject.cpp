@@ -24,7 +24,7 @@ Config config_of(const SubjectSpec& spec) {
   return load_config(spec.config, overrides);
 }
 
-/// Spread over the data set, its first and its last one among them.
+/// Returns records spread over the data set, with the first and the last.
 std::vector<TrialRecord> some_records(const Dataset& dataset) {
   constexpr std::uint64_t most = 6;
   const std::uint64_t count = std::min(most, dataset.size());
@@ -35,9 +35,9 @@ std::vector<TrialRecord> some_records(const Dataset& dataset) {
     try {
       trial.record = dataset.read(id, trial.buffer);
     } catch (const SampleError&) {
-      continue;  // a damaged record of the user's data
+      continue;  // the user's data may have damaged records
     }
-    // Memory of its own: a data set may give the same memory for all records.
+    // The bytes are copied, as a data set may use the same memory for all records.
     trial.buffer = {{trial.record.bytes.begin(), trial.record.bytes.end()},
                     {trial.record.boxes.begin(), trial.record.boxes.end()}};
     trial.record.bytes = trial.buffer.bytes;
@@ -57,7 +57,7 @@ Subject::Subject(const SubjectSpec& spec) : is_trial_data_(spec.config.empty()) 
   dataset_ = is_trial_data_ ? make_trial_data(spec.trial_data) : open_dataset(*config_, true);
   records_ = some_records(*dataset_);
   if (records_.empty())
-    throw UserError(ExitCode::data, "none of the first records of the data can be read", "check [data] of the config");
+    throw UserError(ExitCode::data, "the first records of the data cannot be read", "check [data] of the config");
 }
 
 std::unique_ptr<Sampler> Subject::make_sampler(bool training) const {

@@ -1,5 +1,5 @@
 #pragma once
-// What is checked: a sampler, a data set or an order, with the data to check it on.
+// The part to check (a sampler, a data set or an order) with the data to check it on.
 
 #include <memory>
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace flowtrain::plugin_kit {
 
-/// Says which part is checked and on what; known to both processes.
+/// Names the part to check and its data; known to both processes.
 struct SubjectSpec {
-  std::string plugin;            ///< its file; empty: a built-in part
+  std::string plugin;            ///< the plugin's file; empty: a built-in part
   std::string config;            ///< a configuration with the data; empty: trial data
   std::vector<std::string> set;  ///< KEY=VALUE
   CheckedPart part;
-  std::string trial_data;  ///< one of trial_kinds(); where there is no `config`
+  std::string trial_data;  ///< one of trial_kinds(), if there is no `config`
 };
 
 /// A record of the data, with its memory.
@@ -36,15 +36,15 @@ class Subject {
   /// Opens the plugin, the configuration and, for samplers and orders, the data. Throws UserError.
   explicit Subject(const SubjectSpec& spec);
 
-  /// Another object of the part. Throws UserError where its settings or the data do not suit it. Where a sampler has a
-  /// key `size` and refuses its default for the trial data, it is made with 24.
+  /// Makes another object of the part. Throws UserError if its settings or the data do not fit. A sampler with a key
+  /// `size` that refuses its default for the trial data is made with size 24.
   std::unique_ptr<Sampler> make_sampler(bool training = true) const;
   std::unique_ptr<Dataset> make_dataset() const;
   std::unique_ptr<Order> make_order() const;
 
-  /// Of samplers and orders: what they are made for.
+  /// Returns the data set, for which samplers and orders are made.
   const Dataset& dataset() const { return *dataset_; }
-  /// Some records of it that can be read: at most 6.
+  /// Returns at most 6 records that can be read.
   const std::vector<TrialRecord>& records() const { return records_; }
 
  private:

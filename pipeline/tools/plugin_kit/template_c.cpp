@@ -73,7 +73,7 @@ static void fill(const sampler* made, const ft_record* record, uint8_t* image, u
   memcpy(label, &record->label, sizeof record->label);
 }
 
-/* One row. A record that cannot be used would be reported by `return fail(error, error_size, "what is wrong")`. */
+/* Makes one row. A record that cannot be used would be reported by `return fail(error, error_size, "the reason")`. */
 static int sample(void* self, const ft_record* record, ft_random* random, uint8_t* const* rows, char* error,
                   size_t error_size) {
   (void)random; /* nothing is drawn: so rows may be made in blocks, too */

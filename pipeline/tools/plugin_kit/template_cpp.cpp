@@ -30,7 +30,7 @@ class Mask : public plugin::Sampler {
     return {plugin::field("image", FT_U8, {size_, size_, 1}), plugin::field("label", FT_I64, {})};
   }
 
-  // One row. For a record that cannot be used, `throw plugin::Error("what is wrong")`.
+  // Makes one row. For a record that cannot be used, `throw plugin::Error("the reason")`.
   void sample(const ft_record& record, plugin::Random& random, std::span<std::uint8_t* const> rows) const override {
     const bool mirrored = flip_ > 0 && random.uniform() < flip_;
     const double cell = picture_ / static_cast<double>(size_);

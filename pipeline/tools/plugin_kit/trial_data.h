@@ -1,5 +1,5 @@
 #pragma once
-// Small data sets in memory, to try samplers on without files.
+// Small data sets in memory, which need no files, to try samplers on.
 
 #include <memory>
 #include <string>

@@ -31,7 +31,7 @@ std::span<const std::byte> row_bytes(const SlabLayout& layout, const Slab& slab,
   return {slab.host() + layout.offset(field) + row * layout.row_bytes(field), layout.row_bytes(field)};
 }
 
-// A scalar or short vector as numbers, a larger field as its hash.
+// Returns a scalar or short vector as numbers, a larger field as its hash.
 json value_of(const Field& field, std::span<const std::byte> bytes) {
   if (bytes.size() > 16 * size_of(field.dtype)) return xxh64_hex(bytes);
   const auto numbers = [bytes]<class Number>(Number) {
@@ -57,7 +57,7 @@ void write_picture(const std::filesystem::path& path, const Field& field, std::s
   write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
 
-// What was drawn for a slab's batch, and its pictures as the net gets them, in levels.
+// The draws for a slab's batch, and its pictures as the net gets them, in levels.
 struct Mixed {
   const BatchMix& drawn;
   std::vector<std::byte> pictures;
@@ -96,7 +96,7 @@ void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& 
   entry["mixed_with"] = slab.rows()[static_cast<std::size_t>(mix.rows[row].partner)].position;
 }
 
-// The values that the sampler drew for a row: it makes the row once more.
+// Returns the values that the sampler drew for a row, by making the row again.
 json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& work, std::uint64_t seed) {
   std::vector<std::vector<std::byte>> fields;
   std::vector<std::byte*> pointers;
@@ -114,7 +114,7 @@ json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& w
   return all;
 }
 
-// `mix` may be null.
+// Describes a row. `mix` may be null.
 json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
                   std::uint64_t seed, const Mixed* mix, const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
@@ -125,7 +125,7 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     const auto bytes = row_bytes(layout, slab, i, row);
-    // "source" says which record it is.
+    // "source" already names the record.
     entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
     if (!is_picture(field)) continue;
     const std::string name = printed("row-%04ju.png", std::uintmax_t{number});
@@ -137,7 +137,7 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
   return entry;
 }
 
-// Whether a replay writes files of that name.
+// Returns whether a replay writes files of that name.
 bool is_of_replay(const std::string& name) {
   if (name == "batch.json" || name == "nonfinite.json" || is_leftover(name)) return true;
   const std::string_view before = "row-", after = ".png";
@@ -146,7 +146,7 @@ bool is_of_replay(const std::string& name) {
   return digits.size() >= 4 && digits.find_first_not_of("0123456789") == digits.npos;
 }
 
-// JSON has no infinities: a value that is not finite is null.
+// Returns the scalars as JSON, which has no infinities: values that are not finite are null.
 json scalars_of(const Recomputed& computed) {
   json scalars{{"loss", computed.result.loss},
                {"grad_norm", computed.result.grad_norm},
@@ -164,7 +164,7 @@ void check_replay_folder(const std::filesystem::path& folder) {
     if (!is_of_replay(name))
       throw UserError(
           ExitCode::usage,
-          concat("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
+          concat("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', which is not a replay"),
           "name a new folder");
 }
 

@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// What an iteration computed, and the weights that its training was taken up from to find out.
+/// The results of an iteration, and the snapshot from which it was trained again.
 struct Recomputed {
   StepStats result;
   std::uint64_t after = 0;  ///< the snapshot's iteration; 0: the initial weights
@@ -22,12 +22,12 @@ struct Recomputed {
 /// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, erased and mixed
 /// as the net gets them, and batch.json with position, id, source, label and hash of every row (as its sampler left it)
 /// and what was drawn to mix and erase it. With `computed` also the iteration's loss, its parts and the norm of its
-/// gradients. What an earlier replay wrote there goes first. Returns the number of rows. Throws UserError, also
+/// gradients. Files of an earlier replay are removed first. Returns the number of rows. Throws UserError, also
 /// check_replay_folder()'s.
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
                      const Recomputed* computed = nullptr);
 
-/// Throws UserError(usage) where a folder holds something, but no replay. Before an iteration is computed for it.
+/// Throws UserError(usage) if a folder holds files that are not a replay. It is called before an iteration is computed.
 void check_replay_folder(const std::filesystem::path& folder);
 
 }  // namespace flowtrain

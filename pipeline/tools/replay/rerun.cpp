@@ -24,7 +24,7 @@ constexpr const char* replaying = "flowtrain replay";
 
 struct Enough {};
 
-// The run's own learner, with someone looking over its shoulder.
+// Wraps the run's own learner, to look at each iteration.
 class WatchedLearner : public Learner {
  public:
   WatchedLearner(std::unique_ptr<Learner> learner, OnScalars on_scalars)
@@ -41,13 +41,13 @@ class WatchedLearner : public Learner {
   }
   void finish_gradients() override {
     learner_->finish_gradients();
-    if (std::exchange(failed_, false)) return;  // there are no values of an iteration that was not computed
+    if (std::exchange(failed_, false)) return;  // an iteration that was not computed has no values
     if (!on_scalars_(iteration_, learner_->stats(), *learner_)) throw Enough();
   }
   StepStats stats() const override { return learner_->stats(); }
   void update() override { learner_->update(); }
   void discard() override { learner_->discard(); }
-  /// Every iteration is looked at. set_threads() is left out: the loader's tuning is not repeated.
+  /// Every iteration is looked at. set_threads() does nothing: the loader's tuning is not repeated.
   bool stats_are_free() const override { return true; }
   NetSummary net_summary() const override { return learner_->net_summary(); }
   void begin_validation() override { learner_->begin_validation(); }
@@ -63,10 +63,10 @@ class WatchedLearner : public Learner {
   std::unique_ptr<Learner> learner_;
   OnScalars on_scalars_;
   std::uint64_t iteration_ = 0;
-  bool failed_ = false;  // an error kept the iteration from being computed (train.on_error)
+  bool failed_ = false;  // an error prevented the computation of the iteration (train.on_error)
 };
 
-// A number is not finite where all bits of its exponent are set.
+// Returns whether all numbers are finite: a number is not if all bits of its exponent are set.
 bool is_sound(const StateTensor& tensor) {
   const auto all_finite = [&tensor]<class Bits>(Bits exponent) {
     for (std::size_t at = 0; at + sizeof(Bits) <= tensor.bytes.size(); at += sizeof(Bits)) {
@@ -82,7 +82,7 @@ bool is_sound(const StateTensor& tensor) {
   return tensor.dtype != "BF16" || all_finite(std::uint16_t{0x7f80});
 }
 
-// What is wrong with a snapshot; empty where nothing is.
+// Returns the fault of a snapshot; empty if it has none.
 std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
   if (!snapshot.complete) return snapshot.reason;
   if (const auto problems = verify_snapshot(snapshot.path); !problems.empty()) return problems.front();
@@ -94,12 +94,12 @@ std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
   return {};
 }
 
-// What decides the values, where it is not what the run had.
-void tell_changes(const Config& stored, const Config& now) {
+// Warns of keys that decide the values and differ from those of the run.
+void warn_of_changes(const Config& stored, const Config& now) {
   for (auto& difference : diff(stored, now))
     if (difference.breaks)
-      log_warn(concat("not as the run had it: ", difference.key, " = ", shown_value(difference.key, difference.is),
-                      " (was ", shown_value(difference.key, difference.was), "); values will be others"));
+      log_warn(concat("this differs from the run: ", difference.key, " = ", shown_value(difference.key, difference.is),
+                      " (was ", shown_value(difference.key, difference.was), "), so the values will differ"));
 }
 
 bool has_stateful_schedule(const Config& config) {
@@ -111,7 +111,7 @@ bool goes_back(const Config& config) {
   return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
 }
 
-// What a run does beside training, and when it stops, is left out.
+// Returns a configuration that only trains, without validations, early stops and displays.
 Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
@@ -127,21 +127,21 @@ EarlierRun find_earlier_run(StartOptions start) {
   auto folder = as_run_folder(start.config);
   if (folder) {
     const Config config = load_for_use(start);
-    tell_changes(load_stored_config(*folder / "config.toml", config), config);
+    warn_of_changes(load_stored_config(*folder / "config.toml", config), config);
   } else {
     const Config written = load_config(start.config, start.overrides);
     folder = newest_run(written.table("run").text("dir"), written.name());
     const bool draws_seed = !number(written.table("run"), "seed");
     if (!folder && draws_seed)
-      throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
-                                       ExitCode::usage, "--seed N chooses one");
+      throw written.table("run").error("seed", "each start draws another seed, and there is no run with one",
+                                       ExitCode::usage, "choose one with --seed N");
     if (folder && fs::exists(*folder / "config.toml")) {
       const Config stored = load_stored_config(*folder / "config.toml", written);
       if (draws_seed)
         start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
       if (!number(written.table("loader"), "batch"))
         start.overrides.push_back({"loader.batch", to_toml(stored.table("loader").value("batch")), folder->string()});
-      tell_changes(stored, load_for_use(start));
+      warn_of_changes(stored, load_for_use(start));
     }
   }
   Config config = load_for_use(start);
@@ -157,10 +157,10 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
   if (!requested.empty()) {
     const auto found = open_snapshot(requested).iteration;
     if (found >= iteration)
-      throw UserError(ExitCode::usage,
-                      concat("--snapshot ", requested.string(), ": it is of iteration ", found,
-                             ", which is not before ", iteration),
-                      "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
+      throw UserError(
+          ExitCode::usage,
+          concat("--snapshot ", requested.string(), ": its iteration is ", found, ", which is not before ", iteration),
+          "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
     return requested;
   }
   if (!run.folder) return {};
@@ -168,7 +168,7 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
     if (snapshot.iteration >= iteration) continue;
     const std::string fault = fault_of(snapshot, finite);
     if (fault.empty()) return snapshot.path;
-    log_warn(concat("passing over ", snapshot.path.string(), ": ", fault));
+    log_warn(concat("skipping ", snapshot.path.string(), ": ", fault));
   }
   return {};
 }
@@ -179,7 +179,9 @@ std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) {
 
 int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars) {
-  if (!snapshot) log_info(concat("no earlier snapshot: from the initial weights of seed ", seed_of(run.config)));
+  if (!snapshot)
+    log_info(concat("no earlier snapshot exists, so training starts from the initial weights of seed ",
+                    seed_of(run.config)));
   const Start start{.config = for_training_again(run, discarding), .snapshot = snapshot, .accept_changes = true};
   RunOptions options;
   options.progress = ProgressMode::off;
@@ -194,8 +196,8 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   } catch (const UserError& error) {
     if (error.code() != ExitCode::numerics || !goes_back(run.config)) throw;
     throw UserError(ExitCode::usage,
-                    concat(error.what(), "; the run went back to a snapshot there, which is not repeated"),
-                    "choose a snapshot from after it: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
+                    concat(error.what(), "; the run went back to a snapshot there, which cannot be repeated"),
+                    "choose a later snapshot: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
   }
 }
 

@@ -37,7 +37,7 @@ def export_package(
     check: bool = True,
     command: str | None = None,
 ) -> None:
-    """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
+    """See flowtrain.export. command: what makes the file again, if not the file itself."""
     check_path(path)
     if amp not in (None, "bf16", "fp16"):
         raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
@@ -89,7 +89,7 @@ def _tell_size(graphs: list[Graph]) -> None:
 
 
 def _traceable(net: nn.Module) -> nn.Module:
-    """The net itself, of one that torch.compile() has wrapped."""
+    """Returns the net within one that torch.compile() has wrapped."""
     net = getattr(net, "_orig_mod", net)
     for name, module in net.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
@@ -111,15 +111,15 @@ def _named_losses(loss: Function | Mapping[str, Function]) -> dict[str, Function
     return losses
 
 
-def _device(net: nn.Module, wish: str | torch.device | None) -> torch.device:
+def _device(net: nn.Module, requested: str | torch.device | None) -> torch.device:
     first = next(net.parameters(), None)
     if first is None:
         raise ExportError("the net has no parameters, so there is nothing to train")
-    device = torch.device(wish) if wish is not None else first.device
+    device = torch.device(requested) if requested is not None else first.device
     if device.type not in ("cpu", "cuda"):
         raise ExportError(f"device = {str(device)!r}: expected 'cpu' or 'cuda'")
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ExportError("device = 'cuda': kernels are compiled on a machine with such a GPU, and here is none")
+        raise ExportError("device = 'cuda': kernels are compiled on a machine with a GPU, and this one has none")
     return torch.device("cuda", torch.cuda.current_device()) if device == torch.device("cuda") else device
 
 
@@ -140,12 +140,12 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
         counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
         raise ExportError(f"the fields of example have different numbers of rows: {counts or 'it has no field'}")
     if dynamic_batch and next(iter(rows.values())) < 2:
-        raise ExportError("example has one row, which torch takes for a fixed number: give two or more")
+        raise ExportError("example has one row, which torch treats as a fixed number: give two or more")
     return batch
 
 
 def _laid_out(tensor: Tensor) -> Tensor:
-    """As the native program's batches lie in memory, so that it need not copy them. On a GPU these are pictures with
+    """Lays a tensor out as the native program's batches are, so that it need not copy them: on a GPU, pictures have
     channels last."""
     is_picture = tensor.dim() == 4 and tensor.is_floating_point()
     return tensor.contiguous(memory_format=torch.channels_last if is_picture and tensor.is_cuda

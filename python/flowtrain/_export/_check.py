@@ -19,14 +19,14 @@ from flowtrain._safetensors import tensors_from
 from flowtrain.export import ExportError
 
 STEPS = 2
-_DRAWS = 6  #: of graphs that draw random numbers, where results can be compared by their means alone
+_DRAWS = 6  #: runs of a graph that draws random numbers, of which only means can be compared
 _NOT_BY_CHANCE = 10  #: standard errors
 Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Eager:
-    """What the package was made of."""
+    """The parts that the package was made of."""
 
     net: nn.Module
     losses: Mapping[str, Function]
@@ -35,7 +35,7 @@ class Eager:
     python: PythonState  #: when the net was traced
 
     def train(self, loss: str, batch: Batch) -> Tensors:
-        """The loss, what is shown beside it, and gradients, by their names in a Graph."""
+        """Returns the loss, its metrics, and gradients, by their names in a Graph."""
         for parameter in self.net.parameters():
             parameter.grad = None
         self._restore()
@@ -52,7 +52,7 @@ class Eager:
                 parameter.requires_grad_(wanted[name])
 
     def evaluate(self, batch: Batch) -> Tensors:
-        """Losses, what is shown beside them, and outputs."""
+        """Returns losses, their metrics, and outputs."""
         self._restore()
         with _torch.uncompiled():
             losses, shown = evaluated(self.net, self.losses, self.outputs, batch, self.amp)
@@ -60,7 +60,7 @@ class Eager:
             f"output {name}": value for name, value in shown.items()}
 
     def _restore(self) -> None:
-        """Python's state as it was; buffers that were assigned keep their values."""
+        """Restores Python's state; buffers that were assigned keep their values."""
         values = dict(self.net.named_buffers())
         self.python.restore()
         for name, buffer in self.net.named_buffers():
@@ -110,18 +110,18 @@ class _Compiled:
 
     @property
     def changed(self) -> list[str]:
-        """What the graph changes in place."""
+        """Returns the buffers that the graph changes in place."""
         return list(self.graph.program.graph_signature.buffers_to_mutate.values())
 
     def compiled(self, batch: Batch) -> Tensors:
         return self._named(self._run(self._inputs(batch)))
 
     def traced(self, batch: Batch) -> Tensors:
-        """What the graph gives before it is compiled, by eager operations."""
+        """Returns the outputs of the graph before compilation, by eager operations."""
         return self._named(_torch.run_program(self.graph.program, self.tensors, self._inputs(batch)))
 
     def count(self) -> None:
-        """What the program does after a step."""
+        """Counts a step, as the program does."""
         for counter in self.graph.metadata["counters"]:
             self.tensors[counter] += 1
 
@@ -142,10 +142,10 @@ class _Check:
         self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         self.parameters = dict(eager.net.named_parameters())
         self.tensors = tensors
-        self.largest: dict[str, float] = {}  # of each loss and metric
+        self.largest: dict[str, float] = {}  # the largest value of each loss and metric
         half = eager.amp is not None or any(
             tensor.dtype in _HALF for tensor in [*state.parameters.values(), *state.buffers.values(), *batch.values()])
-        on_gpu = next(iter(batch.values())).is_cuda  # whose f32 may be TF32
+        on_gpu = next(iter(batch.values())).is_cuda  # f32 operations of a GPU may use TF32
         self.rounding, self.allowed = (2.0**-8, 2e-2) if half else (2.0**-11, 2e-3) if on_gpu else (2.0**-23, 1e-5)
 
     @property
@@ -229,7 +229,7 @@ class _Check:
 
     def _spread(self, run: Callable[[Batch], Tensors], expected: Tensors, after: Tensors, seed: int,
                 before: Tensors, draws: int = 2) -> dict[str, float]:
-        """How far results move where weights and inputs move by their rounding: how exact a comparison can be. The net
+        """Returns how far results move if weights and inputs move by their rounding, the limit of a comparison. The net
         is as `before`, afterwards."""
         whole = {**expected, **{f"state {name}": tensor for name, tensor in after.items()}}
         spread = dict.fromkeys(whole, 0.0)
@@ -270,7 +270,7 @@ class _Check:
             raise self._refusal(what, f"has the shape {tuple(value.shape)}, and {tuple(expected.shape)} in eager "
                                 "PyTorch", where)
         if not bool(torch.isfinite(expected).all()):
-            return  # of the example: it says nothing
+            return  # the example is to blame, so this shows no fault
         size = float(expected.double().norm())
         apart = _distance(value, expected)
         if not apart <= self.allowed * size * (of is None) + 10 * spread + 1e-30:
@@ -319,7 +319,7 @@ def _shown(name: str) -> str:
 
 
 def _floor(values: Tensors) -> float:
-    """A distance that is nothing beside all gradients."""
+    """Returns a distance that is negligible beside all gradients."""
     gradients = [value for name, value in values.items() if name.startswith("gradient ")]
     return 1e-8 * sum(float(value.double().square().sum()) for value in gradients) ** 0.5
 
@@ -330,7 +330,7 @@ def _distance(one: Tensor, other: Tensor) -> float:
 
 @contextlib.contextmanager
 def _left_as_it_is(net: nn.Module) -> Iterator[None]:
-    """Afterwards parameters, gradients, buffers, random numbers and what Python holds in modules are as before."""
+    """Restores parameters, gradients, buffers, random numbers and Python's values in modules at the end."""
     tensors = [*net.parameters(), *net.buffers()]
     values: list[Any] = [(tensor, tensor.detach().clone(), tensor.grad) for tensor in tensors]
     python = PythonState.of(net)

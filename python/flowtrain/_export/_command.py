@@ -1,4 +1,4 @@
-"""The command line of export: nets of libraries by name, and packages that are made anew."""
+"""The command line of export: nets of libraries by name, and packages that are made again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from flowtrain._export import export_package
-from flowtrain._export._models import LIBRARIES, Model, Wishes
+from flowtrain._export._models import LIBRARIES, Model, NetOptions
 from flowtrain._export._package import remake_package
 from flowtrain.export import ExportError
 
@@ -36,13 +36,13 @@ def main(arguments: list[str]) -> int:
 
 
 def named_model(options: argparse.Namespace) -> Model:
-    """The model that the options of parser() name. Raises ExportError where there is none."""
+    """Returns the model that the options of parser() name. Raises ExportError if there is none."""
     library, _, name = options.net.partition(":")
-    wishes = Wishes(options.classes, options.size, options.channels, options.length, options.pretrained, options.task,
-                    dict(options.set))
+    net_options = NetOptions(options.classes, options.size, options.channels, options.length, options.pretrained,
+                             options.task, dict(options.set))
     torch.manual_seed(options.seed)
     try:
-        return LIBRARIES[library](name, wishes)
+        return LIBRARIES[library](name, net_options)
     except ModuleNotFoundError as error:
         raise ExportError(f"{options.net} needs the package {error.name}: pip install {error.name}") from None
 
@@ -65,29 +65,29 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the parser of the command's options."""
     parser = argparse.ArgumentParser(
         "python -m flowtrain export", description="Compiles a net with its loss and backward pass for flowtrain.")
     parser.add_argument("net", metavar="NET",
                         help="timm:NAME, torchvision:NAME, hf:NAME (a model of transformers: a name on its hub, a "
-                        "folder, or a kind, such as gpt2), or a package net.pt2, which is made anew")
-    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="the package, net.pt2")
-    parser.add_argument("--classes", type=int, default=1000, metavar="N", help="classes (1000)")
-    parser.add_argument("--size", type=int, default=224, metavar="N", help="height and width of the images (224)")
-    parser.add_argument("--channels", type=int, default=3, metavar="N", help="channels of the images (3)")
-    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in a row (128)")
+                        "folder, or a kind, such as gpt2), or a package net.pt2, which is made again")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="write the package to this file, net.pt2")
+    parser.add_argument("--classes", type=int, default=1000, metavar="N", help="set the number of classes (1000)")
+    parser.add_argument("--size", type=int, default=224, metavar="N", help="set the height and width of images (224)")
+    parser.add_argument("--channels", type=int, default=3, metavar="N", help="set the channels of images (3)")
+    parser.add_argument("--length", type=int, default=128, metavar="N", help="set the tokens in a row (128)")
     parser.add_argument("--task", choices=["causal-lm", "masked-lm", "image", "text"],
-                        help="hf: what is learned; default: what the kind of model is for")
+                        help="choose what an hf model learns; default: the task of its kind")
     parser.add_argument("--pretrained", action="store_true",
-                        help="begin with the library's weights, which it downloads")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of weights that are drawn (0)")
+                        help="start with the library's weights, which it downloads")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed the weights (0)")
     parser.add_argument("--set", type=_setting, action="append", default=[], metavar="KEY=VALUE",
-                        help="an argument of the library's model, or of its configuration: a number, "
+                        help="set an argument of the library's model, or of its configuration: a number, "
                         "true, false, null, a list, or a text")
-    parser.add_argument("--amp", choices=["bf16", "fp16"], help="mixed precision")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where it trains (cpu)")
+    parser.add_argument("--amp", choices=["bf16", "fp16"], help="use mixed precision")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="choose the device to train on (cpu)")
     parser.add_argument("--batch", type=int, default=4, metavar="N",
-                        help="rows of the example; a run may have any number (4)")
+                        help="set the rows of the example; a run may have any number (4)")
     parser.add_argument("--no-check", dest="check", action="store_false",
-                        help="do not compare two steps of the package with eager PyTorch")
+                        help="skip the comparison of two steps with eager PyTorch")
     return parser

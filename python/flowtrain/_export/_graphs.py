@@ -30,7 +30,7 @@ class Graph:
 
     @property
     def changed_parameters(self) -> list[str]:
-        """Those that the graph changes in place."""
+        """Returns the parameters that the graph changes in place."""
         return list(self.program.graph_signature.parameters_to_mutate.values())
 
 
@@ -132,18 +132,18 @@ def evaluated(
     named: dict[str, Tensor] = {}
     with _mode(net, training=False), torch.no_grad(), _autocast(next(iter(batch.values())).device, amp):
         for name, loss in losses.items():
-            told = _losses(name, _without_gradients(loss, net, batch))
-            for twice in (losses.keys() & told.keys()) - {name} | named.keys() & told.keys():
+            shown = _losses(name, _without_gradients(loss, net, batch))
+            for twice in (losses.keys() & shown.keys()) - {name} | named.keys() & shown.keys():
                 raise ExportError(f"the loss {name!r} returned {twice!r}, which another loss has or is: name it "
                                   "otherwise")
-            named |= told
+            named |= shown
         return named, _outputs(outputs(net, batch) if outputs else {}, named)
 
 
 def _without_gradients(loss: Function, net: nn.Module, batch: Batch) -> Any:
     try:
         return loss(net, batch)
-    except RuntimeError as error:  # of a loss that takes gradients itself, as a gradient penalty does
+    except RuntimeError as error:  # raised by a loss that takes gradients itself, such as a gradient penalty
         if "does not require grad" not in str(error):
             raise
     with torch.enable_grad():
@@ -151,7 +151,7 @@ def _without_gradients(loss: Function, net: nn.Module, batch: Batch) -> Any:
 
 
 def check_operators(graphs: Sequence[Graph]) -> None:
-    """Raises ExportError where one calls operators that the native program has not."""
+    """Raises ExportError if a graph calls operators that the native program lacks."""
     for graph in graphs:
         if foreign := _torch.foreign_operators(graph.program):
             raise ExportError(f"the net calls {', '.join(foreign)}: the native program has torch's own operators "
@@ -159,7 +159,7 @@ def check_operators(graphs: Sequence[Graph]) -> None:
 
 
 def operations_of(net: nn.Module, state: State, batch: Batch, name: str, loss: Function, amp: str | None) -> list[str]:
-    """What a loss computes, an operation each."""
+    """Returns the operations that a loss computes, one text each."""
 
     def call(*arguments: Tensor) -> None:
         values, inputs = _named(state, arguments)
@@ -198,7 +198,7 @@ def _mode(net: nn.Module, training: bool) -> Iterator[None]:
 
 
 def _losses(name: str, result: Any) -> dict[str, Tensor]:
-    """What the function of the loss `name` returned: that loss first, which is its `loss`, or the sum of all where none
+    """Returns the losses of the loss `name`, that loss first. It is the function's `loss`, or the sum of all if none
     has that name; then what it shows beside."""
     named = dict(result) if isinstance(result, Mapping) else {"loss": result}
     if not named:
@@ -215,7 +215,7 @@ def _losses(name: str, result: Any) -> dict[str, Tensor]:
             raise ExportError(f"{what} is {value.dtype}: expected a floating-point number")
     total = named.pop("loss") if "loss" in named else sum(named.values())
     if name in named:
-        raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: name it otherwise")
+        raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: give it another name")
     return {name: total.float()} | {key: value.float() for key, value in named.items()}
 
 
@@ -229,5 +229,5 @@ def _outputs(result: Any, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not isinstance(value, Tensor):
             raise ExportError(f"the output {name!r} is a {type(value).__name__}: expected a tensor")
         if name in losses:
-            raise ExportError(f"the output {name!r} has the name of a loss: name it otherwise")
+            raise ExportError(f"the output {name!r} has the name of a loss: give it another name")
     return {name: value.float() if value.is_floating_point() else value for name, value in result.items()}

@@ -1,4 +1,4 @@
-"""Which values an input may have: compiled code ends the process at an index that is out of bounds."""
+"""Finds the values that an input may have, as compiled code ends the process at an index that is out of bounds."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class Values:
     part: Part = ()
 
     def both(self, other: Values) -> Values:
-        """Those that are among the other's, too, which are of the same part."""
+        """Returns the values that both allow; they are of the same part."""
         ignored = self.ignored if self.ignored == other.ignored else None
         return Values(max(self.least, other.least), min(self.end, other.end), ignored, self.part)
 
 
 def index_values(program: torch.export.ExportedProgram, place: int) -> list[Values]:
-    """Those that the graph may get in its input number `place`, for each part by which it looks something up: rows of
-    an embedding, a label's class. Of parts of other kinds than the slices of dimensions, and of what is computed from a
-    field, they cannot be told."""
+    """Returns the values that the graph may get in input number `place`, for each part used as an index: rows of
+    an embedding, a label's class. Parts other than slices of dimensions, and values computed from a field, are not
+    known."""
     name = program.graph_signature.user_inputs[place]
     node = next(node for node in program.graph.nodes if node.name == name)
     return merged(_uses(node, _Seen(None, (), tuple(range(node.meta["val"].dim())))))
 
 
 def merged(values: Iterable[Values]) -> list[Values]:
-    """One for each part."""
+    """Merges the values of each part."""
     by_part: dict[Part, Values] = {}
     for each in values:
         by_part[each.part] = each.both(by_part[each.part]) if each.part in by_part else each
@@ -57,7 +57,7 @@ def merged(values: Iterable[Values]) -> list[Values]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a node has of the field."""
+    """A node's view of the field."""
 
     ignored: int | None
     part: Part
@@ -84,8 +84,8 @@ def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
 
 
 def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
-    """What a slice or a select() keeps; None: that cannot be told. Rows are kept as a whole: there may be any number of
-    them."""
+    """Returns what a slice or a select() keeps; None if that is unknown. Rows stay whole, since there may be any number
+    of them."""
     dimension, begin, end, step = [*_arguments(user)[1:], *(None,) * 4][:4]
     dimension = dimension or 0
     selects = user.target is _ATEN.select.int
@@ -107,7 +107,7 @@ def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
 
 
 def _left_out(condition: Any, node: fx.Node) -> int | None:
-    """The number that a where() takes out of a tensor: that of `tensor != number`."""
+    """Returns the number that a where() takes out of a tensor, as in `tensor != number`."""
     if isinstance(condition, fx.Node) and condition.target is _ATEN.ne.Scalar and condition.args[0] is node:
         number = condition.args[1]
         return number if isinstance(number, int) else None
@@ -133,5 +133,5 @@ def _lookup(user: fx.Node, node: fx.Node, seen: _Seen) -> Iterator[Values]:
 def _below(indexed: Any, dimension: Any, seen: _Seen, negative: bool = False) -> Iterator[Values]:
     size = indexed.meta["val"].shape[dimension]
     empty = any(begin >= end for _, begin, end in seen.part)
-    if isinstance(size, int) and not empty:  # else it follows from the number of rows
+    if isinstance(size, int) and not empty:  # otherwise it follows from the number of rows
         yield Values(-size if negative else 0, size, seen.ignored, seen.part)

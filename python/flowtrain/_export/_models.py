@@ -17,8 +17,8 @@ from flowtrain.export import ExportError
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the command line says of a net."""
+class NetOptions:
+    """The options of the command line for a net."""
 
     classes: int
     size: int
@@ -35,27 +35,27 @@ class Model:
 
     net: nn.Module
     example: Callable[[int], Batch]  #: a batch of so many rows
-    loss: Function | None = None  #: None: cross-entropy of image and label
+    loss: Function | None = None  #: default: cross-entropy of image and label
     outputs: Function | None = None
 
 
-def timm_model(name: str, wishes: Wishes) -> Model:
-    """A classifier of timm."""
+def timm_model(name: str, options: NetOptions) -> Model:
+    """Makes a classifier of timm."""
     import timm
 
     if not timm.is_model(name):
         raise ExportError(f"timm has no model {name}{_nearest(name, timm.list_models())}")
-    settings = dict(wishes.settings)
+    settings = dict(options.settings)
     defaults = timm.models.get_pretrained_cfg(name)
     if defaults is not None and defaults.fixed_input_size:
-        settings.setdefault("img_size", wishes.size)
-    net = _built(timm.create_model, name, pretrained=wishes.pretrained, num_classes=wishes.classes,
-                 in_chans=wishes.channels, **settings)
-    return Model(net, lambda rows: _labelled(rows, wishes))
+        settings.setdefault("img_size", options.size)
+    net = _built(timm.create_model, name, pretrained=options.pretrained, num_classes=options.classes,
+                 in_chans=options.channels, **settings)
+    return Model(net, lambda rows: _labelled(rows, options))
 
 
-def torchvision_model(name: str, wishes: Wishes) -> Model:
-    """A classifier of torchvision, or a net that segments."""
+def torchvision_model(name: str, options: NetOptions) -> Model:
+    """Makes a classifier of torchvision, or a net that segments."""
     from torchvision import models
 
     names = models.list_models()
@@ -65,24 +65,24 @@ def torchvision_model(name: str, wishes: Wishes) -> Model:
                 *models.list_models(models.optical_flow), *models.list_models(models.quantization)}:
         raise ExportError(f"torchvision's {name} takes or returns more than images and labels: write its loss, a "
                           "function of the net and the batch, and call flowtrain.export (docs/any_model.md)")
-    if wishes.channels != 3:
-        raise ExportError(f"channels = {wishes.channels}: nets of torchvision take 3")
-    settings = dict(wishes.settings)
+    if options.channels != 3:
+        raise ExportError(f"channels = {options.channels}: nets of torchvision take 3")
+    settings = dict(options.settings)
     if name.startswith("vit_"):
-        settings.setdefault("image_size", wishes.size)
+        settings.setdefault("image_size", options.size)
     segments = name in models.list_models(models.segmentation)
     if segments:
-        settings.setdefault("weights_backbone", "DEFAULT" if wishes.pretrained else None)
-    weights = "DEFAULT" if wishes.pretrained and not segments else None
-    net = _built(models.get_model, name, weights=weights, num_classes=wishes.classes, **settings)
+        settings.setdefault("weights_backbone", "DEFAULT" if options.pretrained else None)
+    weights = "DEFAULT" if options.pretrained and not segments else None
+    net = _built(models.get_model, name, weights=weights, num_classes=options.classes, **settings)
     if not segments:
-        return Model(net, lambda rows: _labelled(rows, wishes))
+        return Model(net, lambda rows: _labelled(rows, options))
 
     def example(rows: int) -> Batch:
-        return {"image": torch.randn(rows, 3, wishes.size, wishes.size),
-                "mask": torch.randint(wishes.classes, (rows, wishes.size, wishes.size))}
+        return {"image": torch.randn(rows, 3, options.size, options.size),
+                "mask": torch.randint(options.classes, (rows, options.size, options.size))}
 
-    def loss(net: nn.Module, batch: Batch) -> Tensor:  # of torchvision's references/segmentation/train.py
+    def loss(net: nn.Module, batch: Batch) -> Tensor:  # copied from torchvision's references/segmentation/train.py
         maps = net(batch["image"])
         losses = {part: cross_entropy(logits, batch["mask"], ignore_index=255) for part, logits in maps.items()}
         return losses["out"] + 0.5 * losses["aux"] if "aux" in losses else losses["out"]
@@ -90,58 +90,59 @@ def torchvision_model(name: str, wishes: Wishes) -> Model:
     return Model(net, example, loss, lambda net, batch: net(batch["image"])["out"])
 
 
-def hf_model(name: str, wishes: Wishes) -> Model:
-    """A model of transformers: of its hub, a folder, or, with drawn weights, a kind: gpt2, bert."""
+def hf_model(name: str, options: NetOptions) -> Model:
+    """Makes a model of transformers: of its hub, a folder, or, with drawn weights, a kind: gpt2, bert."""
     import transformers
 
-    if wishes.pretrained or os.path.isdir(name) or "/" in name:
+    if options.pretrained or os.path.isdir(name) or "/" in name:
         config = _built(transformers.AutoConfig.from_pretrained, name)
     elif name in transformers.CONFIG_MAPPING:
         config = transformers.AutoConfig.for_model(name)
     else:
         raise ExportError(f"transformers has no kind of model {name}{_nearest(name, transformers.CONFIG_MAPPING)}; "
                           "models of its hub are owner/name, or want --pretrained")
-    task = wishes.task or _task_of(config)
-    labels = {"num_labels": wishes.classes} if task in ("image", "text") else {}
-    images = {"image_size": wishes.size, "num_channels": wishes.channels} if task == "image" else {}
-    for key, value in {"use_cache": False, **labels, **images, **wishes.settings}.items():
-        if key in wishes.settings and not hasattr(config, key):
+    task = options.task or _task_of(config)
+    labels = {"num_labels": options.classes} if task in ("image", "text") else {}
+    images = {"image_size": options.size, "num_channels": options.channels} if task == "image" else {}
+    for key, value in {"use_cache": False, **labels, **images, **options.settings}.items():
+        if key in options.settings and not hasattr(config, key):
             raise ExportError(f"--set {key}: the configuration of {name} has no such key")
         setattr(config, key, value)
     kind = {"causal-lm": transformers.AutoModelForCausalLM, "masked-lm": transformers.AutoModelForMaskedLM,
             "image": transformers.AutoModelForImageClassification,
             "text": transformers.AutoModelForSequenceClassification}[task]
-    if wishes.pretrained:
+    if options.pretrained:
         net = _built(kind.from_pretrained, name, config=config, ignore_mismatched_sizes=True)
     else:
         net = _built(kind.from_config, config)
     if net._can_set_experts_implementation():  # torch traces the grouped products of others in bf16 alone
         net.set_experts_implementation("batched_mm")
-    return _learning(net, task, wishes)
+    return _learning(net, task, options)
 
 
+# The libraries of models. A model is named LIBRARY:NAME.
 #: How models are named: LIBRARY:NAME.
-LIBRARIES: dict[str, Callable[[str, Wishes], Model]] = {
+LIBRARIES: dict[str, Callable[[str, NetOptions], Model]] = {
     "timm": timm_model, "torchvision": torchvision_model, "hf": hf_model,
 }
 
 
-def _learning(net: nn.Module, task: str, wishes: Wishes) -> Model:
+def _learning(net: nn.Module, task: str, options: NetOptions) -> Model:
     """Fields: image and label; tokens and label; tokens; or tokens and target (-100: not counted)."""
     if task == "image":
-        return Model(net, lambda rows: _labelled(rows, wishes),
+        return Model(net, lambda rows: _labelled(rows, options),
                      lambda net, batch: cross_entropy(net(pixel_values=batch["image"]).logits, batch["label"]),
                      lambda net, batch: net(pixel_values=batch["image"]).logits)
 
     def tokens(rows: int) -> Tensor:
-        return torch.randint(net.config.get_text_config().vocab_size, (rows, wishes.length))
+        return torch.randint(net.config.get_text_config().vocab_size, (rows, options.length))
 
     def logits(net: nn.Module, batch: Batch) -> Tensor:
         scores: Tensor = net(input_ids=batch["tokens"]).logits
         return scores
 
     if task == "text":
-        return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.randint(wishes.classes, (rows,))},
+        return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.randint(options.classes, (rows,))},
                      lambda net, batch: cross_entropy(logits(net, batch), batch["label"]), logits)
     if task == "masked-lm":
         return Model(net, lambda rows: {"tokens": tokens(rows), "target": tokens(rows)},
@@ -159,13 +160,13 @@ def _task_of(config: Any) -> str:
                         ("causal-lm", transformers.MODEL_FOR_CAUSAL_LM_MAPPING)):
         if type(config) in kinds:
             return task
-    raise ExportError(f"{config.model_type} is no language model and no classifier of images: write its loss, a "
+    raise ExportError(f"{config.model_type} is neither a language model nor a classifier of images: write its loss, a "
                       "function of the net and the batch, and call flowtrain.export (docs/any_model.md)")
 
 
-def _labelled(rows: int, wishes: Wishes) -> Batch:
-    image = torch.randn(rows, wishes.channels, wishes.size, wishes.size)
-    return {"image": image, "label": torch.randint(wishes.classes, (rows,))}
+def _labelled(rows: int, options: NetOptions) -> Batch:
+    image = torch.randn(rows, options.channels, options.size, options.size)
+    return {"image": image, "label": torch.randint(options.classes, (rows,))}
 
 
 def _built(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -29,7 +29,7 @@ _WEIGHTS = "weights.safetensors"
 
 @dataclass(frozen=True)
 class Package:
-    """What a file is written from."""
+    """The parts that a file is written from."""
 
     training: list[Graph]  #: one for each loss
     evaluation: Graph
@@ -37,7 +37,7 @@ class Package:
     example: dict[str, Tensor]
     amp: str | None
     dynamic_batch: bool
-    command: str | None  #: what makes it anew; None: from the programs in the file
+    command: str | None  #: the command that makes it again; None: made from the programs in the file
 
 
 #: Raises ExportError where what was written does not compute what it should.
@@ -78,13 +78,13 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
 
 
 def _values(graphs: list[Graph], place: int) -> list[dict[str, Any]]:
-    """What the parts of a field may have, as flowtrain.json says it."""
+    """Returns the values that the parts of a field may have, as flowtrain.json lists them."""
     found = merged(values for graph in graphs for values in index_values(graph.program, place))
     return [dataclasses.asdict(values) for values in found]
 
 
 def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Compiles the programs of a package once more, for this machine and this torch, with the same weights.
+    """Compiles the programs of a package again, for this machine and this torch, with the same weights.
 
     Raises ExportError where the file is no package, or is of another device than this machine has.
     """
@@ -95,14 +95,14 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
         programs = _torch.read_programs(source)
     except (RuntimeError, ValueError, KeyError) as error:
         reason = str(error).split("\n")[0]
-        raise ExportError(f"{os.fspath(source)} is no whole package of flowtrain.export: {reason}") from error
+        raise ExportError(f"{os.fspath(source)} is not a complete package of flowtrain.export: {reason}") from error
     device = torch.device(metadata["device"])
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ExportError(f"{os.fspath(source)} is for a GPU, and here is none: export the net anew, with --device cpu")
+        raise ExportError(f"{os.fspath(source)} needs a GPU, and this machine has none: export it with --device cpu")
     weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
     programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
     metadata |= {"version": _VERSION, "torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
-    if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # else the net of a library
+    if any(word.endswith(".pt2") for word in shlex.split(metadata["command"])[4:5]):  # otherwise it is a library's net
         metadata["command"] = _again(path)
     _write(path, programs, metadata, content, None)
 
@@ -125,7 +125,7 @@ def _write(
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """Raises ExportError where no package can be written there: to be called before minutes go into it."""
+    """Raises ExportError if no package can be written there. It is called before minutes of work."""
     if not os.fspath(path).endswith(".pt2"):
         raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if not Path(path).resolve().parent.is_dir():

@@ -1,4 +1,4 @@
-"""What a net reads and changes in Python while it is called, of which a graph knows nothing."""
+"""Finds the Python state that a net reads and changes while it is called, which a graph does not contain."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torch import nn
 from flowtrain._export._torch import CarriedOver
 
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
+# Containers of Python itself. A class derived from one may refuse changes, and is replaced by its copy.
 #: Those of Python itself. A class made of one may refuse to be changed, and is replaced by its copy.
 _CONTAINERS = (dict, OrderedDict, defaultdict, set, list)
 _MOST = 1000  #: values of a list or dict that is looked into
@@ -34,7 +35,7 @@ class PythonState:
                                    for name, module in net.named_modules()])
 
     def restore(self) -> None:
-        """Puts all back as it was. Containers stay the same objects: handles of hooks, for one, refer to theirs."""
+        """Restores everything. Containers stay the same objects: handles of hooks, for one, refer to theirs."""
         random.setstate(self.generators["random"])
         if "numpy.random" in self.generators:
             sys.modules["numpy"].random.set_state(self.generators["numpy.random"])
@@ -49,7 +50,7 @@ class PythonState:
                     (value.extend if isinstance(value, list) else value.update)(_copied(content))
 
     def drawn_from(self) -> list[str]:
-        """The generators that have drawn since."""
+        """Returns the generators that have drawn since."""
         return [name for name, state in _generators().items() if not _same(state, self.generators.get(name, state))]
 
     def changed(self) -> dict[str, tuple[Any, Any]]:
@@ -64,8 +65,8 @@ class PythonState:
 
 
 def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
-    """What to say of a net whose calls depend on Python's state. call: computes once, without values, and returns what
-    it has computed, an operation each."""
+    """Returns warnings for a net whose calls depend on Python's state. call: computes once, without values, and returns
+    the operations that it has computed."""
     first = PythonState.of(net)
     try:
         operations = call()
@@ -78,22 +79,22 @@ def warnings_of(net: nn.Module, call: Callable[[], list[str]]) -> list[str]:
                for key, value in vars(module).items() if value is error.tensor]
         return [f"{own[0] if own else 'the net'} keeps a tensor of one call for the next in Python: what it was while "
                 "the net was traced holds in every step; a buffer (register_buffer) changes in the graph, too"]
-    except Exception:  # what cannot be traced is told where it is traced
+    except Exception:  # the tracing reports it
         return []
     finally:
         first.restore()
-    told = [f"the net draws from Python's {name} when it is called: what it drew while it was traced holds in every "
-            "step; draw by torch (torch.rand), as tensors" for name in drawn]
+    found = [f"the net draws from Python's {name} when it is called: what it drew while it was traced holds in every "
+             "step; draw by torch (torch.rand), as tensors" for name in drawn]
     for name, (before, now) in counted.items():
-        told.append(f"{name} changes in Python with every call ({before!r}, then {now!r}): what it was while the net "
-                    "was traced holds in every step; a buffer (register_buffer) changes in the graph, too")
-    if operations != again and not told:
+        found.append(f"{name} changes in Python with every call ({before!r}, then {now!r}): what it was while the net "
+                     "was traced holds in every step; a buffer (register_buffer) changes in the graph, too")
+    if operations != again and not found:
         place = next((i for i, (one, other) in enumerate(zip(operations, again)) if one != other),
                      min(len(operations), len(again)))
         one, other = (ops[place] if place < len(ops) else "the end" for ops in (operations, again))
-        told.append(f"the net computes otherwise when it is called again ({one}, then {other}): something of Python "
-                    "decides, and what it was while the net was traced holds in every step")
-    return told
+        found.append(f"the net computes otherwise when it is called again ({one}, then {other}): something of Python "
+                     "decides, and what it was while the net was traced holds in every step")
+    return found
 
 
 def _generators() -> dict[str, Any]:
@@ -104,7 +105,7 @@ def _generators() -> dict[str, Any]:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of containers that a call may change; everything else as it is."""
+    """Copies containers that a call may change; everything else is returned as it is."""
     if isinstance(value, (dict, list, set)) and not isinstance(value, nn.Module):
         try:
             return copy.deepcopy(value) if _is_plain(value) else copy.copy(value)

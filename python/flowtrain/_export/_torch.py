@@ -1,4 +1,4 @@
-"""What export takes from torch beyond its public interface. torch 2.11; another version may have changed any of it."""
+"""The parts of torch beyond its public interface that export uses. They fit torch 2.11; other versions may differ."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from flowtrain._export._recurrent import whole_layers
 from flowtrain.export import ExportError
 
+# Tracing raises these if Python code asks for the values of a tensor.
 #: What tracing raises where Python code asks for the values of a tensor.
 READS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
+# torch.export raises this, for example if the graph does not take every number of rows.
 #: What torch.export raises, among others where the graph does not take every number of rows.
 EXPORT_ERROR = UserError
 
+# Tracing raises this if an operator defines no shapes.
 #: Where an operator tells no shapes.
 UNTRACEABLE = UnsupportedOperatorException
 
@@ -78,7 +81,7 @@ def trace(
         if dynamic_batch and sizes:
             sizes[0] = DimDynamic.DUCK  # equal numbers of rows are one symbol
         arguments.append(mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
-    with mode, torch.enable_grad(), enable_python_dispatcher():  # which tells batch norm's writes from its reads
+    with mode, torch.enable_grad(), enable_python_dispatcher():  # it tells batch norm's writes from its reads
         with traceable():
             graph = make_fx(function)(*arguments)
     rows = arguments[len(state)].shape[0]
@@ -87,7 +90,7 @@ def trace(
 
 
 def operations(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> list[str]:
-    """What function(*tensors) computes, an operation each, with its numbers. Nothing is computed."""
+    """Returns the operations of function(*tensors), one text each, with their numbers, without computing them."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     log = _Log(mode)
     with mode, torch.enable_grad(), traceable(), log:
@@ -111,8 +114,8 @@ class _Log(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         leaves = torch.utils._pytree.tree_leaves([args, kwargs or {}])
-        told = [self._told(each) for each in leaves if not isinstance(each, FakeTensor) or self._is_foreign(each)]
-        self.operations.append(f"{function} {told}")
+        shown = [self._text(each) for each in leaves if not isinstance(each, FakeTensor) or self._is_foreign(each)]
+        self.operations.append(f"{function} {shown}")
         return function(*args, **(kwargs or {}))
 
     def _is_foreign(self, tensor: FakeTensor) -> bool:
@@ -121,7 +124,7 @@ class _Log(TorchDispatchMode):
         return False
 
     @staticmethod
-    def _told(value: Any) -> Any:
+    def _text(value: Any) -> Any:
         """Numbers as they are, and of a tensor with values a hash."""
         if isinstance(value, torch.Tensor):
             with _disable_current_modes():
@@ -131,7 +134,7 @@ class _Log(TorchDispatchMode):
 
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
-    """What torch.compile() has made runs as Python."""
+    """Runs what torch.compile() has made as Python."""
     with torch.compiler.set_stance("force_eager"):
         yield
 
@@ -145,7 +148,7 @@ def traceable() -> Iterator[None]:
         @staticmethod
         def apply(function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
             learns = any(isinstance(each, torch.Tensor) and each.requires_grad for each in args)
-            with torch.set_grad_enabled(learns and torch.is_grad_enabled()):  # as a reentrant checkpoint has it
+            with torch.set_grad_enabled(learns and torch.is_grad_enabled()):  # a reentrant checkpoint does so, too
                 return function(*args)
 
     def keeps(*_: Any, **__: Any) -> Iterator[None]:
@@ -168,7 +171,7 @@ def with_tensors(net: torch.nn.Module, tensors: dict[str, torch.Tensor]) -> cont
 
 
 def hooks(parameter: torch.Tensor) -> list[Callable[[torch.Tensor], Any]]:
-    """Those of register_hook()."""
+    """Returns the hooks of register_hook()."""
     return list((parameter._backward_hooks or {}).values())
 
 
@@ -221,7 +224,7 @@ def open_compiled(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without torch's warnings, and its lines of log: that an instruction set has other names."""
+    """Silences torch's warnings and log lines, which say that an instruction set has other names."""
     log = logging.getLogger("torch.export.pt2_archive._package")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -274,7 +277,7 @@ def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
     traced = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     layouts = [layout(traced[name]) for name in program.graph_signature.user_inputs]
-    # What a GPU's kernels are launched by needs nothing of the CPU.
+    # A package for a GPU needs no capability of the CPU.
     on_gpu = any(tensor.is_cuda for tensor in program.example_inputs[0])
     capability = "DEFAULT" if on_gpu else torch.backends.cpu.get_cpu_capability()
     no_patterns = mock.patch.object(misc_patterns, "_misc_patterns_init", lambda *_: None)  # they fail on randperm()
@@ -287,14 +290,14 @@ def compile(program: torch.export.ExportedProgram) -> Any:
                 "aot_inductor.package": True,
                 "aot_inductor.package_constants_in_so": False,
                 "aot_inductor.link_libtorch": False,  # the program has torch's symbols, and may have no libtorch_cuda
-                "always_keep_tensor_constants": True,  # else parameters of up to 8 numbers become literals
-                "cpp.dynamic_threads": True,  # else as many threads as this process has
+                "always_keep_tensor_constants": True,  # by default, parameters of up to 8 numbers become literals
+                "cpp.dynamic_threads": True,  # by default, as many threads as this process has
             },
         )
 
 
 def instruction_set(device: torch.device) -> str:
-    """What compiled code needs: the capability that torch names, of this CPU, or of the device: sm_90."""
+    """Returns the capability that compiled code needs, as torch names it: of this CPU, or of the device: sm_90."""
     if device.type == "cuda":
         return "sm_%d%d" % torch.cuda.get_device_capability(device)
     return torch.backends.cpu.get_cpu_capability()
@@ -309,7 +312,7 @@ def write_archive(
 ) -> None:
     """torch's own archive, as torch.export.pt2_archive has it: programs without weights, code, texts, and records."""
     with warnings.catch_warnings(), PT2ArchiveWriter(os.fspath(file)) as writer:
-        warnings.simplefilter("ignore", UserWarning)  # that programs without weights are not whole
+        warnings.simplefilter("ignore", UserWarning)  # programs without weights are incomplete
         _package_exported_programs(writer, {name: _without_weights(program) for name, program in programs.items()})
         _package_aoti_files(writer, code)
         _package_extra_files(writer, texts)
@@ -320,7 +323,7 @@ def write_archive(
 def read_programs(file: str | os.PathLike[str]) -> dict[str, torch.export.ExportedProgram]:
     """The programs of write_archive(). Their weights are zeros."""
     with warnings.catch_warnings(), PT2ArchiveReader(os.fspath(file)) as reader:
-        warnings.simplefilter("ignore", UserWarning)  # that these bytes cannot be written to
+        warnings.simplefilter("ignore", UserWarning)  # the bytes are read-only
         return _load_exported_programs(reader, reader.get_file_names(), None)
 
 
@@ -342,7 +345,7 @@ def with_weights(
 
 
 def _without_weights(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    def hollow(tensor: torch.Tensor) -> torch.Tensor:  # of the same shape, in the memory of one number
+    def hollow(tensor: torch.Tensor) -> torch.Tensor:  # it has the same shape, in the memory of one number
         return torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape)
 
     copy = with_weights(program, {name: hollow(tensor) for name, tensor in program.state_dict.items()})

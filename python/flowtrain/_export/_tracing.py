@@ -1,4 +1,4 @@
-"""From a function of tensors to an exported program of torch."""
+"""Exports a function of tensors as a program of torch."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
 def exported_program(
     graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool
 ) -> torch.export.ExportedProgram:
-    """The graph of traced(), functional: what it changes is told by the program's signature."""
+    """The graph of traced(), functional: the program's signature names what it changes."""
     rows = torch.export.Dim("rows", min=1)
     shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
     with torch.no_grad(), _reasons():
@@ -160,7 +160,7 @@ def tensors_read(program: torch.export.ExportedProgram, state: State) -> dict[st
 
 @contextlib.contextmanager
 def _reasons() -> Iterator[None]:
-    """What torch raises becomes an ExportError."""
+    """Turns exceptions of torch into ExportErrors."""
     try:
         yield
     except ExportError:
@@ -170,7 +170,7 @@ def _reasons() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Why tracing failed: where in the net, what, and the way out where one is known."""
+    """Returns why tracing failed: the place in the net, the reason, and the way out if one is known."""
     own = Path(torch.__file__).parent, Path(__file__).parent
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)
               if not any(folder in Path(frame.filename).parents for folder in own)]

@@ -9,7 +9,7 @@ using Colour = std::array<double, 3>;  // blue, green, red
 
 constexpr Colour grey_weights{0.114, 0.587, 0.299};  // ITU-R 601
 
-// Of COCO's pictures, and of ImageNet's colours: the constants that the published nets were trained with.
+// These are the constants of COCO's images and of ImageNet's colours with which the published nets were trained.
 constexpr Colour mean{0.40789654, 0.44719302, 0.47026115};
 constexpr Colour deviation{0.28863828, 0.27408164, 0.27809835};
 constexpr Colour eigenvalues{0.2141788, 0.01817699, 0.00341571};
@@ -43,7 +43,7 @@ void ColorMap::normalize() {
 }
 
 void ColorMap::apply(const std::uint8_t* rgb, std::size_t count, float* bgr) const {
-  // As a matrix for values in 0 … 255: to[c] = Σ weights[c][k] · from[k] + shift[c].
+  // The map as a matrix for values in 0 … 255: to[c] = Σ weights[c][k] · from[k] + shift[c].
   float weights[3][3], shift[3];
   for (std::size_t c = 0; c < 3; ++c) {
     for (std::size_t k = 0; k < 3; ++k)

@@ -8,7 +8,7 @@
 namespace flowtrain {
 namespace {
 
-/// How far a part's centre stays from the edges: `border` halved until there is room between two of them.
+/// Returns the distance of a part's centre from the edges: `border` halved until there is room between two of them.
 int edge_distance(int border, int size) {
   int distance = border;
   for (int divisor = 2; size - distance <= distance; divisor *= 2) distance = border / divisor;
@@ -32,7 +32,7 @@ Picture cut_part(const Picture& picture, const CornerOptions& options, DrawSourc
   for (int row = 0; row < y.count; ++row)
     std::memcpy(part.row(y.to + row) + x.to * 3, picture.row(y.from + row) + x.from * 3,
                 static_cast<std::size_t>(x.count) * 3);
-  for (auto& [box, whole, shown] : boxes) {  // in two steps, each rounded to float
+  for (auto& [box, whole, shown] : boxes) {  // two steps, each rounded to float
     move_box(box, -static_cast<float>(x.from), -static_cast<float>(y.from));
     move_box(box, static_cast<float>(x.to), static_cast<float>(y.to));
   }

@@ -9,13 +9,13 @@
 namespace flowtrain {
 namespace {
 
-/// How much the picture is scaled, and the box that the scale was drawn for.
+/// The scale of the image, and the box that the scale was drawn for.
 struct Reference {
   double scale;
   std::optional<std::size_t> box;
 };
 
-/// Objects keep their class of size: large, medium or small.
+/// Draws a target size; objects keep their size class: large, medium or small.
 std::int64_t draw_target(double side, DrawSource& draws) {
   if (side > 96) return draws.integer(96, 255);
   if (side > 32) return draws.integer(32, 97);
@@ -27,22 +27,22 @@ Reference draw_reference(const std::vector<ViewBox>& boxes, const CornerOptions&
     return {draws.choice(options.scales), {}};
   const auto box = static_cast<std::size_t>(draws.integer(0, static_cast<std::int64_t>(boxes.size())));
   const double side = long_side(boxes[box].at);
-  // A sliver of less than a pixel would blow the picture up beyond all bounds.
+  // A box of less than a pixel would enlarge the image without bounds.
   return {static_cast<double>(draw_target(side, draws)) / std::max(side, 1.0), box};
 }
 
-/// Where the reference box lies along an axis.
+/// The ends of the reference box along an axis.
 struct Ends {
   float low, high;
 };
 
-/// A drawn whole number from `low` to `high`. By rounding, a box at the far edge may leave nothing between them.
+/// Draws an integer from `low` to `high`. Rounding may leave none for a box at the far edge.
 int draw_between(double low, double high, DrawSource& draws) {
   const auto last = static_cast<std::int64_t>(high);
   return static_cast<int>(draws.integer(std::min(static_cast<std::int64_t>(low), last), last + 1));
 }
 
-/// The centre of the part along an axis of `size` pixels of which `length` are cut.
+/// Draws the centre of the part along an axis of `size` pixels of which `length` are cut.
 int draw_centre(int size, int length, const std::optional<Ends>& box, bool centred, DrawSource& draws) {
   if (size <= length) return size / 2;
   if (box && centred) {
@@ -58,7 +58,7 @@ int draw_centre(int size, int length, const std::optional<Ends>& box, bool centr
 
 float area_of(const Box& box) { return (box.x1 - box.x0) * (box.y1 - box.y0); }
 
-/// A box has corners to be found if more than half of it is in view and it is large enough.
+/// Shows a box, with corners to be found, if more than half of it is in view and it is large enough.
 void choose_shown(std::vector<ViewBox>& boxes, int min_scale) {
   for (auto& [box, whole, shown] : boxes) {
     const int height = static_cast<int>(box.y1) - static_cast<int>(box.y0);

@@ -1,5 +1,5 @@
 #pragma once
-// The random decisions of the CornerNet samplers, asked for one by one in the order of the reference implementation
+// The random decisions of the CornerNet samplers, requested one by one in the order of the reference implementation
 // (princeton-vl/CornerNet-Lite), so that its samples can be rebuilt from a list of its draws.
 
 #include <array>
@@ -14,22 +14,22 @@ namespace flowtrain {
 enum class JitterStep : std::uint8_t { brightness, contrast, saturation };
 inline constexpr std::array all_jitter_steps{JitterStep::brightness, JitterStep::contrast, JitterStep::saturation};
 
-/// Where decisions come from.
+/// A source of decisions.
 class DrawSource {
  public:
   virtual ~DrawSource() = default;
 
-  /// One of the scales.
+  /// Returns one of the scales.
   virtual double choice(std::span<const double> scales) = 0;
-  /// A whole number in [low, high); low < high.
+  /// Returns an integer in [low, high); low < high.
   virtual std::int64_t integer(std::int64_t low, std::int64_t high) = 0;
-  /// In [0, 1).
+  /// Returns a number in [0, 1).
   virtual double uniform() = 0;
-  /// An order of the three steps.
+  /// Returns an order of the three steps.
   virtual std::array<JitterStep, 3> shuffle() = 0;
-  /// How far a step's factor is from 1: in ±0.4.
+  /// Returns how far a step's factor is from 1: in ±0.4.
   virtual double jitter() = 0;
-  /// Three normal numbers of deviation 0.1.
+  /// Returns three normal numbers of deviation 0.1.
   virtual std::array<double, 3> lighting() = 0;
 };
 
@@ -49,7 +49,7 @@ class StreamDraws final : public DrawSource {
   Stream& random_;
 };
 
-/// No chance at all, for validation: scale 1, the middle of every range, no mirroring, colours as they are.
+/// Draws without chance, for validation: scale 1, the middle of every range, no mirroring, unchanged colours.
 class CentredDraws final : public DrawSource {
  public:
   double choice(std::span<const double>) override { return 1; }

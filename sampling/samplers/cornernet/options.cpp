@@ -15,43 +15,43 @@ using Integers = std::vector<std::int64_t>;
 std::vector<Key> common_keys(bool saccade) {
   const std::int64_t input = saccade ? 255 : 511, output = saccade ? 64 : 128;
   return {
-      {"input_size", Kind::integers, Integers{input, input}, "height and width of the picture", 16, 4096},
+      {"input_size", Kind::integers, Integers{input, input}, "height and width of the image", 16, 4096},
       {"output_size", Kind::integers, Integers{output, output},
        "height and width of the heat maps; CornerNet-Squeeze: [64, 64]", 1, 4096},
       {"rand_scales", Kind::reals, std::vector<double>(), "scales to draw from; empty: rand_scale_min, _max, _step",
        0.05, 4},
-      {"rand_scale_min", Kind::real, saccade ? 0.5 : 0.6, "the least scale", 0.05, 4},
-      {"rand_scale_max", Kind::real, saccade ? 1.1 : 1.4, "the end of the scales, itself left out", 0.05, 4},
-      {"rand_scale_step", Kind::real, 0.1, "from one scale to the next", 0.001, 4},
+      {"rand_scale_min", Kind::real, saccade ? 0.5 : 0.6, "smallest scale", 0.05, 4},
+      {"rand_scale_max", Kind::real, saccade ? 1.1 : 1.4, "end of the scales, which is excluded", 0.05, 4},
+      {"rand_scale_step", Kind::real, 0.1, "step from one scale to the next", 0.001, 4},
       {"gaussian_iou", Kind::real, saccade ? 0.5 : 0.3,
-       "corners within a bump's radius make boxes that overlap the true one by this share", 0.01, 0.99},
-      {"gaussian_radius", Kind::integer, std::int64_t{-1}, "radius of all bumps, in cells; -1: from gaussian_iou", -1,
+       "least overlap with the true box of boxes whose corners lie within a Gaussian's radius", 0.01, 0.99},
+      {"gaussian_radius", Kind::integer, std::int64_t{-1}, "radius of Gaussians in cells; -1: from gaussian_iou", -1,
        4096},
       {"max_objects", Kind::integer, std::int64_t{128},
-       "objects of a picture that get tags and offsets: of more, the largest", 1, 4096},
+       "largest number of objects of an image that get tags and offsets; the largest objects are preferred", 1, 4096},
       choice_key("quirks", "mend",
-                 "mirror: as the reference does, validation augmented like training, too many objects an error; mend: "
-                 "validation as it is, at scale 1 from the middle, the largest objects kept",
+                 "treatment of the reference's quirks: mirror augments validation like training and refuses too many "
+                 "objects; mend validates at scale 1 from the middle, and keeps the largest objects",
                  {"mend", "mirror"}),
       warnings_key(),
-      exif_key("apply"),  // as cv2.imread() does, with which the reference reads
+      exif_key("apply"),  // cv2.imread(), with which the reference reads, applies it
   };
 }
 
 std::vector<Key> own_keys(bool saccade) {
   if (!saccade)
-    return {{"rand_crop", Kind::boolean, true, "cut a part of a drawn scale; false: the whole picture, stretched"},
+    return {{"rand_crop", Kind::boolean, true, "cut a part of a random scale; false: stretch the whole image"},
             {"border", Kind::integer, std::int64_t{128},
-             "rand_crop: the part's centre is this far from the picture's edges, less in small pictures", 1, 65536},
+             "least distance of a cut part's centre from the image's edges in pixels, less in small images", 1, 65536},
             {"rand_color", Kind::boolean, true, "jitter brightness, contrast and saturation by up to 0.4"},
-            {"lighting", Kind::boolean, true, "rand_color: add noise along the main colour axes"},
-            {"gaussian_bump", Kind::boolean, true, "bumps on the heat maps; false: a single 1 at each corner"}};
-  return {{"rand_crop", Kind::boolean, false, "let three of ten parts be cut without regard to any object"},
+            {"lighting", Kind::boolean, true, "add noise along the main colour axes, with rand_color"},
+            {"gaussian_bump", Kind::boolean, true, "Gaussians on the heat maps; false: one 1 at each corner"}};
+  return {{"rand_crop", Kind::boolean, false, "cut three of ten parts without regard to any object"},
           {"rand_center", Kind::boolean, true, "cut half of the parts with their object near the middle"},
-          {"min_scale", Kind::integer, std::int64_t{16}, "objects with a shorter long side, in pixels, are left out", 0,
-           4096},
+          {"min_scale", Kind::integer, std::int64_t{16},
+           "shortest long side of objects, in pixels; smaller ones are left out", 0, 4096},
           {"att_sizes", Kind::integers, Integers{16, 32, 64}, "sides of the attention maps, in cells", 1, 4096},
-          {"att_ratios", Kind::integers, Integers{16, 8, 4}, "pixels in a cell of each attention map", 1, 4096},
+          {"att_ratios", Kind::integers, Integers{16, 8, 4}, "cell size of each attention map, in pixels", 1, 4096},
           {"att_ranges", Kind::integers, Integers{96, 256, 32, 96, 0, 32},
            "least and most long side of the objects on each attention map, in pixels", 0, 4096}};
 }
@@ -59,7 +59,7 @@ std::vector<Key> own_keys(bool saccade) {
 Extent extent(const Settings& settings, const std::string& name) {
   const auto& sides = settings.integers(name);
   if (sides.size() != 2)
-    throw settings.error(name, "must be [height, width]", ExitCode::usage, "write " + name + " = [511, 511], say");
+    throw settings.error(name, "must be [height, width]", ExitCode::usage, "write it like " + name + " = [511, 511]");
   return {static_cast<int>(sides[0]), static_cast<int>(sides[1])};
 }
 
@@ -79,7 +79,7 @@ std::vector<Key> corner_keys(bool saccade) {
 }
 
 std::vector<double> scale_range(double least, double most, double step) {
-  const double delta = (least + step) - least;  // numpy steps by what is left of `step` after rounding
+  const double delta = (least + step) - least;  // numpy steps by this rounded `step`
   std::vector<double> scales;
   for (int i = 0; i < static_cast<int>(std::ceil((most - least) / step)); ++i) scales.push_back(least + i * delta);
   return scales;
@@ -94,8 +94,8 @@ std::vector<AttentionMap> attention_maps(const Integers& sizes, const Integers& 
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto needed = (std::max(input.height, input.width) - 1) / ratios[i] + 1;
     if (sizes[i] < needed)
-      throw std::invalid_argument(concat("map ", i, " has ", sizes[i], " cells a side, an input of ", input.height, "x",
-                                         input.width, " at ", ratios[i], " pixels a cell needs ", needed));
+      throw std::invalid_argument(concat("map ", i, " has ", sizes[i], " cells a side, but an input of ", input.height,
+                                         "x", input.width, " at ", ratios[i], " pixels a cell needs ", needed));
     maps.push_back({static_cast<int>(sizes[i]), static_cast<int>(ratios[i]), static_cast<double>(ranges[2 * i]),
                     static_cast<double>(ranges[2 * i + 1])});
   }

@@ -88,11 +88,11 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
 }  // namespace
 
 SamplerEntry cornernet_entry() {
-  return entry("cornernet", "pictures with boxes, as CornerNet and CornerNet-Squeeze are trained on them", false);
+  return entry("cornernet", "images with boxes, for CornerNet and CornerNet-Squeeze", false);
 }
 
 SamplerEntry cornernet_saccade_entry() {
-  return entry("cornernet_saccade", "pictures with boxes, as CornerNet-Saccade is trained on them", true);
+  return entry("cornernet_saccade", "images with boxes, for CornerNet-Saccade", true);
 }
 
 }  // namespace flowtrain

@@ -11,8 +11,8 @@
 namespace flowtrain {
 namespace {
 
-/// A corner on the output: its cell, and where in the cell it lies. In double: in float, corners at a cell's edge would
-/// change sides.
+/// A corner on the output: its cell, and its place in the cell. They are doubles, because floats would move corners at
+/// a cell's edge to the other side.
 struct Corner {
   int x, y;
   float off_x, off_y;
@@ -32,14 +32,14 @@ class TargetWriter {
     for (std::int64_t* ind : {targets.tl_ind, targets.br_ind}) std::fill_n(ind, objects, 0);
   }
 
-  /// Gives the box the next place among the bumps.
+  /// Adds the box to the Gaussians.
   void raise(const ViewBox& box) {
     const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
     targets_.gaussians[raised_++] = {box.at.label,   top_left.x,        top_left.y, bottom_right.x,
                                      bottom_right.y, radius_of(box.at), box.shown};
   }
 
-  /// Gives the box the next place among the objects.
+  /// Adds the box to the objects.
   void tag(const ViewBox& box) {
     targets_.mask[tagged_] = 1;
     put(corner(box.at.x0, box.at.y0), targets_.tl_off, targets_.tl_ind);
@@ -75,7 +75,7 @@ class TargetWriter {
 
 double area(const Box& box) { return static_cast<double>(box.x1 - box.x0) * (box.y1 - box.y0); }
 
-/// Leaves the `most` largest of the chosen boxes, in their order.
+/// Keeps the `most` largest of the chosen boxes, in their order.
 void keep_largest(std::span<const ViewBox> boxes, std::int64_t most, std::vector<std::size_t>& chosen) {
   if (static_cast<std::int64_t>(chosen.size()) <= most) return;
   const auto cut = chosen.begin() + most;
@@ -91,11 +91,11 @@ void keep_largest(std::span<const ViewBox> boxes, std::int64_t most, std::vector
 
 double gaussian_radius(double height, double width, double min_overlap) {
   const double o = min_overlap, sum = height + width, area = height * width;
-  // Each case is a quadratic equation in the radius. One corner moves in and the other out:
+  // Each case is a quadratic equation in the radius. Here one corner moves in and the other out:
   const double shifted = (sum - std::sqrt(sum * sum - 4 * area * (1 - o) / (1 + o))) / 2;
-  // Both move in:
+  // Here both move in:
   const double inside = (2 * sum - std::sqrt(4 * sum * sum - 16 * (1 - o) * area)) / 8;
-  // Both move out:
+  // Here both move out:
   const double outside = (-2 * o * sum + std::sqrt(4 * o * o * sum * sum + 16 * o * (1 - o) * area)) / (8 * o);
   return std::min({shifted, inside, outside});
 }
@@ -113,7 +113,7 @@ void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options,
     if (boxes[i].shown) chosen.push_back(i);
   const auto objects = chosen.size();
   if (options.mirror && objects > static_cast<std::size_t>(options.max_objects))
-    throw SampleError(concat(objects, " objects, max_objects is ", options.max_objects));
+    throw SampleError(concat(objects, " objects are more than max_objects = ", options.max_objects));
   keep_largest(boxes, options.max_objects, chosen);
   for (const auto i : chosen) writer.tag(boxes[i]);
   *targets.untagged = static_cast<std::int32_t>(objects - chosen.size());

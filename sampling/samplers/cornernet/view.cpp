@@ -31,7 +31,7 @@ void check(std::size_t number, const Box& box, const Picture& picture, const Cor
   if (box.x1 <= 0 || box.y1 <= 0 || box.x0 >= static_cast<float>(picture.width) ||
       box.y0 >= static_cast<float>(picture.height))
     throw SampleError(
-        concat(describe(number, box), " lies outside the picture of ", picture.width, "x", picture.height));
+        concat(describe(number, box), " is outside of the image of ", picture.width, "x", picture.height));
 }
 
 }  // namespace

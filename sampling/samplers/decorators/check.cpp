@@ -1,4 +1,4 @@
-// The decorator `check`: makes rows twice, between guard bytes, and refuses what a sampler must not do.
+// The decorator `check`: makes rows twice, between guard bytes, and refuses forbidden writes of a sampler.
 #include <cstring>
 #include <optional>
 #include <set>
@@ -16,7 +16,7 @@ constexpr std::uint64_t check_draw = 2;
 constexpr std::byte first_fill{0xA5}, second_fill{0x5A};
 constexpr std::size_t most_fields = 32;
 
-/// A field whose two rows differ where each still has its fill was not written there.
+/// Returns whether an element was not written: its two rows differ, and each still has its fill.
 bool is_unwritten(const Field& field, const std::byte* first, const std::byte* second, std::size_t element) {
   const std::size_t begin = element * size_of(field.dtype), end = begin + size_of(field.dtype);
   for (std::size_t byte = begin; byte < end; ++byte)
@@ -53,7 +53,7 @@ class CheckSampler final : public Decorator {
   }
 
  private:
-  /// What the sampler said of a record that it refuses; nothing where it made a row.
+  /// Returns the sampler's reason for refusing a record; nothing if it made a row.
   std::optional<std::string> make(const Record& record, Stream& random, GuardedRow& into, std::byte fill) const {
     into.prepare(fields_, fill);
     std::optional<std::string> failed;
@@ -79,11 +79,11 @@ class CheckSampler final : public Decorator {
 
   UserError violation(const Record& record, const std::string& what) const {
     return UserError(ExitCode::data, concat("check: sampler '", name_, "', record ", record.id, ": ", what),
-                     "mend the sampler; sampler.name = \"" + name_ + "\" runs it without the check");
+                     "correct the sampler; sampler.name = \"" + name_ + "\" runs it without the check");
   }
 
   UserError wrong_fields(const std::string& what) const {
-    return UserError(ExitCode::data, concat("check: sampler '", name_, "': ", what), "mend its fields()");
+    return UserError(ExitCode::data, concat("check: sampler '", name_, "': ", what), "correct its fields()");
   }
 
   void check_fields() const {
@@ -96,14 +96,14 @@ class CheckSampler final : public Decorator {
       for (const auto extent : field.shape)
         if (extent <= 0) throw wrong_fields(concat("field '", field.name, "' has an axis of size ", extent));
       if (field.mean.size() != field.stddev.size())
-        throw wrong_fields("field '" + field.name + "' has not as many values of mean as of stddev");
+        throw wrong_fields("field '" + field.name + "' has different numbers of mean and stddev values");
     }
     if (describe_fields(inner().fields()) != describe_fields(fields_))
       throw wrong_fields("it states other fields when asked again");
   }
 
   std::string name_;
-  double share_;  ///< of the samples that are checked
+  double share_;  ///< share of the samples that are checked
   std::vector<Field> fields_;
 };
 
@@ -112,11 +112,11 @@ class CheckSampler final : public Decorator {
 SamplerEntry check_entry() {
   return {.name = "check",
           .help =
-              "decorator: refuses a sampler that writes outside of its row, leaves a part of it unwritten, or makes "
+              "decorator that refuses a sampler that writes outside of its row, leaves a part unwritten, or makes "
               "other bytes with the same seed",
           .keys = {inner_key(),
                    {"check_every", Kind::integer, std::int64_t{1},
-                    "1: every sample is checked; N: one of N on average, the same ones on every run", 1, 1e12}},
+                    "check every sample (1), or one in N on average, the same ones on every run", 1, 1e12}},
           .make = [](const Settings& settings, const SamplerInput& input) {
             return std::make_unique<CheckSampler>(make_inner("check", settings, input), decorated_sampler(settings),
                                                   settings.integer("check_every"));

@@ -8,7 +8,7 @@
 namespace flowtrain {
 namespace {
 
-/// "slow, classify" as two names.
+/// Splits "slow, classify" into two names.
 std::vector<std::string> names_in(const std::string& text) {
   std::vector<std::string> names;
   std::istringstream parts(text);
@@ -23,7 +23,7 @@ bool same_key(const Key& a, const Key& b) {
   return a.kind == b.kind && a.fallback == b.fallback && a.help == b.help && a.required == b.required;
 }
 
-/// A sampler with another key that is called `inner` decorates nothing.
+/// Returns whether a sampler is a decorator. A plugin's key called `inner` of another kind does not make one.
 bool decorates(const std::string& name) {
   const Key* const inner = find_key(samplers().at(name).keys, "inner");
   return inner && same_key(*inner, inner_key());
@@ -36,7 +36,7 @@ Key inner_key() {
           .kind = Kind::text,
           .fallback = "",
           .help =
-              "the sampler that it decorates, whose keys stand in this table, too; \"slow, classify\": another "
+              "sampler that it decorates, whose keys are in this table, too; \"slow, classify\" has another "
               "decorator in between",
           .required = true};
 }
@@ -52,16 +52,16 @@ std::vector<std::string> sampler_chain(const Settings& settings) {
           throw settings.error("inner", unknown.what(), unknown.code(), unknown.hint());
         }
       if (std::ranges::count(chain, name) > 0)
-        throw settings.error("inner", "'" + name + "' stands in the chain twice: " + join(chain) + ", " + name,
+        throw settings.error("inner", "'" + name + "' is in the chain twice: " + join(chain) + ", " + name,
                              ExitCode::usage, "name each sampler once");
       if (!decorates(chain.back()))
-        throw settings.error("inner", "'" + chain.back() + "' decorates no other sampler, and '" + name + "' follows",
-                             ExitCode::usage, "let '" + chain.back() + "' stand last");
+        throw settings.error("inner", "'" + chain.back() + "' decorates no other sampler, but '" + name + "' follows",
+                             ExitCode::usage, "name '" + chain.back() + "' last");
       chain.push_back(name);
     }
   if (chain.size() > 1 && decorates(chain.back()))
-    throw settings.error("inner", "'" + chain.back() + "' decorates another sampler, and none follows", ExitCode::usage,
-                         "write inner = \"" + settings.text("inner") + ", classify\", say");
+    throw settings.error("inner", "'" + chain.back() + "' decorates another sampler, but none follows", ExitCode::usage,
+                         "write inner = \"" + settings.text("inner") + ", classify\", for example");
   return chain;
 }
 
@@ -74,7 +74,7 @@ std::vector<Key> keys_of_chain(const std::vector<std::string>& chain) {
       if (other && !same_key(*other, key))
         throw UserError(ExitCode::usage,
                         "sampler.inner: two samplers of the chain " + join(chain) + " have a key '" + key.name + "'",
-                        "rename the key of the one that is yours");
+                        "rename the key of your own sampler");
     }
   return keys;
 }
@@ -82,7 +82,7 @@ std::vector<Key> keys_of_chain(const std::vector<std::string>& chain) {
 std::unique_ptr<Sampler> make_inner(const std::string& decorator, const Settings& settings, const SamplerInput& input) {
   const auto chain = sampler_chain(settings);
   const auto own = std::ranges::find(chain, decorator);
-  if (own == chain.end() || own + 1 == chain.end()) throw InternalError("nothing stands after " + decorator);
+  if (own == chain.end() || own + 1 == chain.end()) throw InternalError("nothing comes after " + decorator);
   return samplers().at(*(own + 1)).make(settings, input);
 }
 

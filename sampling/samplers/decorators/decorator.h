@@ -1,6 +1,6 @@
 #pragma once
-// Decorators: samplers that make their rows by another sampler, and add something of their own to it. Their table holds
-// the keys of both:
+// Decorators are samplers that make their rows by another sampler, and add something. Their table has both samplers'
+// keys:
 //     [sampler]
 //     name = "check"
 //     inner = "classify"          # or "slow, classify": a chain, outermost first
@@ -16,24 +16,24 @@
 
 namespace flowtrain {
 
-/// The key `inner`, by which a sampler is known as a decorator.
+/// Returns the key `inner`, which makes a sampler a decorator.
 Key inner_key();
 
-/// The samplers that `settings` names, outermost first: `name` and, of a decorator, those of `inner`. Throws
-/// UserError(usage) at the key: an unknown name, a name twice, a decorator with nothing after it, another sampler with
-/// something after it.
+/// Returns the samplers that `settings` names, outermost first: `name` and, for a decorator, those of `inner`. Throws
+/// UserError(usage) at the key for an unknown name, a name twice, a decorator with nothing after it, and another
+/// sampler with something after it.
 std::vector<std::string> sampler_chain(const Settings& settings);
 
-/// The keys of all samplers in `chain`. Throws UserError(usage) where two of them have different keys of one name.
+/// Returns the keys of all samplers in `chain`. Throws UserError(usage) if two of them have different keys of one name.
 std::vector<Key> keys_of_chain(const std::vector<std::string>& chain);
 
-/// The sampler that stands after `decorator` in the chain of `settings`. Throws what that sampler's factory throws.
+/// Makes the sampler after `decorator` in the chain of `settings`. Throws what that sampler's factory throws.
 std::unique_ptr<Sampler> make_inner(const std::string& decorator, const Settings& settings, const SamplerInput& input);
 
-/// The last name of the chain: the sampler that all others decorate.
+/// Returns the last name of the chain: the sampler that all others decorate.
 std::string decorated_sampler(const Settings& settings);
 
-/// What decorators have in common. Rows are made one by one, also where the inner sampler takes blocks.
+/// The base of decorators. Rows are made one by one, even if the inner sampler takes blocks.
 class Decorator : public Sampler {
  public:
   explicit Decorator(std::unique_ptr<Sampler> inner) : inner_(std::move(inner)) {}
@@ -46,8 +46,8 @@ class Decorator : public Sampler {
   std::unique_ptr<Sampler> inner_;
 };
 
-/// A number in [0, 1) that is the same for this record at this place of the stream on every run, with any number of
-/// workers. It takes nothing from `random`. `purpose` tells numbers for different uses apart.
+/// Returns a number in [0, 1) that is the same for this record at this place of the stream on every run, with any
+/// number of workers. It takes nothing from `random`. `purpose` separates numbers for different uses.
 double draw_for_row(Stream random, std::uint64_t record, std::uint64_t purpose);
 
 }  // namespace flowtrain

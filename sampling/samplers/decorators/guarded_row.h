@@ -1,5 +1,5 @@
 #pragma once
-// A row of its own with guard bytes around each field: shows what a sampler writes, and where it should not.
+// A row with guard bytes around each field, which shows where a sampler writes.
 
 #include <cstddef>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace flowtrain {
 
-/// Memory for one row. Kept by a thread and used again.
+/// The memory of one row, which a thread keeps and reuses.
 class GuardedRow {
  public:
   /// Makes room for a row of `fields`, and fills all of it with `fill`.
@@ -18,11 +18,11 @@ class GuardedRow {
 
   Row row() const { return {starts_.data(), starts_.size()}; }
   const std::byte* field(std::size_t index) const { return starts_[index]; }
-  /// The first guard byte that was written over: "3 bytes after the end of field 'image'"; empty where none was.
+  /// Returns the first overwritten guard byte: "3 bytes after the end of field 'image'"; empty if there is none.
   std::string damage(const std::vector<Field>& fields) const;
 
  private:
-  std::vector<GuardedBytes> memory_;  // a field each
+  std::vector<GuardedBytes> memory_;  // one for each field
   std::vector<std::byte*> starts_;
 };
 

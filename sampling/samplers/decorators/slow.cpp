@@ -1,4 +1,4 @@
-// The decorator `slow`: takes more processor time for each sample, to find out how much headroom a training has.
+// The decorator `slow`: adds processor time to each sample, to find out how much headroom a training has.
 #include <ctime>
 
 #include "sampling/core/registry.h"
@@ -8,7 +8,7 @@
 namespace flowtrain {
 namespace {
 
-/// Processor time of this thread, so that a thread that waits for a core does not count the wait.
+/// Returns the processor time of this thread, which excludes waiting for a core.
 double thread_us() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -34,9 +34,9 @@ class SlowSampler final : public Decorator {
 SamplerEntry slow_entry() {
   return {
       .name = "slow",
-      .help = "decorator: takes more time for each sample, to find out how much headroom a training has",
+      .help = "decorator that adds time to each sample, to find out how much headroom a training has",
       .keys = {inner_key(),
-               {"slow_us", Kind::real, 100.0, "microseconds of processor time that each sample takes more", 0, 1e8}},
+               {"slow_us", Kind::real, 100.0, "microseconds of processor time that are added to each sample", 0, 1e8}},
       .make = [](const Settings& settings, const SamplerInput& input) {
         return std::make_unique<SlowSampler>(make_inner("slow", settings, input), settings.real("slow_us"));
       }};

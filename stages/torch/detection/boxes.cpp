@@ -9,7 +9,7 @@ namespace flowtrain {
 FLOWTRAIN_DETECTORS(boxes) {
   const std::vector<std::string> outputs{"boxes", "scores", "labels"};
   detectors.add({"boxes",
-                 "the net's outputs `boxes` (rows, N, 4), in pixels of its input, `scores` and `labels` (rows, N)",
+                 "reads the net's outputs boxes (rows, N, 4), in pixels of its input, scores and labels (rows, N)",
                  box_keys(),
                  FLOWTRAIN_MAKE([outputs](const Settings& settings, const DetectorInput& input) {
                    return make_box_detector(settings, input, outputs, [](const nets::NamedTensors& given) {

@@ -11,29 +11,29 @@
 namespace flowtrain {
 namespace {
 
-/// A view is a picture at one test scale, with the way from the net's boxes back to the picture.
+/// A picture at one test scale, and the way from the net's boxes back to the picture.
 struct ScaledView {
   at::Tensor images;  ///< (1 or 2, 3, h, w) f32, normalised; the second one is mirrored
   double scale;
-  int height, width;       ///< the scaled picture's
-  int top, left;           ///< the scaled picture's corner in the net's input
+  int height, width;       ///< size of the scaled picture
+  int top, left;           ///< place in the net's input
   int map_width;           ///< cells of the net's heat maps
   float ratio_y, ratio_x;  ///< cells per input pixel
 };
 
-/// An axis of the scaled picture lies in the net's input with middle on middle.
+/// The place of one axis of the scaled picture in the net's input: middle on middle.
 struct Axis {
   explicit Axis(int size) : input(size | 127), begin(input / 2 - size / 2) {
     count = std::min(size, size / 2 + input / 2);
   }
   int input;  // length of the net's input
-  int begin;  // the picture begins there
-  int count;  // so much of the picture fits: half the input is rounded down
+  int begin;  // start of the picture in it
+  int count;  // pixels of the picture that fit: half the input is rounded down
 };
 
-/// Scales the picture and puts it in the middle of the smallest zeros whose sides are multiples of 128 less one pixel:
-/// the sizes that a deep hourglass halves without remainder. A scaled side that is of this form loses its last line, as
-/// in the reference. Throws UserError (data) if no pixel of the picture is left.
+/// Puts the scaled picture in the middle of the smallest zeros whose sides are multiples of 128 less one pixel: a deep
+/// hourglass halves such sizes without remainder. A scaled side that is of this form loses its last line, as in the
+/// reference. Throws UserError (data) if no pixel is left of the picture.
 ScaledView scaled_view(const std::uint8_t* bgr, int height, int width, double scale, const CornerNetOptions& options) {
   const int scaled_height = static_cast<int>(height * scale), scaled_width = static_cast<int>(width * scale);
   if (scaled_height < 1 || scaled_width < 1) {
@@ -70,7 +70,7 @@ ScaledView scaled_view(const std::uint8_t* bgr, int height, int width, double sc
           .ratio_x = static_cast<float>(static_cast<double>(map_width) / x.input)};
 }
 
-/// Makes of the net's boxes (1 or 2, n, 8), in cells, those of the picture, in its pixels: (n or 2n, 8), on the CPU.
+/// Returns the net's boxes (1 or 2, n, 8), in cells, as boxes in pixels of the picture: (n or 2n, 8), on the CPU.
 at::Tensor undo(const ScaledView& view, const at::Tensor& detections) {
   at::Tensor rows = detections.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   if (rows.size(0) == 2) {

@@ -23,7 +23,7 @@ const std::vector<std::string> corner_maps{"tl_heat", "br_heat", "tl_tag", "br_t
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-constexpr std::int64_t most_at_once = 32;  // the crops of a picture; bounds what the net needs of memory
+constexpr std::int64_t most_at_once = 32;  // number of a picture's crops; bounds the net's memory
 
 std::array<int, 2> pair_of(const Settings& settings, const std::string& key) {
   const auto& sides = settings.integers(key);
@@ -126,37 +126,38 @@ Infer make_infer(Heads heads, const nets::DecodeOptions& options) {
 namespace {
 
 std::vector<Key> corner_keys(const std::vector<Key>& own) {
-  std::vector<Key> keys{{"top_k", Kind::integer, std::int64_t{100}, "corners kept of each kind", 1, 10'000},
-                        {"num_dets", Kind::integer, std::int64_t{1000}, "pairs of corners kept", 1, 1'000'000},
-                        {"ae_threshold", Kind::real, 0.5,
-                         "greatest difference of the tags of two corners that belong together", 0, 1e300},
-                        {"nms_kernel", Kind::integer, std::int64_t{3},
-                         "a corner is the greatest of its kind in a window of this side", 1, 99}};
+  std::vector<Key> keys{
+      {"top_k", Kind::integer, std::int64_t{100}, "number of corners kept for each kind", 1, 10'000},
+      {"num_dets", Kind::integer, std::int64_t{1000}, "number of corner pairs kept", 1, 1'000'000},
+      {"ae_threshold", Kind::real, 0.5, "largest difference between the tags of two corners of one object", 0, 1e300},
+      {"nms_kernel", Kind::integer, std::int64_t{3},
+       "side of the window in which a corner must have the largest score of its kind, in cells", 1, 99}};
   for (const auto& more : {nms_keys("exp_soft_nms"), own}) keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
 
 const std::vector<Key> scale_keys = {
-    {"merge_bbox", Kind::boolean, false, "boxes become means of those that overlap them"},
-    {"weight_exp", Kind::real, 8.0, "merge_bbox: how fast a box's weight falls with its distance", 0, 1e300},
-    {"test_scales", Kind::reals, std::vector<double>{1}, "sizes in which the picture is searched", 0.01, 16},
-    {"test_flipped", Kind::boolean, true, "the mirrored picture is searched, too"}};
+    {"merge_bbox", Kind::boolean, false, "replace each box by a weighted mean of the boxes that overlap it"},
+    {"weight_exp", Kind::real, 8.0, "speed at which a box's weight falls with its distance, for merge_bbox", 0, 1e300},
+    {"test_scales", Kind::reals, std::vector<double>{1}, "scale factors at which the image is searched", 0.01, 16},
+    {"test_flipped", Kind::boolean, true, "search the mirrored image, too"}};
 
 const std::vector<Key> saccade_keys = {
     {"init_sizes", Kind::integers, std::vector<std::int64_t>{192, 255},
-     "long sides at which the whole picture is searched first, in pixels", 16, 4096},
-    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4},
-     "how much closer to look at large, medium and small objects", 0.1, 100},
-    {"att_threshold", Kind::real, 0.3, "least attention to look there", 0, 1},
-    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3}, "as nms_kernel, for each attention map", 1, 99},
-    {"att_max_crops", Kind::integer, std::int64_t{30}, "places to look at in a picture", 1, 10'000},
-    {"ref_dets", Kind::boolean, true, "look closer at what the first searches found"}};
+     "long sides to which the whole image is resized for the first search, in pixels", 16, 4096},
+    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4}, "zoom factors for large, medium and small objects", 0.1,
+     100},
+    {"att_threshold", Kind::real, 0.3, "smallest attention value that makes a place a candidate for zooming", 0, 1},
+    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3},
+     "side of the suppression window of each attention map, in cells", 1, 99},
+    {"att_max_crops", Kind::integer, std::int64_t{30}, "largest number of places to zoom in on in an image", 1, 10'000},
+    {"ref_dets", Kind::boolean, true, "zoom in on the objects that the first searches found, too"}};
 
 }  // namespace
 
 FLOWTRAIN_DETECTORS(corners) {
   detectors.add({"cornernet",
-                 "pairs of corners, in the whole picture at several scales: for cornernet and cornernet_squeeze",
+                 "finds pairs of corners in the whole image at several scales, for cornernet and cornernet_squeeze",
                  corner_keys(scale_keys),
                  FLOWTRAIN_MAKE([](const Settings& detect, const DetectorInput& input) {
                    return make_cornernet_detector(cornernet_options(detect, input),
@@ -164,7 +165,7 @@ FLOWTRAIN_DETECTORS(corners) {
                  }),
                  {.outputs = corner_maps}});
   detectors.add({"cornernet_saccade",
-                 "pairs of corners, in the small picture and where attention is: for cornernet_saccade",
+                 "finds pairs of corners in a small image, then zooms in on places of attention, for cornernet_saccade",
                  corner_keys(saccade_keys),
                  FLOWTRAIN_MAKE([](const Settings& detect, const DetectorInput& input) {
                    return make_saccade_detector(saccade_options(detect, input),

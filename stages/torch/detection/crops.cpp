@@ -7,7 +7,7 @@
 namespace flowtrain {
 namespace {
 
-/// A crop has a place in the picture, and a factor by which it is enlarged.
+/// The place and the enlargement of a crop in the picture.
 struct Crop {
   double scale, y, x;
 };
@@ -25,8 +25,8 @@ void add_cells(const at::TensorAccessor<float, 2>& map, const Crop& crop, double
   }
 }
 
-/// One axis of a crop says which part of the picture lies where in the net's input. All of it is counted from the
-/// middle, which is the location, and cut to whole pixels on both sides of it.
+/// One axis of a crop: the part of the picture and its place in the net's input. Both are counted from the middle,
+/// which is the location, and cut to whole pixels on both sides of it.
 struct Axis {
   Axis(int middle, int crop, int picture, int input, double scale) {
     from = std::max(0, middle - crop / 2);
@@ -35,8 +35,8 @@ struct Axis {
     to = input / 2 - static_cast<int>((middle - from) * scale);
     scaled = input / 2 + static_cast<int>((end - middle) * scale) - to;
   }
-  int from, count;  // pixels of the picture
-  int to, scaled;   // pixels of the input
+  int from, count;  // range in the picture
+  int to, scaled;   // range in the input
 };
 
 void cut(const at::Tensor& picture, const Location& location, at::Tensor image, at::Tensor offset) {
@@ -44,14 +44,14 @@ void cut(const at::Tensor& picture, const Location& location, at::Tensor image, 
   const int middle_y = static_cast<int>(location.y), middle_x = static_cast<int>(location.x);
   const int height = std::max(1, static_cast<int>(input_height / location.scale));
   const int width = std::max(1, static_cast<int>(input_width / location.scale));
-  // Not the location's own scale: the crop was rounded to whole pixels.
+  // The crop was rounded to whole pixels, so this differs from the location's own scale.
   const double scale = static_cast<double>(input_height) / std::max(height, width);
   const Axis y(middle_y, height, static_cast<int>(picture.size(1)), input_height, scale);
   const Axis x(middle_x, width, static_cast<int>(picture.size(2)), input_width, scale);
 
   offset[0] = middle_y - height / 2;
   offset[1] = middle_x - width / 2;
-  if (y.count <= 0 || x.count <= 0 || y.scaled <= 0 || x.scaled <= 0) return;  // beside the picture
+  if (y.count <= 0 || x.count <= 0 || y.scaled <= 0 || x.scaled <= 0) return;  // the crop is outside the picture
   const at::Tensor part = picture.narrow(1, y.from, y.count).narrow(2, x.from, x.count).unsqueeze(0);
   image.narrow(1, y.to, y.scaled)
       .narrow(2, x.to, x.scaled)

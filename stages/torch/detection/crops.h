@@ -1,6 +1,6 @@
 #pragma once
-// CornerNet-Saccade looks at parts of a picture: attention maps become locations, locations become enlarged crops, and
-// boxes in crops become boxes in the picture.
+// The parts of a picture that CornerNet-Saccade examines: attention maps give locations, these enlarged crops, whose
+// boxes map back.
 
 #include <ATen/core/Tensor.h>
 
@@ -12,21 +12,20 @@
 
 namespace flowtrain {
 
-/// Sets all but the peaks of each map (B, 1, z, z) to 0: a cell stays if nothing in the window of `kernels[i]` cells
-/// squared around it is greater. Kernels are odd.
+/// Returns each map (B, 1, z, z) with all but its peaks set to 0: a cell stays if no cell in the window of `kernels[i]`
+/// cells squared around it is greater. Kernels are odd.
 std::vector<at::Tensor> attention_peaks(const std::vector<at::Tensor>& maps, const std::vector<int>& kernels);
 
 struct AttentionOptions {
-  int height, width;            ///< the picture's; locations outside are left out
+  int height, width;            ///< size of the picture; locations outside are left out
   float threshold;              ///< attention counts above it
-  std::vector<double> factors;  ///< per map: how much further to enlarge
-  std::vector<int> ratios;      ///< per map: input pixels a cell
+  std::vector<double> factors;  ///< further enlargement per map
+  std::vector<int> ratios;      ///< input pixels per cell, for each map
   bool only_closer = false;     ///< leaves out maps whose factor is not above 1
 };
 
-/// Returns the locations of attention, by crop, map and row. `scales` and `offsets` (B, 2) f32, y and x of their
-/// corners, are those of the crops that were looked at. Crops enlarged by more than 2 are not enlarged again, and none
-/// by more than 4.
+/// Returns the locations with attention, by crop, map and row. `scales` are those of the examined crops; `offsets` (B,
+/// 2) f32: y, x of their corners. Crops enlarged by more than 2 are not enlarged again, and none by more than 4.
 std::vector<Location> attended(const std::vector<at::Tensor>& maps, const std::vector<double>& scales,
                                const at::Tensor& offsets, const AttentionOptions& options);
 
@@ -42,7 +41,7 @@ Crops cut_crops(const at::Tensor& picture, std::span<const Location> locations, 
 
 /// Moves boxes (n, k, 8) from cells of the heat maps to pixels of the net's input, in place.
 void to_input_pixels(at::Tensor& boxes, std::array<int, 2> input_size, std::array<int, 2> output_size);
-/// Moves them from there to pixels of the picture, in place. `scales` (n), `offsets` (n, 2).
+/// Moves boxes from pixels of the input to pixels of the picture, in place. `scales` (n), `offsets` (n, 2).
 void to_picture_pixels(at::Tensor& boxes, const at::Tensor& scales, const at::Tensor& offsets);
 
 }  // namespace flowtrain

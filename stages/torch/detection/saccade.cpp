@@ -13,11 +13,11 @@
 namespace flowtrain {
 namespace {
 
-constexpr float trusted = 0.3F;  // boxes of the first glances, which are coarse
+constexpr float trusted = 0.3F;  // threshold on boxes of the coarse overviews
 constexpr double apart = 16;     // input pixels between locations
 constexpr float nms_sigma = 0.7F;
 
-/// The net has seen this at some locations.
+/// The results at some locations.
 struct Seen {
   at::Tensor rows;  // (n, 8), in pixels of the picture
   std::vector<at::Tensor> attention;
@@ -64,7 +64,7 @@ Seen detect_in(const at::Tensor& picture, const std::vector<Location>& locations
   return seen;
 }
 
-/// Returns the locations to look at after a round, at most `most`.
+/// Returns the locations of the next round, at most `most`.
 std::vector<Location> next_locations(const Seen& seen, const std::vector<Location>& looked_at,
                                      const AttentionOptions& attention, bool ref_dets, std::size_t most) {
   std::vector<double> scales;
@@ -94,14 +94,14 @@ class SaccadeDetector final : public Detector {
 
 }  // namespace
 
-std::vector<Location> first_glances(int height, int width, const std::vector<int>& init_sizes) {
-  std::vector<Location> glances;
+std::vector<Location> overview_locations(int height, int width, const std::vector<int>& init_sizes) {
+  std::vector<Location> overviews;
   for (const int size : init_sizes) {
-    // It is a float, as in the reference: the crops' sizes are rounded down from it.
+    // float follows the reference: the crops' sizes are rounded down from it.
     const auto scale = static_cast<float>(static_cast<double>(size) / std::max(height, width));
-    glances.push_back({static_cast<double>(height / 2), static_cast<double>(width / 2), scale, 1});
+    overviews.push_back({static_cast<double>(height / 2), static_cast<double>(width / 2), scale, 1});
   }
-  return glances;
+  return overviews;
 }
 
 SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options,
@@ -113,7 +113,7 @@ SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const Sac
 
   SaccadeFindings findings;
   std::vector<at::Tensor> rows;
-  std::vector<Location> locations = first_glances(height, width, options.init_sizes);
+  std::vector<Location> locations = overview_locations(height, width, options.init_sizes);
   std::size_t crops_left = options.att_max_crops;
   const std::size_t rounds = options.att_thresholds.size();
   for (std::size_t round = 0; round <= rounds && !locations.empty(); ++round) {

@@ -38,7 +38,7 @@ class Trial {
 
  private:
   const torch::NoGradGuard no_gradients_;
-  // A script specialises its code for the passes that it has seen first, which are to be those of training.
+  // A script specialises its code for the first passes that it runs, and these must be those of training.
   const torch::jit::GraphOptimizerEnabledGuard as_written_{false};
   nets::Net& net_;
   const nets::NamedTensors buffers_;
@@ -57,8 +57,7 @@ std::string kind_of(const std::string& operation) {
   return operation == "addmm" || operation == "mm" ? "linear" : operation;
 }
 
-// A size is a linear function of the number of rows, or does not depend on it: two passes over a row and two tell those
-// of a batch.
+// A size is linear in the number of rows, or independent: passes over one row and two give the size for a batch.
 void extend(Calls& one, const Calls& two, std::int64_t rows) {
   for (auto& call : one) {
     const auto other = std::ranges::find(two, call.layer, &nets::LayerCall::layer);
@@ -77,7 +76,7 @@ Calls calls_of_batch(nets::Net& net, const SlabLayout& layout, at::Device where)
     calls = calls_of(net, layout, 1, where);
     if (rows > 1) extend(*calls, calls_of(net, layout, 2, where), rows);
     return *calls;
-  } catch (const std::exception&) {  // a script, say, that takes whole batches only
+  } catch (const std::exception&) {  // a script, for example, that takes whole batches only
     return calls_of(net, layout, rows, where);
   }
 }
@@ -95,7 +94,7 @@ LayerList list_layers(nets::Net& net, const LearnerSpec& spec, const NetSummary&
     if (parameter.optimizer < 0) layer->frozen += parameter.elements;
   }
   if (nets::compiled_net(net)) {
-    list.note = "the graph of net.package is compiled into one operation, in which no layers can be told apart";
+    list.note = "the graph of net.package is compiled into one operation, which hides its layers";
     return list;
   }
   try {

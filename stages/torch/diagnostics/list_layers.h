@@ -1,5 +1,5 @@
 #pragma once
-// Lists the layers of a net with the shapes of what they give.
+// Lists the layers of a net with the shapes of their outputs.
 
 #include "nets/net.h"
 #include "stages/model/compute.h"
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// See LayerLister. `net` is in train mode, and is so again afterwards.
+/// Implements LayerLister. `net` is in train mode before and after.
 LayerList list_layers(nets::Net& net, const LearnerSpec& spec, const NetSummary& summary);
 
 }  // namespace flowtrain

@@ -14,7 +14,7 @@ namespace flowtrain {
 
 namespace {
 
-// LibTorch's allocator has a type of its own for it; what cuDNN, cuBLAS and the driver say comes as text.
+// LibTorch's allocator has a type of its own for it; errors of cuDNN, cuBLAS and the driver come as text.
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error)) return true;
   const std::string_view text = error.what();
@@ -69,11 +69,11 @@ std::optional<std::uint64_t> TorchMemoryProbe::step_bytes(Slab& slab) {
   });
 }
 
-// A second micro-batch finds the gradients of the first in its way.
+// The second micro-batch finds the gradients of the first in memory.
 void TorchMemoryProbe::try_step(Slab& slab, BatchAdapter& batches) {
   readout_.forget(step_);
   weights_.keep_buffers();
-  step_.begin(0, weights_.parameters());  // in which all optimizers are at work
+  step_.begin(0, weights_.parameters());  // every optimizer is at work in iteration 0
   for (std::int64_t micro = 0; micro < std::min<std::int64_t>(spec_.train.integer("accum"), 2); ++micro)
     step_.add_gradients(slab, batches, {});
   step_.finish_gradients();
@@ -88,7 +88,7 @@ std::uint64_t TorchMemoryProbe::kept_bytes(Slab& slab) {
   std::int64_t most = 0;
   for (auto& pass : step_.passes()) {
     const LiveBytes live;
-    const Autocast cast(amp_type(spec_.train), at::Device(spec_.device).type());  // what it keeps counts, too
+    const Autocast cast(amp_type(spec_.train), at::Device(spec_.device).type());  // the cast copies count, too
     const auto losses = step_.step()(batch, pass.losses);
     most = std::max(most, live.now());
   }

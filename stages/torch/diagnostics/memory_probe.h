@@ -1,5 +1,5 @@
 #pragma once
-// How much memory work takes at its peak, a training step above all, and how much a device has left.
+// Measures the peak memory of work, above all of a training step, and the free memory of a device.
 
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
@@ -20,13 +20,13 @@
 
 namespace flowtrain {
 
-/// Counts what this thread's tensors on the CPU take, as ATen's memory profiler does, while it lives.
+/// Counts the memory of this thread's CPU tensors, as ATen's memory profiler does, while it lives.
 class LiveBytes {
  public:
   LiveBytes() : counter_(std::make_shared<Counter>()), guard_(c10::DebugInfoKind::PROFILER_STATE, counter_) {}
-  /// Allocated and not yet freed since the beginning.
+  /// Returns the bytes allocated and not yet freed since the beginning.
   std::int64_t now() const { return counter_->bytes; }
-  /// The most that now() ever was.
+  /// Returns the greatest value of now() so far.
   std::int64_t most() const { return counter_->most; }
 
  private:
@@ -42,16 +42,16 @@ class LiveBytes {
   c10::DebugInfoGuard guard_;
 };
 
-/// The memory of tensors on a device; on the CPU of those that this thread makes.
+/// The memory of tensors on a device; on the CPU, of tensors that this thread makes.
 class PeakMemory {
  public:
   explicit PeakMemory(c10::Device where) : where_(where) {}
 
-  /// What `work` took at its peak, beside what was there; nothing where the device had too little. Memory that a
-  /// device's allocator keeps for later is given back before and after.
+  /// Returns the peak memory of `work`, beside existing memory; nothing if the device had too little. The device's
+  /// allocator gives back unused memory before and after.
   std::optional<std::uint64_t> of(const std::function<void()>& work) const;
 
-  /// What a device has left; nothing of the CPU, which has none of its own.
+  /// Returns the free memory of a device; nothing for the CPU, which has none of its own.
   static std::optional<std::uint64_t> free_bytes(c10::Device where);
 
  private:
@@ -60,7 +60,7 @@ class PeakMemory {
   c10::Device where_;
 };
 
-/// A learner's, whose parts it uses and which they outlive.
+/// The probe of a learner, whose parts it uses; they outlive it.
 class TorchMemoryProbe : public MemoryProbe {
  public:
   TorchMemoryProbe(const LearnerSpec& spec, Weights& weights, TrainStep& step, StepReadout& readout)

@@ -27,7 +27,7 @@ void take_rows(const at::Tensor& tensor, NonFiniteOrigin& origin) {
     if (!finite[row].item<bool>()) origin.rows.push_back(static_cast<std::size_t>(row));
 }
 
-// Where a layer has as many outputs as the batch has rows, its weights' gradient looks like one of rows.
+// A layer with as many outputs as the batch has rows has a gradient of its weights that looks like one of rows.
 bool is_shaped_as_a_parameter(const at::Tensor& tensor, const nets::NamedTensors& parameters) {
   return std::any_of(parameters.begin(), parameters.end(), [&](auto& item) {
     const at::Tensor& parameter = item.second;
@@ -63,7 +63,7 @@ std::optional<NonFiniteOrigin> find_in(const nets::NamedTensors& tensors, const 
 
 NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors& parameters, std::int64_t rows) {
   NonFiniteOrigin origin;
-  origin.phase = op.scope.empty() ? "loss" : op.scope;  // half precision scales it outside
+  origin.phase = op.scope.empty() ? "loss" : op.scope;  // half precision scales the loss outside any scope
   origin.operation = op.operation;
   origin.layer = op.place.layer;
   origin.after_layer = op.place.after;
@@ -86,13 +86,15 @@ void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
         batch, [&](const at::Tensor& tensor) { return has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor; });
     if (fails(alone)) guilty.push_back(static_cast<std::size_t>(row));
   }
-  // None: it takes several, as in a batch's statistics. All: that is known already, where the operation tells.
+  // The cause is not a row if none fails alone, since it then takes several, as in a batch's statistics. The rows of
+  // the operation, if known, need no second look.
   if (guilty.empty() || guilty == origin.rows) return;
   origin.rows = std::move(guilty);
   origin.rows_by = "each row alone, in eval mode";
 }
 
-// A row without its batch: without dropout, and with running statistics in place of the batch's, as of before the step.
+// Computes one row without its batch and dropout, with running statistics, as of before the step, in place of the
+// batch's.
 bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss) {
   TrainStep& step = parts_.step;
   parts_.learner.discard();
@@ -101,7 +103,7 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
   for (auto& pass : step.passes()) {
     if (!pass.due(step.iteration())) continue;
     const auto lowered = step.optimizers().scaled(pass.lowered(step.forward(pass, row)) / divisor);
-    if (!compiled_)  // in eval mode it has no gradients
+    if (!compiled_)  // eval mode has no gradients
       pass.backward(lowered, step.iteration(), step.passes().size() == 1);
     made.add("loss", lowered);
   }
@@ -114,10 +116,10 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
 std::optional<NonFiniteOrigin> TorchNonFiniteSearch::find(Slab& slab, bool in_loss) {
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
   const nets::NamedTensors parameters = parts_.net.parameters();
-  parts_.graphs.leave();  // each operation is to be seen
+  parts_.graphs.leave();  // graphs would hide single operations
   if (slab.ticket().micro == 0)
     if (auto found = find_in(parameters, "parameters", 0)) return found;
-  const auto batch =  // copies, which outlive the slab
+  const auto batch =  // the copies outlive the slab
       mapped(parts_.batches(slab), [](const at::Tensor& tensor) { return tensor.clone(); });
   if (auto found = find_in(batch, "batch", rows)) return found;
   const nets::OpWatch watch(parameters, in_loss);

@@ -1,5 +1,5 @@
 #pragma once
-// A learner's search for numbers that are not finite, and what it is made of.
+// A learner's search for numbers that are not finite.
 
 #include <cstdint>
 #include <functional>
@@ -16,16 +16,16 @@
 
 namespace flowtrain {
 
-/// The first of `tensors` that is not finite, as origin of the kind `phase`; its rows where they are those of a batch
-/// of `rows` (0: none is).
+/// Returns the first of `tensors` that is not finite, as origin of the kind `phase`, with its rows if they are those of
+/// a batch of `rows` (0: never).
 std::optional<NonFiniteOrigin> find_in(const nets::NamedTensors& tensors, const std::string& phase, std::int64_t rows);
 
-/// An operation as origin. Where what it made has `rows` rows, and is no parameter's gradient, those that are not
-/// finite are to blame.
+/// Turns an operation into an origin. If its output has `rows` rows and is no parameter's gradient, it blames rows that
+/// are not finite.
 NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors& parameters, std::int64_t rows);
 
-/// Where an operation does not tell a part of `rows` rows: gives `fails` each row of the batch alone, as a batch of
-/// one, and blames those for which it is true.
+/// Finds the guilty rows if an operation shows none: calls `fails` with each of the `rows` rows as a batch of one, and
+/// blames those for which it returns true.
 void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
                 const std::function<bool(const nets::NamedTensors&)>& fails, NonFiniteOrigin& origin);
 
@@ -48,7 +48,7 @@ class TorchNonFiniteSearch : public NonFiniteSearch {
   bool fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss);
 
   Parts parts_;
-  const nets::CompiledNet* compiled_;  // the net, where it is one; else null
+  const nets::CompiledNet* compiled_;  // the net, if it is compiled; otherwise null
 };
 
 }  // namespace flowtrain

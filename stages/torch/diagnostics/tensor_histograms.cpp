@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t steps = 64;
 
-// Where the numbers of one histogram stand in what is read.
+// Places of the numbers of one histogram in the readout.
 struct Asked {
   std::string name;
   std::size_t summary = 0, counts = 0;
@@ -24,7 +24,7 @@ void ask(Readout& read, std::vector<Asked>& asked, std::string name, const at::T
   if (values.numel() == 0) return;
   const at::Tensor exact = values.to(at::kDouble);
   asked.push_back({std::move(name), read.ask(at::stack({exact.min(), exact.max(), exact.sum(), exact.square().sum()})),
-                   read.ask(at::histc(values, steps))});  // from the least to the greatest of them
+                   read.ask(at::histc(values, steps))});  // bins from the least to the greatest value
 }
 
 }  // namespace

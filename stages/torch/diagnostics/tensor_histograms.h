@@ -6,8 +6,7 @@
 
 namespace flowtrain {
 
-/// Of each parameter ("weights/<name>"), and of its gradient where it has one ("gradients/<name>"). Counted on the
-/// device; waits for it.
+/// Counts each parameter ("weights/<name>") and its gradient, if any ("gradients/<name>"). It waits for the device.
 Histograms tensor_histograms(const nets::NamedTensors& parameters);
 
 }  // namespace flowtrain

@@ -27,7 +27,7 @@ namespace {
 
 namespace jit = torch::jit;
 
-/// A module with the tensors of a net, and sub-modules as their names have them: "layer1.0.conv1.weight".
+/// A module with the tensors of a net, with sub-modules by their names: "layer1.0.conv1.weight".
 class ModuleTree {
  public:
   explicit ModuleTree(const nets::Net& net) {
@@ -60,7 +60,7 @@ class ModuleTree {
   std::map<std::string, jit::Module> modules_;
 };
 
-/// Where one number stands for both sides of a window, writes it twice: ONNX's exporter cannot read it otherwise.
+/// Writes a number that stands for both sides of a window twice: ONNX's exporter cannot read it otherwise.
 void expand_windows(jit::Graph& graph) {
   for (jit::Node* const node : graph.nodes()) {
     if (node->kind() != c10::aten::max_pool2d && node->kind() != c10::aten::avg_pool2d) continue;
@@ -89,7 +89,7 @@ PlainTensor plain(const std::string& name, const at::Tensor& tensor) {
   return {name, rows.sizes().vec(), {static_cast<const char*>(rows.const_data_ptr()), rows.nbytes()}};
 }
 
-/// Raises `greatest` to the difference of one pass; NaN where an output is.
+/// Raises `greatest` to the difference of one pass; NaN if an output has NaN.
 void compare(nets::Net& net, jit::Module& module, const at::Tensor& image, double& greatest) {
   const c10::IValue traced = module.forward({image});
   std::size_t place = 0;
@@ -124,7 +124,8 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   const auto traced = jit::tracer::trace(
       {image}, [&](jit::Stack inputs) -> jit::Stack { return {as_value(forward(*net, inputs.front().toTensor()))}; },
       [](const at::Tensor&) { return std::string(); }, /*strict=*/false, /*force_outplace=*/false, &root, {"image"});
-  // Of addmm(), which nn::Linear calls, the executor would make a product and a sum, which round in another way.
+  // The executor would otherwise split addmm(), which nn::Linear calls, into a product and a sum, which round
+  // differently.
   jit::FuseLinear(traced.first->graph);
   expand_windows(*traced.first->graph);
   auto* const function =

@@ -14,7 +14,7 @@ namespace flowtrain {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
-/// The 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`.
+/// Logs the 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`.
 class Norms final : public Hook {
  public:
   Norms(std::uint64_t every, std::int64_t depth) : every_(every), depth_(depth) {}
@@ -56,9 +56,9 @@ class Norms final : public Hook {
 FLOWTRAIN_HOOKS(norms) {
   hooks.add({"norms",
              "logs the norms of the weights and gradients of the net's parts",
-             {{"every", Kind::integer, std::int64_t{20}, "iterations from value to value", 1, 9e15},
-              {"depth", Kind::integer, std::int64_t{1}, "words of the parameters' names that name a part of the net", 1,
-               100}},
+             {{"every", Kind::integer, std::int64_t{20}, "iterations between two values", 1, 9e15},
+              {"depth", Kind::integer, std::int64_t{1},
+               "number of words of a parameter's name that name a part of the net", 1, 100}},
              FLOWTRAIN_MAKE([](const Settings& settings, const HookInput&) {
                return std::make_unique<Norms>(static_cast<std::uint64_t>(settings.integer("every")),
                                               settings.integer("depth"));

@@ -30,11 +30,11 @@ class StopFile final : public Hook {
 
 FLOWTRAIN_HOOKS(stop_file) {
   hooks.add({"stop_file",
-             "ends the run, with a snapshot, once a file is there",
+             "ends the run, with a snapshot, once a file exists",
              {{.name = "file",
                .kind = Kind::text,
                .fallback = std::string(),
-               .help = "the file",
+               .help = "path of the file",
                .required = true,
                .is_path = true}},
              FLOWTRAIN_MAKE(make_stop_file),

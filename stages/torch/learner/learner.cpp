@@ -33,7 +33,7 @@ namespace flowtrain {
 
 namespace {
 
-// LibTorch's own settings, for the whole process. `processes_here`: how many share the machine's cores.
+// Sets LibTorch's own options for the whole process. `processes_here` is the number that share the cores.
 void configure_torch(const Settings& run, unsigned processes_here) {
   const auto* given = std::get_if<std::int64_t>(&run.value("threads"));
   auto threads = given ? static_cast<int>(*given) : 0;
@@ -41,7 +41,7 @@ void configure_torch(const Settings& run, unsigned processes_here) {
   torch::set_num_threads(threads);
   const bool deterministic = run.boolean("deterministic");
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
-  // What kernels leave unwritten is no result of theirs; to fill new memory first costs a CPU 3 % of a step.
+  // No result depends on memory that kernels leave unwritten; filling new memory first costs a CPU 3 % of a step.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   const std::string& cudnn = run.text("cudnn");
@@ -180,8 +180,8 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
            spec.train.text("on_error") != "stop";
   }
 
-  // From the first step on, so that the steps before a capture, which a resumed run makes again, round the rate as the
-  // captured ones do.
+  // This applies from the first step on, so that the steps before a capture, which a resumed run makes again, round the
+  // rate as the captured ones do.
   void keep_hyper_on_device() try {
     step_.optimizers().keep_hyper_on_device();
   } catch (const std::runtime_error& error) {
@@ -193,7 +193,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
     weights_.keep_buffers();
   }
 
-  // A whole iteration by the graphs of train.cuda_graph. False: it is to be made as ever.
+  // Runs a whole iteration by the graphs of train.cuda_graph. Returns false if it must be made without them.
   bool repeat(Slab& slab) {
     if (!graphs_.wanted()) return false;
     const nets::NamedTensors batch = (*batches_)(slab);
@@ -207,7 +207,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
     return true;
   }
 
-  // Before a validation and after it.
+  // Swaps the average in before a validation, and out after it.
   void use_average() {
     if (!step_.optimizers().validates_average()) return;
     weights_.before_change();
@@ -220,7 +220,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   TrainStep step_;
   std::unique_ptr<BatchAdapter> batches_;
   StepGraphs graphs_{spec_};
-  bool repeated_ = false;  // the iteration under way, by them
+  bool repeated_ = false;  // the current iteration runs by graphs
   mutable StepReadout readout_{spec_.profile};
   NetValidator validator_;
   bool validating_ = false;
@@ -231,7 +231,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
 
 }  // namespace
 
-// Here, and not where the program ends, as what the start has made until now is still to be undone.
+// The error is converted here and not at the program's end, because the start's work so far must be undone.
 std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec) try {
   return std::make_unique<TorchLearner>(spec);
 } catch (const c10::Error& error) {

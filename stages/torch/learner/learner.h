@@ -1,5 +1,6 @@
 #pragma once
-// The LibTorch learner: net, loss, optimizer and metrics behind the compute stage's door. This header needs no torch.
+// The LibTorch learner: net, loss, optimizer and metrics behind the compute stage's interface. This header needs no
+// torch.
 
 #include <memory>
 #include <string>
@@ -11,9 +12,9 @@ namespace flowtrain {
 /// Builds everything with weights drawn from the seed. Throws UserError(usage) for settings that do not fit.
 std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec);
 
-/// LibTorch's version, for env.json.
+/// Returns LibTorch's version, for env.json.
 std::string torch_version();
-/// The folder of the LibTorch that is loaded, with its `include` and `lib`.
+/// Returns the folder of the loaded LibTorch, with its `include` and `lib`.
 std::string torch_folder();
 
 }  // namespace flowtrain

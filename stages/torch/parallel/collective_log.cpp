@@ -45,7 +45,7 @@ double CollectiveLog::take_longest_answer() {
   return std::chrono::duration<double>(std::exchange(longest_answer_, {})).count();
 }
 
-// Of collectives within others the innermost one that goes on.
+// The innermost open collective counts.
 CollectiveLog::Position CollectiveLog::position() const {
   MutexLock lock(mutex_);
   const std::string when = iteration_ > 0 ? concat("iteration ", iteration_) : "the start";

@@ -1,6 +1,6 @@
 #pragma once
-// What a process did last with the others: kept for the moment in which one of them fails, when its heartbeat compares
-// the ranks, and writes it down. What all threads were at, after any end, is in the flight recorder (stages/flight/).
+// A process's last collectives with the others. When one of them fails, its heartbeat compares the ranks, and writes
+// the record. The flight recorder (stages/flight/) has the places of all threads, after any end.
 
 #include <chrono>
 #include <cstdint>
@@ -15,30 +15,30 @@ namespace flowtrain {
 /// The last collectives of a process. Any thread.
 class CollectiveLog {
  public:
-  /// How many collectives are kept.
+  /// The number of collectives that are kept.
   static constexpr std::size_t kept = 64;
 
   void at_iteration(std::uint64_t iteration);
-  /// A collective begins; `what` is a literal, "the averaging of gradients". Returns its number, from 1.
+  /// Begins a collective; `what` is a literal, "the averaging of gradients". Returns its number, from 1.
   std::uint64_t enter(const char* what);
-  /// The one of that number has ended.
+  /// Ends the collective of that number.
   void leave(std::uint64_t number);
 
-  /// An answer of the store where the ranks meet has come, after so long.
+  /// Records the time that an answer of the rendezvous store took.
   void answered(std::chrono::steady_clock::duration after);
-  /// The longest of these since the last call, in seconds.
+  /// Returns the longest of these times since the last call, in seconds.
   double take_longest_answer();
 
   struct Position {
-    std::uint64_t entered = 0;  ///< collectives that have begun: the others wait for the process with the fewest
-    std::string what;           ///< the last of these; empty before the first
+    std::uint64_t entered = 0;  ///< collectives begun; the others wait for the process with the fewest
+    std::string what;           ///< purpose of the last one; empty before the first
     std::string text;           ///< "iteration 57, in the averaging of gradients (collective 530)"
   };
   Position position() const;
-  /// What the collective of that number is for; nothing where it has not begun, or is not kept any more.
+  /// Returns the purpose of the collective of that number; nothing if it has not begun, or is not kept any more.
   std::optional<std::string> what(std::uint64_t number) const;
-  /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s
-  /// (null: it did not end).
+  /// Returns a line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined),
+  /// took_s (null: it did not end).
   std::string to_jsonl() const;
 
  private:

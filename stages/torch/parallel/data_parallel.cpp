@@ -18,21 +18,21 @@ namespace flowtrain {
 namespace {
 
 constexpr auto tick = std::chrono::milliseconds(5);
-constexpr double tolerance_s = 0.010;  // a scheduler with a little to do is late by less
+constexpr double tolerance_s = 0.010;  // a scheduler with little to do is late by less
 
 double seconds(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
-constexpr auto flag_count = static_cast<std::int64_t>(all_flags);  // at the end of the control tensor
+constexpr auto flag_count = static_cast<std::int64_t>(all_flags);  // number of values at the end of the control tensor
 
 std::size_t bytes_of(double megabytes) { return static_cast<std::size_t>(megabytes * 1024 * 1024); }
 
-// The same calls as torch/nn/parallel/distributed.py makes.
+// torch/nn/parallel/distributed.py makes the same calls.
 std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::vector<at::Tensor>& parameters,
                                             const nets::NamedTensors& named, const DataParallelOptions& options) {
   const std::size_t first = bytes_of(options.first_bucket_mb), most = bytes_of(options.bucket_mb);
   const std::vector<bool> sparse(parameters.size(), false);
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {first, most}, sparse));
-  std::reverse(buckets.begin(), buckets.end());  // gradients come in about the reverse of the parameters' order
+  std::reverse(buckets.begin(), buckets.end());  // gradients arrive in roughly the reverse order of the parameters
   std::unordered_map<std::size_t, std::string> names{{0, "control"}};
   for (auto& [name, tensor] : named)
     if (tensor.requires_grad()) names.emplace(names.size(), name);
@@ -72,7 +72,7 @@ ExchangeTimes::Summary ExchangeTimes::summary() const {
   MutexLock lock(mutex_);
   Summary sum;
   if (buckets_.empty()) return sum;
-  Clock::time_point until{};  // of what is summed up so far
+  Clock::time_point until{};  // end of the time summed so far
   for (auto& [from, to] : buckets_) {
     if (to <= until) continue;
     sum.busy_s += seconds(to - std::max(from, until));
@@ -106,7 +106,7 @@ void StallMeter::watch(const std::stop_token& stop) {
 
 namespace {
 
-// NCCL divides while it sums, which spares a GPU a pass over each bucket. Gloo knows only sums.
+// NCCL divides while it sums, which saves a GPU a pass over each bucket. Gloo only sums.
 bool divides(c10d::ProcessGroup& processes, at::Device where) {
   return where.is_cuda() && processes.getBackend(where.type())->getBackendName() == "nccl";
 }
@@ -119,7 +119,7 @@ c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBuck
   const bool exact = std::any_of(parameters.begin(), parameters.end(), [&](auto& p) { return p.is_same(exact_); });
   const bool casts = wire_ && !exact && whole.scalar_type() != *wire_;
 
-  // This comes before the sum, which might overflow.
+  // The division comes before the sum, which might overflow.
   c10d::AllreduceOptions options;
   std::vector<at::Tensor> sent{whole};
   if (casts)
@@ -164,8 +164,8 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   if (trained.empty()) throw InternalError("a net without parameters to train");
   control_ =
       torch::zeros({scalars + flag_count}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
-  // Its gradient is the first to come, as the loss adds it last: settled buckets have it in the first one, which is
-  // sent as it is.
+  // The loss adds the control tensor last, so its gradient comes first, in the first settled bucket, which is sent as
+  // it is.
   trained.insert(trained.begin(), control_);
   in_collective(group_, "the comparison of nets",
                 [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
@@ -186,7 +186,7 @@ void DataParallel::begin(bool first, bool last) {
   begun_ = true;
   times_.begin();
   in_collective(group_, "the start of an iteration", [&] {
-    reducer_->rebuild_buckets();  // once: in the order in which gradients came in settle_buckets()
+    reducer_->rebuild_buckets();  // called once; it uses the order in which gradients came in settle_buckets()
     reducer_->prepare_for_forward();
   });
 }
@@ -220,7 +220,7 @@ void DataParallel::contribute_zeros(double share, const StepFlags& flags) {
 
 at::Tensor DataParallel::marked(const StepFlags& flags) const {
   const auto there = control_.options().requires_grad(false);
-  // Nearly always: made on the device, while a copy to it would wait until it has done all that it was asked for.
+  // Flags are rarely set. Zeros are made on the device, since a copy to it would wait for all its pending work.
   if (!flags.any()) return torch::zeros({flag_count}, there);
   return torch::tensor(at::ArrayRef<double>(flags.values()), torch::kFloat32).to(there.device());
 }
@@ -234,9 +234,9 @@ void DataParallel::throw_unused() const {
   std::vector<std::string> names;
   for (auto& [name, parameter] : parameters_)
     if (parameter.requires_grad() && !parameter.grad().defined()) names.push_back(name);
-  throw UserError(ExitCode::usage,
-                  "parameters that take no part in the loss: " + (names.empty() ? "some" : join(names)),
-                  "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
+  throw UserError(
+      ExitCode::usage, "parameters that take no part in the loss: " + (names.empty() ? "some" : join(names)),
+      "set dist.find_unused = true, which does not wait for their gradients, or freeze them: [[group]] with frozen");
 }
 
 at::Tensor DataParallel::scalars() const { return control_.grad().slice(0, 0, control_.size(0) - flag_count); }
@@ -246,7 +246,7 @@ at::Tensor DataParallel::flags() const { return control_.grad().slice(0, control
 StepStats DataParallel::stats(std::span<const double> means) {
   StepStats stats;
   for (std::size_t i = 0; i < all_flags; ++i) stats.flags.values()[i] = std::round(means[i] * group_.size());
-  // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
+  // A GPU's buckets are done when they are in its queue, which does not tell when they arrive.
   const auto exchange = control_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
   stats.exchange_s = exchange.busy_s;
   stats.exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s);

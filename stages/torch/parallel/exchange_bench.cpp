@@ -12,7 +12,7 @@ std::vector<double> time_all_reduce(Group& group, const std::string& device, std
   using Clock = std::chrono::steady_clock;
   auto& members = dynamic_cast<TorchGroup&>(group);
   const at::Device where(device);
-  // Zeros, whose sums stay what they are however often they are taken.
+  // The values are zeros, whose sums stay zero.
   std::vector<at::Tensor> values{torch::zeros({static_cast<std::int64_t>(bytes / sizeof(float))}, where)};
   std::vector<double> times;
   in_collective(members, "an all-reduce", [&] {

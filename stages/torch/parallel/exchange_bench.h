@@ -1,5 +1,5 @@
 #pragma once
-// How fast the processes of a group exchange bytes. This header needs no torch.
+// Measures the speed at which the processes of a group exchange bytes. This header needs no torch.
 
 #include <cstddef>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// Sums `bytes` of f32 over the processes, `count` times one after the other, in memory of `device`; the seconds that
-/// each took here. A collective of a TorchGroup. Throws UserError(distributed).
+/// Sums `bytes` of f32 over the processes, `count` times one after the other, in memory of `device`; returns the
+/// seconds of each one here. A collective of a TorchGroup. Throws UserError(distributed).
 std::vector<double> time_all_reduce(Group& group, const std::string& device, std::size_t bytes, std::size_t count);
 
 }  // namespace flowtrain

@@ -1,7 +1,6 @@
 #pragma once
-// The names of Gloo that c10d's header of its process group mentions. LibTorch's packages hold Gloo, but not its
-// headers; flowtrain only passes these on, so declarations are enough (cmake/LibTorch.cmake gives them Gloo's file
-// names).
+// The names of Gloo that c10d's header of its process group mentions. LibTorch's packages hold Gloo without its
+// headers; declarations are enough to pass these on (cmake/LibTorch.cmake gives them Gloo's file names).
 
 #include <chrono>
 #include <string>

@@ -31,7 +31,8 @@ std::string as_bytes(const at::Tensor& tensor, std::int64_t size) {
 }  // namespace
 
 void throw_lost(const char* what, const std::exception& error) {
-  throw UserError(ExitCode::distributed, concat("lost the others during ", what, ": ", first_line(error.what())));
+  throw UserError(ExitCode::distributed,
+                  concat("lost the other processes during ", what, ": ", first_line(error.what())));
 }
 
 void TorchGroup::add_up(std::span<double> values) {
@@ -86,9 +87,10 @@ void TorchGroup::broadcast(const char* what, const std::vector<at::Tensor>& tens
   in_collective(*this, what, [&] { share(tensors); });
 }
 
-// On a connection of its own to the store: each answers one caller at a time, and ranks that connect wait there. Its
-// record is its own, too: heartbeats compare those of training by number. c10d notes a group's first collective where
-// others look without a lock (FlightRecorder::all_pg_status_), so that one is made before there are other threads.
+// The group has a connection of its own to the store: each connection answers one caller at a time, and ranks that
+// connect wait there. It has a log of its own, since heartbeats compare the collectives of training by number. c10d
+// records a group's first collective in memory that other threads read without a lock (FlightRecorder::all_pg_status_),
+// so that one is made before there are other threads.
 Group& TorchGroup::beside() {
   in_collective(*this, "the making of a group beside this one", [&] {
     const auto store =

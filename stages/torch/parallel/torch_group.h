@@ -16,18 +16,17 @@
 
 namespace flowtrain {
 
-/// Options of Gloo, each time with a device of their own: groups that share one which connects lazily do not hear from
-/// each other.
+/// Makes Gloo's options with a new device each time: groups that share a lazily connecting one miss each other.
 using MakeGlooOptions = std::function<c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>()>;
 
-/// Processes that Gloo connects, for what is on the CPU.
+/// Connects processes by Gloo, for tensors on the CPU.
 c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                                        const MakeGlooOptions& options);
 
-/// Collectives of a process group. CPU tensors carry what is not on the device, so the group has a CPU backend, too.
+/// Collectives of a process group. Values outside the device travel as CPU tensors, so it has a CPU backend, too.
 class TorchGroup : public Group {
  public:
-  /// `options`: of groups beside this one.
+  /// `options` are those of groups beside this one.
   TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<CollectiveLog> record,
              MakeGlooOptions options = {})
       : processes_(std::move(processes)), record_(std::move(record)), options_(std::move(options)) {}
@@ -35,13 +34,13 @@ class TorchGroup : public Group {
   int rank() const override { return processes_->getRank(); }
   int size() const override { return processes_->getSize(); }
   void sum(const char* what, std::span<double> values) override;
-  /// The same for a tensor, on the device or not; any thread, while no other collective is called by this process.
+  /// Sums a tensor, on the device or not. Any thread, while this process is in no other collective.
   void sum(const char* what, at::Tensor& values);
   std::vector<std::string> gather(const char* what, const std::string& mine) override;
   std::string broadcast(const char* what, const std::string& mine) override;
-  /// Rank 0's values into everyone's tensors, of one device.
+  /// Copies rank 0's values to everyone's tensors, all on one device.
   void broadcast(const char* what, const std::vector<at::Tensor>& tensors);
-  /// For what is on the CPU.
+  /// Makes a group for CPU values.
   Group& beside() override;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
@@ -51,7 +50,7 @@ class TorchGroup : public Group {
   double take_link_time() override { return record_->take_longest_answer(); }
 
  private:
-  // Without a record.
+  // These leave no record.
   void add_up(std::span<double> values);
   void share(const std::vector<at::Tensor>& tensors);
 
@@ -61,18 +60,16 @@ class TorchGroup : public Group {
   std::vector<std::unique_ptr<TorchGroup>> beside_;
 };
 
-/// Rank 0's values into everyone's tensors; `what` says why (Group). A collective of a TorchGroup; a process alone has
-/// them.
+/// Copies rank 0's values to everyone's tensors; `what` says why (Group). A collective of a TorchGroup.
 void share_tensors(Group& group, const char* what, const nets::NamedTensors& tensors);
 
-/// A collective that failed, as a UserError(distributed).
+/// Throws the error of a failed collective as a UserError(distributed).
 [[noreturn]] void throw_lost(const char* what, const std::exception& error);
 
-/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what` and the
-/// reason.
+/// Calls `collective`; errors of c10d and Gloo become a UserError(distributed) that names `what` and the reason.
 template <class Collective>
 auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
-  // Left open where the collective throws: that one did not end.
+  // The entry stays open if the collective throws: it did not end.
   struct Leave {
     CollectiveLog& record;
     std::uint64_t number;
@@ -91,7 +88,7 @@ auto in_collective(TorchGroup& group, const char* what, Collective collective) -
   } catch (const c10::DistError& error) {
     throw_lost(what, error);
   } catch (const c10::Error&) {
-    throw;  // a fault of this process alone: a shape, memory
+    throw;  // an error of this process alone: a shape, memory
   } catch (const std::exception& error) {
     throw_lost(what, error);
   }

@@ -1,5 +1,5 @@
-// A training step: beside the cross entropy, what the net says of a picture should not depend on what dropout drew.
-// After X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021, with the squared distance.
+// A training step that adds to the cross entropy the squared distance between two passes with different dropout. It
+// follows X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021.
 
 #include <torch/types.h>
 
@@ -41,8 +41,8 @@ class Distance final : public nets::Step {
 
 void add() {
   nets::steps().add({"distance",
-                     "cross entropy, and the distance between two draws of dropout",
-                     {{"weight", Kind::real, 1.0, "of the distance", 0, 1e6}},
+                     "adds the distance between two draws of dropout to the cross entropy",
+                     {{"weight", Kind::real, 1.0, "weight of the distance", 0, 1e6}},
                      [](const Settings& settings, const nets::StepInput& input) {
                        return std::make_unique<Distance>(settings, input.net);
                      }});

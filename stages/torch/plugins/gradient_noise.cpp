@@ -1,5 +1,5 @@
-// A hook: gradients get normal noise of variance eta / (1 + iteration)^0.55, as in A. Neelakantan et al., "Adding
-// Gradient Noise Improves Learning for Very Deep Networks", 2015.
+// A hook that adds normal noise of variance eta / (1 + iteration)^0.55 to gradients, as in A. Neelakantan et al.,
+// "Adding Gradient Noise Improves Learning for Very Deep Networks", 2015.
 
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -40,7 +40,7 @@ class GradientNoise final : public Hook {
 
 void add() {
   hooks().add({"gradient_noise",
-               "normal noise on all gradients, less with every iteration",
+               "adds normal noise to all gradients, less with every iteration",
                {{"eta", Kind::real, 0.01, "variance of the noise at the start", 0, 1e6}},
                [](const Settings& settings, const HookInput&) { return std::make_unique<GradientNoise>(settings); }});
 }

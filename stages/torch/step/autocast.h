@@ -1,5 +1,5 @@
 #pragma once
-// train.amp: ATen's autocast.
+// ATen's autocast for train.amp.
 
 #include <ATen/autocast_mode.h>
 #include <torch/types.h>
@@ -10,13 +10,13 @@
 
 namespace flowtrain {
 
-/// The type that train.amp names; nothing where it is off.
+/// Returns the type that train.amp names; nothing if it is off.
 inline std::optional<at::ScalarType> amp_type(const Settings& train) {
   const std::string& amp = train.text("amp");
   return amp == "off" ? std::nullopt : std::optional(amp == "fp16" ? at::kHalf : at::kBFloat16);
 }
 
-/// Casts where ATen's autocast lists say so, while it lives.
+/// Casts by ATen's autocast lists while it lives.
 class Autocast {
  public:
   Autocast(std::optional<at::ScalarType> type, at::DeviceType device) : on_(type), device_(device) {

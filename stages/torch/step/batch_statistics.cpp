@@ -20,7 +20,8 @@ namespace flowtrain {
 
 namespace {
 
-// Layers that no batch has gone through, of a GAN's generator while its discriminator classifies, keep what they had.
+// Keeps the statistics of layers that no batch has reached, such as a GAN's generator while its discriminator
+// classifies.
 void keep_unreached(const std::vector<StateTensor>& before, std::vector<StateTensor>& model) {
   constexpr std::string_view counter = "num_batches_tracked";
   const auto is_zero = [](const StateTensor& tensor) {
@@ -46,13 +47,13 @@ struct BatchStatistics::Impl {
         batches(make_train_batches(spec, spec.train_layout)) {
     auto* const modules = dynamic_cast<nets::ModuleNet*>(net.get());
     if (!modules)
-      throw spec.net.error("name", "the batch normalisation of a script or package cannot take its statistics anew",
+      throw spec.net.error("name", "the batch normalisation of a script or package cannot recompute its statistics",
                            ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
     weights.load(model);
-    net->freeze(share_out(weights.parameters(), spec.optims, spec.groups).frozen);
+    net->freeze(assign_parameters(weights.parameters(), spec.optims, spec.groups).frozen);
     net->train(true);
     layers = modules->restart_batch_norm();
-    torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // for dropout
+    torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // the seed is for dropout
   }
 
   const std::vector<StateTensor>& before;

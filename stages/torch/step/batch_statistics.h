@@ -1,5 +1,5 @@
 #pragma once
-// The running statistics of batch normalisation, taken anew for other weights. This header needs no torch.
+// Computes the running statistics of batch normalisation anew for other weights. This header needs no torch.
 
 #include <cstddef>
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace flowtrain {
 
-/// Forward passes of the spec's net with given weights, in train mode; nothing is learned. The statistics become the
-/// mean of those of the batches, as torch.optim.swa_utils.update_bn has it. Layers that are frozen keep theirs.
+/// Runs forward passes of the spec's net with given weights, in train mode, without learning. The statistics become the
+/// mean of the batches' own, as in torch.optim.swa_utils.update_bn. Frozen layers keep theirs.
 class BatchStatistics {
  public:
-  /// `model` must outlive it. Throws UserError: usage for a net that is a script or a package, snapshot where `model`
-  /// is not of that net.
+  /// `model` must outlive it. Throws UserError: usage for a script or package, snapshot if `model` belongs to another
+  /// net.
   BatchStatistics(const LearnerSpec& spec, const std::vector<StateTensor>& model);
   ~BatchStatistics();
 
-  /// That take statistics.
+  /// Returns the number of layers that take statistics.
   std::size_t layers() const;
   void add(Slab& slab);
-  /// The weights, with the new statistics.
+  /// Returns the weights with the new statistics.
   std::vector<StateTensor> model() const;
 
  private:

@@ -37,8 +37,7 @@ nets::InitRule init_rule_of(const Settings& settings) {
   return rule;
 }
 
-// While it lives, torch computes on one thread: how a decomposition (orthogonal) rounds depends on how it is shared
-// out.
+// Limits torch to one thread while it lives: the rounding of a decomposition (orthogonal) depends on their number.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
@@ -49,9 +48,9 @@ class OneThread {
   int before_;
 };
 
-// Sets the parameters that a rule of [[net.init]] matches, each by the last of these, drawing from torch's default
-// generator; the same bits for any number of threads. Throws UserError(usage) for a rule that matches no parameter, or
-// one that cannot be used for a parameter.
+// Sets the parameters that a rule of [[net.init]] matches, each by its last match, drawing from torch's default
+// generator; the bits are the same for any number of threads. Throws UserError(usage) for a rule that matches no
+// parameter, or cannot be used for one.
 void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTensors& parameters) {
   if (rules.empty()) return;
   const OneThread alone;
@@ -64,13 +63,13 @@ void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTenso
       nets::initialise(parameter, init_rule_of(rule));
     } catch (const std::invalid_argument& error) {
       throw rule.error("rule", concat("parameter ", name, ": ", error.what()), ExitCode::usage,
-                       "narrow params, or give another [[net.init]] after this one for what it cannot set");
+                       "narrow params, or give another [[net.init]] after this one for parameters that it cannot set");
     }
   }
   patterns.check_used(parameters);
 }
 
-// Its mistakes are those of the key that names it.
+// Reports its mistakes at the key that names it.
 class NamedStep final : public nets::Step {
  public:
   NamedStep(const Settings& settings, std::unique_ptr<nets::Step> step) : settings_(settings), step_(std::move(step)) {}
@@ -129,7 +128,7 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   if (const auto* compiled = nets::compiled_net(*net))
     rethrow_at_key(spec.net, key, [&] { compiled->check_use(use_of_net(spec)); });
   if (spec.init)
-    apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
+    apply_init_rules(*spec.init, net->parameters());  // drawn before they move to a device, which has another generator
   rethrow_at_key(spec.net, key, [&] { net->to(at::Device(spec.device), spec.net.boolean("channels_last")); });
   return net;
 }

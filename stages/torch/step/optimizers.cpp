@@ -21,14 +21,14 @@ nets::ClipSpec clip_spec(const Settings& train) {
 
 }  // namespace
 
-Clipping::Clipping(const LearnerSpec& spec, const SharedOut& shared) {
+Clipping::Clipping(const LearnerSpec& spec, const AssignedParameters& assigned) {
   const nets::ClipSpec common = clip_spec(spec.train);
   parts_.push_back({{}, common});
   for (std::size_t i = 0; i < spec.optims.size(); ++i) {
     const double own = spec.optims[i].real("clip");
     if (own >= 0) parts_.push_back({{}, {common.by, own, common.p}});
     Part& part = own >= 0 ? parts_.back() : parts_.front();
-    append(part.parameters, parameters_of(shared.optimizers[i]));
+    append(part.parameters, parameters_of(assigned.optimizers[i]));
   }
   std::erase_if(parts_, [](auto& each) { return each.parameters.empty(); });
 }
@@ -42,7 +42,7 @@ at::Tensor Clipping::clip() {
     if (clipped.cut.defined()) cut = cut.defined() ? at::maximum(cut, clipped.cut) : clipped.cut;
   }
   if (cut.defined() && !cuts_.defined()) cuts_ = at::zeros_like(cut);
-  if (cut.defined()) cuts_.add_(cut);  // in place, as whoever repeats this (a CUDA graph) does it in the same memory
+  if (cut.defined()) cuts_.add_(cut);  // adds in place, because a CUDA graph repeats it in the same memory
   return parts_.size() > 1 ? squares.sqrt() : norm;
 }
 
@@ -50,13 +50,14 @@ void Clipping::forget_cuts() {
   if (cuts_.defined()) cuts_.zero_();
 }
 
-Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const nets::NamedTensors& parameters)
-    : clipping_(spec, shared) {
+Optimizers::Optimizers(const LearnerSpec& spec, const AssignedParameters& assigned,
+                       const nets::NamedTensors& parameters)
+    : clipping_(spec, assigned) {
   for (const auto& [name, parameter] : parameters)
-    if (!shared.frozen.contains(name)) learned_.add(name, parameter);
+    if (!assigned.frozen.contains(name)) learned_.add(name, parameter);
   for (std::size_t i = 0; i < spec.optims.size(); ++i) {
     const Settings& optim = spec.optims[i];
-    const auto& groups = shared.optimizers[i];
+    const auto& groups = assigned.optimizers[i];
     const nets::NamedTensors own = parameters_of(groups);
     for (const auto& [name, parameter] : own) owners_.emplace(name, static_cast<int>(i));
     const auto accum = static_cast<std::uint64_t>(optim.integer("accum"));

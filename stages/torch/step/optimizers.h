@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of gradients once they are there: all of [[optim]], and what goes with them.
+// The way from gradients to an update: all of [[optim]] with clipping, scaling and averaging.
 
 #include <ATen/core/Tensor.h>
 
@@ -23,17 +23,16 @@
 
 namespace flowtrain {
 
-/// Which gradients are clipped together, and how far: train.clip's, and those of optimizers with a limit of their own.
+/// Clips gradients: train.clip together, and those of optimizers with a limit of their own apart.
 class Clipping {
  public:
-  /// Of all optimizers without a limit of their own the gradients are clipped together.
-  Clipping(const LearnerSpec& spec, const SharedOut& shared);
+  /// The gradients of all optimizers without a limit of their own are clipped together.
+  Clipping(const LearnerSpec& spec, const AssignedParameters& assigned);
 
-  /// Returns the norm of all gradients as they were: a scalar where they are, which nobody waits for. Without a limit
-  /// it only measures.
+  /// Returns the norm of all gradients before clipping, a scalar on their device. Without a limit it only measures.
   at::Tensor clip();
-  /// Calls of clip() that cut gradients, since the last forget_cuts(): a scalar on their device; undefined where
-  /// nothing was clipped yet.
+  /// Returns the number of calls of clip() that cut gradients, since the last forget_cuts(): a scalar on their device;
+  /// undefined before the first clipping.
   const at::Tensor& cuts() const { return cuts_; }
   void forget_cuts();
 
@@ -44,73 +43,71 @@ class Clipping {
   };
 
   std::vector<Part> parts_;
-  at::Tensor cuts_;  // a scalar; undefined where nothing was clipped yet
+  at::Tensor cuts_;  // a scalar; undefined before the first clipping
 };
 
 /// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration:
-/// forget_gradients(), backward of what scaled() gives, unscale(), clip(), apply(), average(). None of it waits for
-/// a device.
+/// forget_gradients(), backward of the result of scaled(), unscale(), clip(), apply(), average(). None waits for a
+/// device.
 class Optimizers {
  public:
-  /// `parameters`: all of the net's, where it computes. Throws UserError(usage) where an optimizer cannot be made.
-  Optimizers(const LearnerSpec& spec, const SharedOut& shared, const nets::NamedTensors& parameters);
+  /// `parameters` are all of the net's, on its device. Throws UserError(usage) if an optimizer cannot be made.
+  Optimizers(const LearnerSpec& spec, const AssignedParameters& assigned, const nets::NamedTensors& parameters);
 
-  /// The parameters that are not frozen, in the net's order.
+  /// Returns the parameters that are not frozen, in the net's order.
   const nets::NamedTensors& learned() const { return learned_; }
-  /// Which of [[optim]] learns a parameter, from 0; -1: it is frozen.
+  /// Returns the index of the [[optim]] that learns a parameter, from 0; -1: it is frozen.
   int owner(const std::string& name) const;
 
-  /// From now on; one for each optimizer.
+  /// Sets the hyper-parameters from now on; one for each optimizer.
   void set_hyper(std::span<const HyperParameters> hyper);
-  /// From now on an update that was captured (a CUDA graph) heeds new learning rates. Throws std::runtime_error where
-  /// an optimizer cannot.
+  /// Makes a captured update (a CUDA graph) follow new learning rates from now on. Throws std::runtime_error if one
+  /// cannot.
   void keep_hyper_on_device();
 
   void forget_gradients();
-  /// What backward begins with.
+  /// Returns the value that backward starts from.
   at::Tensor scaled(const at::Tensor& loss) { return scaler_ ? scaler_->scaled(loss) : loss; }
-  /// Now: a scalar on its device. In half precision only.
+  /// Returns the current scale as a scalar on its device. In half precision only.
   at::Tensor loss_scale() const { return scaler_->state().at("scaler.scale"); }
-  /// Once per iteration: takes the scale off the gradients. 1 where one of them is not finite, else 0: a scalar on
-  /// their device; undefined without half precision.
+  /// Takes the scale off the gradients, once per iteration. Returns 1 if one of them is not finite, and 0 otherwise: a
+  /// scalar on their device; undefined without half precision.
   at::Tensor unscale() { return scaler_ ? scaler_->unscale(learned_) : at::Tensor(); }
-  /// See Clipping.
+  /// Calls Clipping::clip().
   at::Tensor clip() { return clipping_.clip(); }
   const at::Tensor& cuts() const { return clipping_.cuts(); }
   void forget_cuts() { clipping_.forget_cuts(); }
 
-  /// Changes the parameters of the optimizers that are at work, by their gradients. `overflow`: what unscale() has
-  /// returned.
+  /// Changes the parameters of the optimizers that are at work by their gradients. `overflow` is unscale()'s.
   void apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow);
-  /// After apply(): the average follows.
+  /// Updates the average, after apply().
   void average(std::uint64_t iteration);
 
-  /// Whether validations take the averages in place of the parameters.
+  /// Returns whether validations use the averages in place of the parameters.
   bool validates_average() const { return ema_ && ema_validates_; }
-  /// Puts one where the other is; a second time undoes it. Where validates_average() only.
+  /// Swaps parameters and averages; a second call undoes it. Only if validates_average().
   void swap_average() { ema_->swap(); }
-  /// The parameters as validations take them.
+  /// Returns the parameters that validations use.
   nets::NamedTensors validated(const nets::NamedTensors& parameters) const;
 
-  /// What a snapshot keeps beside the model: the tensors in use.
+  /// Returns the tensors that a snapshot keeps beside the model, in place.
   nets::NamedTensors state(bool with_scale = true) const;
-  /// Puts a state back, whose loss scale may be missing. Of the average alone, the optimizers' stays as it is; without
-  /// any tensors only the average begins anew, from the parameters. Throws UserError(snapshot) where names or shapes
-  /// differ.
+  /// Restores a state, whose loss scale may be missing. A state of the average alone leaves the optimizers as they are;
+  /// without tensors only the average begins anew. Throws UserError(snapshot) if names or shapes differ.
   void load(const std::vector<StateTensor>& from);
 
  private:
   struct Own {
     std::unique_ptr<nets::Optimizer> optimizer;
     std::uint64_t accum;                   // iterations of its work that make one update
-    std::optional<nets::GradientSum> sum;  // where they are several
+    std::optional<nets::GradientSum> sum;  // set if one update takes several
   };
 
-  // `turn`: iterations that the optimizer has been at work in, this one included.
+  // `turn` counts the iterations of the optimizer's work, this one included.
   static void step(Own& own, std::uint64_t turn, const at::Tensor& overflow);
 
   nets::NamedTensors learned_;
-  std::map<std::string, int> owners_;  // of these, by their names
+  std::map<std::string, int> owners_;  // index of the optimizer, by parameter name
   std::vector<Own> optimizers_;
   Clipping clipping_;
   std::optional<nets::GradScaler> scaler_;

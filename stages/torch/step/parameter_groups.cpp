@@ -10,7 +10,7 @@ namespace flowtrain {
 
 namespace {
 
-// The length of the longest text that is in both: a pattern is seldom near a whole name.
+// Returns the length of the longest common text: a pattern is seldom near a whole name.
 std::size_t longest_in_both(std::string_view a, std::string_view b) {
   std::size_t longest = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -30,7 +30,7 @@ std::string most_alike(const std::string& pattern, const nets::NamedTensors& par
   return join(names, ", ", &std::pair<std::size_t, std::string>::second);
 }
 
-// Where an optimizer is said to learn a parameter: without params it is all of them.
+// Returns the key that claims parameters for an optimizer: without params it takes all of them.
 const char* claim_of(const Settings& optim) {
   return optim.given("params") ? "params" : optim.given("label") ? "label" : "name";
 }
@@ -77,14 +77,14 @@ void NamePatterns::check_used(const nets::NamedTensors& parameters) const {
   for (std::size_t i = 0; i < used_.size(); ++i)
     if (!used_[i])
       throw tables_[i].error("params", "matches no parameter of the net", ExitCode::usage,
-                             concat("most like it are ", most_alike(tables_[i].text("params"), parameters),
+                             concat("the most similar are ", most_alike(tables_[i].text("params"), parameters),
                                     "; without this table `flowtrain info CONFIG` lists all"));
 }
 
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
-                    const std::vector<Settings>& groups) {
+AssignedParameters assign_parameters(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                                     const std::vector<Settings>& groups) {
   NamePatterns owners(optims), kinds(groups);
-  // By optimizer; the first is of those that no [[group]] matches.
+  // The entries are by optimizer; its first holds the parameters that no [[group]] matches.
   std::vector<std::vector<nets::ParameterGroup>> parts;
   for (auto& optim : optims) {
     auto& own = parts.emplace_back();
@@ -92,11 +92,11 @@ SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Sett
     for (auto& group : groups) own.push_back(empty_group(optim, &group));
   }
 
-  SharedOut result;
+  AssignedParameters result;
   for (const auto& [name, parameter] : parameters) {
     const auto of = kinds.matching(name);
     const auto optim = owners.matching(name);
-    // One that the net's loss does not reach learns nothing.
+    // A parameter that the net's loss does not reach learns nothing.
     if (!parameter.requires_grad() || (!of.empty() && groups[of.front()].boolean("frozen")))
       result.frozen.insert(name);
     else

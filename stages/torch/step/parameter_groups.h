@@ -1,5 +1,5 @@
 #pragma once
-// Parameters chosen by their names ([[optim]], [[group]], [[net.init]]), and shared out among [[optim]] and [[group]].
+// Parameters chosen by their names ([[optim]], [[group]], [[net.init]]), and distributed over [[optim]] and [[group]].
 
 #include <set>
 #include <string>
@@ -18,9 +18,9 @@ class NamePatterns {
   /// `tables` must outlive it.
   explicit NamePatterns(const std::vector<Settings>& tables);
 
-  /// Their numbers, in the order of the tables. Throws UserError(usage) for a pattern that takes too many steps.
+  /// Returns their indices, in the order of the tables. Throws UserError(usage) for a pattern with too many steps.
   std::vector<std::size_t> matching(const std::string& name);
-  /// Throws UserError(usage) for one that has matched nothing; it names parameters that look like the pattern.
+  /// Throws UserError(usage) for a pattern that has matched no parameter; it names similar parameters.
   void check_used(const nets::NamedTensors& parameters) const;
 
  private:
@@ -29,14 +29,15 @@ class NamePatterns {
   std::vector<bool> used_;
 };
 
-/// Each parameter belongs to one optimizer, or is frozen.
-struct SharedOut {
-  std::vector<std::vector<nets::ParameterGroup>> optimizers;  ///< in the order of [[optim]]
+/// The distribution of parameters: each belongs to one optimizer, or is frozen.
+struct AssignedParameters {
+  std::vector<std::vector<nets::ParameterGroup>> optimizers;  ///< ordered as [[optim]]
   std::set<std::string> frozen;
 };
 
-/// Throws UserError(usage) for a pattern that matches nothing, a parameter of two optimizers, and one of none.
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
-                    const std::vector<Settings>& groups);
+/// Distributes the parameters. Throws UserError(usage) for a pattern that matches nothing, a parameter of two
+/// optimizers, and one of none.
+AssignedParameters assign_parameters(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                                     const std::vector<Settings>& groups);
 
 }  // namespace flowtrain

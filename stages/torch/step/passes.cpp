@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 bool among(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
-// In the order of the step's, so that the same losses are seen to be the same.
+// Returns the losses in the step's order, so that equal sets of losses compare equal.
 Names losses_of(const Settings& optim, const Names& known) {
   const Names wanted = optim.texts("losses");
   if (wanted.empty()) return {known.front()};
@@ -37,7 +37,7 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
           "losses", concat("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
-          "the step has: " + join(known) + "; [[optim]] with losses and params says who lowers which");
+          "the step has: " + join(known) + "; [[optim]] with losses and params selects the optimizer of each loss");
 }
 
 }  // namespace
@@ -87,7 +87,8 @@ void Pass::report(std::span<const double> read, StepStats& done) const {
     done.parts.emplace_back(shown(scalars[i]), read.empty() ? std::nan("") : read[1 + i]);
 }
 
-std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
+                              const nets::Step& step) {
   const Names known = step.losses();
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < optims.size(); ++i) {
@@ -98,7 +99,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
       if (known.size() > 1) pass->scalars = losses;
       std::ranges::copy(step.scalars(losses), std::back_inserter(pass->scalars));
     }
-    const nets::NamedTensors own = parameters_of(shared.optimizers[i]);
+    const nets::NamedTensors own = parameters_of(assigned.optimizers[i]);
     pass->served.push_back({i, static_cast<std::uint64_t>(optims[i].integer("every")), tensors_of(own)});
     append(pass->parameters, own);
   }

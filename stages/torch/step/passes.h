@@ -1,5 +1,5 @@
 #pragma once
-// Passes: what is computed for a micro-batch, shared out among the optimizers.
+// Passes divide the computation for a micro-batch among the optimizers.
 
 #include <cstdint>
 #include <memory>
@@ -19,45 +19,45 @@ class Settings;
 struct Pass {
   /// One of these optimizers.
   struct Served {
-    std::size_t optimizer;               ///< of [[optim]]
+    std::size_t optimizer;               ///< index of the [[optim]]
     std::uint64_t every;                 ///< it is at work in the iterations that this divides
-    std::vector<at::Tensor> parameters;  ///< that it learns
+    std::vector<at::Tensor> parameters;  ///< parameters that it learns
 
     bool at_work(std::uint64_t iteration) const { return iteration % every == 0; }
   };
 
-  std::vector<std::string> losses;  ///< of the step, in its order; their sum is lowered
+  std::vector<std::string> losses;  ///< losses of the step, in its order; their sum is lowered
   std::vector<Served> served;
-  nets::NamedTensors parameters;     ///< those that all of these learn: no others get gradients
-  std::vector<std::string> scalars;  ///< of the step; reported beside the sum
-  at::Tensor sums = {};              ///< f32 (1 + scalars) of the iteration so far; undefined where it has none
-  at::Tensor one = {};               ///< what backward begins with; undefined: a 1 that torch makes each time
+  nets::NamedTensors parameters;     ///< parameters that all of these learn: no others get gradients
+  std::vector<std::string> scalars;  ///< scalars of the step, reported beside the sum
+  at::Tensor sums = {};              ///< f32 (1 + scalars) of the iteration so far; undefined if it has none
+  at::Tensor one = {};               ///< start value of backward; undefined: a 1 that torch makes each time
 
-  /// Whether one of its optimizers is at work in an iteration.
+  /// Returns whether one of its optimizers is at work in an iteration.
   bool due(std::uint64_t iteration) const;
-  /// Whether one of them is at work in every iteration.
+  /// Returns whether one of them is at work in every iteration.
   bool has_every_iteration() const;
-  /// The name under which one of `scalars` is reported: `loss.<name>` for those that are losses.
+  /// Returns the name under which one of `scalars` is reported: `loss.<name>` for losses.
   std::string shown(const std::string& scalar) const;
-  /// The sum of its losses.
+  /// Returns the sum of its losses.
   at::Tensor lowered(const nets::NamedTensors& losses) const;
-  /// The scalars of one micro-batch: f32 (1 + scalars), `lowered` first.
+  /// Returns the scalars of one micro-batch: f32 (1 + scalars), `lowered` first.
   at::Tensor scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const;
-  /// Adds the gradients of `loss` to those of the parameters whose optimizers are at work. `alone`: there is no other
-  /// pass, whose parameters are to be spared.
+  /// Adds the gradients of `loss` to the parameters whose optimizers are at work. `alone`: there is no other pass.
   void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
-  /// Drops the gradients of optimizers that are not at work: an exchange between processes gives them to all.
+  /// Drops the gradients of idle optimizers: an exchange between processes gives gradients to all.
   void forget_idle(std::uint64_t iteration) const;
-  /// Adds its loss and scalars of the iteration to `done`. `read`: its sums over all processes; empty in an iteration
-  /// without this pass, whose scalars are then NaN.
+  /// Adds its loss and scalars of the iteration to `done`. `read` has its sums over all processes; it is empty in an
+  /// iteration without this pass, whose scalars are then NaN.
   void report(std::span<const double> read, StepStats& done) const;
 };
 
-/// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no
-/// optimizer lowers one of the step's, or none of them is at work in every iteration.
-std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step);
+/// Makes the passes, in the order of [[optim]]. Throws UserError(usage) if an optimizer names a loss that the step does
+/// not have, no optimizer lowers one of the step's, or none of them is at work in every iteration.
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
+                              const nets::Step& step);
 
-/// The loss of the iteration so far, of all passes: an f32 scalar on the device.
+/// Returns the loss of the iteration so far, of all passes: an f32 scalar on the device.
 at::Tensor loss_of(const std::vector<Pass>& passes);
 
 }  // namespace flowtrain

@@ -24,7 +24,7 @@ StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, n
   for (auto& pass : passes)
     parts_.push_back(std::make_unique<DataParallel>(*group, pass.parameters,
                                                     static_cast<std::int64_t>(1 + pass.scalars.size()), options));
-  // make_passes() has seen to it that there is one.
+  // make_passes() guarantees that there is one.
   carrier_ = static_cast<std::size_t>(std::ranges::find_if(passes, &Pass::has_every_iteration) - passes.begin());
   if (spec.dist->boolean("sync_batch_norm"))
     rethrow_at_key(*spec.dist, "sync_batch_norm", [&] {
@@ -48,7 +48,7 @@ void StepExchange::begin(std::size_t pass) {
   if (!alone()) parts_[pass]->begin(first_, last_);
 }
 
-// In a group each process's part is weighed by its share as it is averaged.
+// A group weighs each process's part by its share as it averages.
 double StepExchange::divisor() const { return alone() ? accum_ / share_ : accum_; }
 
 void StepExchange::backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars) {

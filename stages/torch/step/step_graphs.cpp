@@ -17,8 +17,8 @@
 namespace flowtrain {
 
 namespace {
-constexpr int warm_up_steps = 3;  // made as ever: libraries choose their kernels, and find their memory
-constexpr int most_captures = 8;  // more often it does not pay
+constexpr int warm_up_steps = 3;  // made without graphs: libraries choose their kernels and memory in them
+constexpr int most_captures = 8;  // more captures do not pay
 }  // namespace
 
 StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.boolean("cuda_graph")) {
@@ -38,7 +38,7 @@ bool StepGraphs::wanted() {
   if (!on_ || captured()) return on_;
   if (const auto reason = obstacle(); !reason.empty()) return leave_because(reason), false;
   if (steps_++ < warm_up_steps) return false;
-  if (captures_ >= most_captures) return leave_because("momentum or weight decay changes again and again"), false;
+  if (captures_ >= most_captures) return leave_because("momentum or weight decay keeps changing"), false;
   return true;
 }
 
@@ -78,18 +78,18 @@ std::string StepGraphs::obstacle() const {
   if (spec_.mode != TrainMode::full) return "there is no update";
   if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
   if (spec_.group->size() > 1) return "several processes train";
-  if (spec_.profile && spec_.profile->detailed()) return "--profile looks into the step";
+  if (spec_.profile && spec_.profile->detailed()) return "--profile observes the step";
   if (spec_.mixing.any()) return "[batch_augment] draws numbers for each batch";
   if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
   if (std::ranges::any_of(spec_.optims, is_more("accum")))
     return "gradients of several iterations make one update ([[optim]] accum)";
   if (std::ranges::any_of(std::array{HookEvent::batch, HookEvent::loss, HookEvent::backward, HookEvent::step}, looks))
-    return "a hook looks into the step";
+    return "a hook observes the step";
   return {};
 }
 
 void StepGraphs::leave_because(const std::string& reason) {
-  if (spec_.group->leads()) warn("train.cuda_graph: steps are made as without it: " + reason);
+  if (spec_.group->leads()) warn("train.cuda_graph: steps run without a graph: " + reason);
   leave();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// train.cuda_graph: a training step that the device keeps, and repeats with other batches.
+// train.cuda_graph: a training step that the device records, and repeats with other batches.
 
 #include <ATen/core/Tensor.h>
 
@@ -15,17 +15,17 @@
 
 namespace flowtrain {
 
-/// Two graphs, as there is a look at the values in between: forward and backward, and the update. Where that cannot
-/// be, or does not pay, a warning says why, and all further steps are to be made as without it.
+/// Holds two graphs, since values are read in between: forward and backward, and the update. If that is impossible or
+/// does not pay, a warning says why, and all further steps are made without it.
 class StepGraphs {
  public:
-  /// What forward and backward leave, in the same memory each time that they are repeated.
+  /// The results of forward and backward, in the same memory at each repetition.
   struct Outputs {
-    std::vector<at::Tensor> sums;       ///< Pass::sums, of all passes
+    std::vector<at::Tensor> sums;       ///< Pass::sums of all passes
     at::Tensor norm, overflow;          ///< see Optimizers::clip() and unscale()
-    std::vector<at::Tensor> gradients;  ///< kept only: the graphs write to their memory
+    std::vector<at::Tensor> gradients;  ///< kept alive only: the graphs write to their memory
   };
-  /// A step, as who learns makes it.
+  /// The learner's functions for a step.
   struct Step {
     std::function<Outputs(const nets::NamedTensors& batch)> gradients;
     std::function<void()> update;
@@ -34,27 +34,27 @@ class StepGraphs {
   /// `spec` outlives it.
   explicit StepGraphs(const LearnerSpec& spec);
 
-  /// From now on. The learning rate alone is read from the device: where others change, the step is captured anew.
+  /// Sets the hyper-parameters from now on. The device reads the learning rate alone: other changes need a new capture.
   void set_hyper(std::span<const HyperParameters> hyper);
-  /// To be asked once before each step: whether it may be repeated, if its batch fits. False: it is to be made as ever.
+  /// Returns whether the step may be repeated if its batch fits; called once before each step.
   bool wanted();
-  /// Captures the step where that has yet to be done, with a copy of the batch. Then whether the batch has the names,
-  /// shapes and types of the one that was captured; false: the step is to be made as ever.
+  /// Captures the step, with a copy of the batch, unless that was done. Returns whether the batch has the names, shapes
+  /// and types of the captured one; if false, the step is made without graphs.
   bool takes(const nets::NamedTensors& batch, const Step& step);
-  /// After takes(): what repeat_gradients() writes to.
+  /// Returns the memory that repeat_gradients() writes to, after takes().
   const Outputs& outputs() const { return outputs_; }
   void repeat_gradients(const nets::NamedTensors& batch);
   void repeat_update() { update_->replay(); }
-  /// From now on no step is repeated.
+  /// Ends all repetition from now on.
   void leave();
-  /// Likewise, with a warning that says why.
+  /// Ends all repetition with a warning that says why.
   void leave_because(const std::string& reason);
 
  private:
-  // Why a step cannot be captured; empty: it may be tried.
+  // Returns why a step cannot be captured; empty if it may be tried.
   std::string obstacle() const;
   bool captured() const { return update_ != nullptr; }
-  // Throws what WorkGraph::capture() throws; then nothing is captured.
+  // Throws the errors of WorkGraph::capture(); then there is no capture.
   void capture(const nets::NamedTensors& batch, const Step& step);
   void forget() { gradients_.reset(), update_.reset(); }
 

@@ -14,10 +14,10 @@ namespace {
 
 struct TimedFrame : nets::OpFrame {
   Profile::Clock::time_point begin;
-  double inner_s = 0;  // of those that it called
+  double inner_s = 0;  // time of operations that it called
 };
 
-// "autograd::engine::evaluate_function: AddmmBackward0" and "AddmmBackward0" are about the same.
+// "autograd::engine::evaluate_function: AddmmBackward0" and "AddmmBackward0" mean the same.
 std::string short_name(const std::string& name) {
   constexpr std::string_view evaluation = "autograd::engine::evaluate_function: ";
   return name.starts_with(evaluation) ? name.substr(evaluation.size()) : name;
@@ -25,11 +25,11 @@ std::string short_name(const std::string& name) {
 
 }  // namespace
 
-/// Tells a profile of all operations that this thread runs, and those of backward passes that it starts, while it
-/// lives. A device is waited for after each of them, so that its time is its own. One at a time.
+/// Reports to a profile all operations of this thread, and of backward passes that it starts, while it lives. It waits
+/// for a device after each of them, so that each has its own time. One at a time.
 class OpTimes {
  public:
-  /// `parameters` tell the layers.
+  /// `parameters` give the layers.
   OpTimes(Profile& to, const nets::NamedTensors& parameters, c10::Device on)
       : profile(to), places(parameters), where(on) {}
 

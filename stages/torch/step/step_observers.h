@@ -1,5 +1,5 @@
 #pragma once
-// Who looks at a training step while it is made: the profile and the hooks.
+// The observers of a training step: the profile and the hooks.
 
 #include <c10/core/Device.h>
 
@@ -17,20 +17,19 @@ namespace flowtrain {
 
 class OpTimes;
 
-/// Waits until a device has done what it was asked for; the CPU always has.
+/// Waits until a device has done its pending work; the CPU has none.
 void settle(c10::Device where);
 
-/// Tells the spec's profile of phases, and calls its hooks where tensors are at hand; where nobody looks it does
-/// nothing.
+/// Reports phases to the spec's profile, and calls its hooks at events with tensors; without observers it does nothing.
 class StepObservers {
  public:
   explicit StepObservers(const LearnerSpec& spec);
   ~StepObservers();
 
-  /// Each operation is timed while the profile records. `parameters` tell the layers.
+  /// Times each operation while the profile records. `parameters` give the layers.
   void begin_iteration(const nets::NamedTensors& parameters);
-  /// What a device has been asked for by the end of `body` is part of the phase with --profile. Without it a device is
-  /// never waited for, so the host knows nothing of the phase and tells nothing.
+  /// Counts the device's work until the end of `body` as part of the phase with --profile. Without it no device is ever
+  /// waited for, so the host does not know the phase and reports nothing.
   template <class Body>
   void during(Phase phase, Body body) const {
     const Profile::At now(where_.is_cpu() || waits_ ? profile_ : nullptr, phase);
@@ -40,12 +39,12 @@ class StepObservers {
     if (waits_) settle(where_);
   }
 
-  /// Whether hooks want to be called there.
+  /// Returns whether hooks listen to the event.
   bool look(HookEvent event) const { return hooks_ && hooks_->wants(event); }
   /// Calls the hooks of HookEvent::batch. `slab` has the batch's rows.
   void show_batch(const Slab& slab, nets::NamedTensors& batch);
-  /// Calls the hooks of another event, which see `tensors` as `*seen` of their context: of HookEvent::loss for the
-  /// batch that was shown last.
+  /// Calls the hooks of another event, which see `tensors` as `*seen` of their context; HookEvent::loss follows the
+  /// last batch.
   template <class Tensors>
   void show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors) {
     if (!look(event)) return;
@@ -57,10 +56,10 @@ class StepObservers {
  private:
   c10::Device where_;
   Profile* profile_;
-  bool waits_;  // for the device, at the end of each phase
+  bool waits_;  // waits for the device at the end of each phase
   Hooks* hooks_;
-  std::vector<std::uint64_t> ids_;     // of the micro-batch's rows
-  std::unique_ptr<OpTimes> op_times_;  // while the profile records
+  std::vector<std::uint64_t> ids_;     // ids of the micro-batch's rows
+  std::unique_ptr<OpTimes> op_times_;  // set while the profile records
 };
 
 }  // namespace flowtrain

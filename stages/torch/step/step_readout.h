@@ -1,5 +1,5 @@
 #pragma once
-// What is read of a step from the device.
+// The values of a step that are read from the device.
 
 #include <ATen/core/Tensor.h>
 
@@ -13,36 +13,36 @@
 
 namespace flowtrain {
 
-/// Keeps on the device what has to be known of each step, so that training need not wait for the device after each one.
+/// Keeps the statistics of each step on the device, so that training need not wait for it after each one.
 class DeferredSteps {
  public:
-  /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step
-  /// out, else 0; undefined in full precision. Waits for nothing.
+  /// `loss` and `norm` (of the gradients) are f32 scalars on the device; `overflow` is 1 if half precision left the
+  /// step out, otherwise 0; undefined in full precision. It does not wait.
   void add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow);
-  /// What summary() is made of, f64 where the values are; undefined where there were no steps.
+  /// Returns the input of summary(), f64 on the values' device; undefined if there were no steps.
   at::Tensor kept() const;
-  /// Of the steps since forget(): those of kept(), which have been read.
+  /// Returns the statistics of the steps since forget(), from kept() values that have been read.
   DeferredStats summary(std::span<const double> read) const;
   void forget() { steps_ = 0; }
 
  private:
   std::uint64_t steps_ = 0;
   at::Tensor
-      counts_;  // i64: first step that was not finite (0: none), overflows, of these in a row at the end, most in a row
+      counts_;  // i64: first step that was not finite (0: none), overflows, the last of them in a row, most in a row
   at::Tensor scalars_;  // f32: that first step's loss and norm
 };
 
-/// The statistics of the iteration under way, and of those before it that nobody has read.
+/// The statistics of the current iteration, and of earlier ones that nobody has read.
 class StepReadout {
  public:
-  /// `profile`: told how long others were waited for; may be null.
+  /// `profile` gets the time spent waiting for others; it may be null.
   explicit StepReadout(Profile* profile) : profile_(profile) {}
 
-  /// After finish_gradients(). The first time of an iteration it waits for the device.
+  /// Returns the statistics after finish_gradients(). It waits for the device the first time in an iteration.
   const StepStats& read(const TrainStep& step);
-  /// Before the update: what was not read is kept for the next time. Waits for nothing.
+  /// Keeps unread statistics for the next time, before the update. It does not wait.
   void keep(const TrainStep& step);
-  /// Before the next iteration: what was read is known.
+  /// Forgets statistics that were read, before the next iteration.
   void forget(TrainStep& step);
 
  private:

@@ -20,10 +20,10 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
       step_(make_training_step(spec, net)),
       observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
-  const SharedOut shared = share_out(parameters, spec.optims, spec.groups);
-  net.freeze(shared.frozen);
-  optimizers_.emplace(spec, shared, parameters);
-  passes_ = make_passes(spec.optims, shared, *step_);
+  const AssignedParameters assigned = assign_parameters(parameters, spec.optims, spec.groups);
+  net.freeze(assigned.frozen);
+  optimizers_.emplace(spec, assigned, parameters);
+  passes_ = make_passes(spec.optims, assigned, *step_);
   if (auto* const compiled = nets::compiled_net(net)) {
     const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
     compiled->take_unit_gradient(one);
@@ -79,7 +79,7 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
 }
 
-// The first one of a pass is counted; all that follow are alike.
+// Counts the first pass; all later ones are alike.
 nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::NamedTensors& batch) {
   if (forward_flops_[pass] >= 0) return forward(passes_[pass], batch);
   const nets::FlopCount count;
@@ -88,7 +88,7 @@ nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::Name
   return losses;
 }
 
-// Backward takes twice as many: for the gradients of inputs, and of weights.
+// Backward takes twice as many, to compute the gradients of inputs and of weights.
 double TrainStep::flops() const {
   double sum = 0;
   for (std::size_t i = 0; i < passes_.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Gradients: forward and backward of an iteration's micro-batches, and what is done with the sum.
+// Computes gradients: forward and backward of an iteration's micro-batches, and the handling of their sum.
 
 #include <ATen/core/Tensor.h>
 
@@ -24,38 +24,37 @@ namespace flowtrain {
 /// One iteration: begin(), add_gradients() for each micro-batch, finish_gradients(), apply() or not.
 class TrainStep {
  public:
-  /// Freezes what no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage) for what does not fit.
+  /// Freezes parameters that no optimizer learns. `spec` and `net` outlive it. Throws UserError(usage).
   TrainStep(const LearnerSpec& spec, nets::Net& net);
 
-  /// No gradients yet. `parameters`: all of the net's, which tell a profile the layers.
+  /// Clears the gradients. `parameters` are all of the net's, which give a profile its layers.
   void begin(std::uint64_t iteration, const nets::NamedTensors& parameters);
-  /// The net's draws (dropout) are keyed by step and rank_of_draws(), so that they need no state in snapshots.
+  /// Seeds the net's draws (dropout) by step and rank_of_draws(), so that snapshots need no state of them.
   void seed_draws(const Ticket& ticket) const;
-  /// Forward and backward of a micro-batch. The slab may be reused when it returns (on a device that copies: after
-  /// Device::consumed).
+  /// Computes forward and backward of a micro-batch. The slab may then be reused (after Device::consumed on a device
+  /// that copies).
   void add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags);
-  /// See Learner.
+  /// Implements Learner::contribute_zeros().
   bool contribute_zeros(Slab& slab, const StepFlags& flags);
-  /// Once: takes half precision's scale off the gradients, shows them to hooks, and clips them; without train.clip it
-  /// only measures.
+  /// Takes half precision's scale off the gradients, shows them to hooks, and clips them; called once. Without
+  /// train.clip it only measures.
   void finish_gradients();
-  /// Changes the parameters by them.
+  /// Changes the parameters by the gradients.
   void apply() { optimizers_->apply(passes_, iteration_, overflow_); }
 
-  /// To be captured: an iteration of one micro-batch, up to finish_gradients().
+  /// Computes an iteration of one micro-batch, up to finish_gradients(), for capture.
   StepGraphs::Outputs gradients_of(const Slab& slab, const nets::NamedTensors& batch);
-  /// An iteration that graphs repeat: it has these outputs.
+  /// Takes an iteration that graphs repeat, with these outputs.
   void take(std::uint64_t iteration, const StepGraphs::Outputs& outputs);
 
-  /// The losses of a pass, and its values.
+  /// Returns the losses of a pass, and its scalars.
   nets::NamedTensors forward(const Pass& pass, const nets::NamedTensors& batch) const;
 
-  /// See Learner.
+  /// Implements Learner::step_flops().
   double flops() const;
 
   std::uint64_t iteration() const { return iteration_; }
-  /// Of the gradients, before clipping: f32 scalars on the device; undefined where there are none yet, or train.amp is
-  /// no half precision.
+  /// Values of the gradients before clipping: f32 scalars on the device; undefined at first, or without half precision.
   const at::Tensor& norm() const { return norm_; }
   const at::Tensor& overflow() const { return overflow_; }
   const std::vector<Pass>& passes() const { return passes_; }
@@ -72,14 +71,14 @@ class TrainStep {
 
   const LearnerSpec& spec_;
   const std::optional<at::ScalarType> amp_;
-  nets::CompiledNet* takes_scale_;  // the net, where it computes gradients in fp16 itself; else null
+  nets::CompiledNet* takes_scale_;  // the net, if it computes gradients in fp16 itself; otherwise null
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
-  std::vector<double> forward_flops_;     // of the passes, for a micro-batch; negative: not counted yet
-  std::optional<StepExchange> exchange_;  // of the passes
+  std::vector<double> forward_flops_;     // operations per pass, for a micro-batch; negative: not counted yet
+  std::optional<StepExchange> exchange_;  // exchanges the gradients of the passes
   StepObservers observers_;
-  // Of the iteration under way:
+  // State of the current iteration:
   std::uint64_t iteration_ = 0;
   at::Tensor norm_, overflow_;
   bool missing_ = false;  // an error kept this process, which trains alone, from computing gradients

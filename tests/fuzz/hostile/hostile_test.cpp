@@ -150,14 +150,14 @@ struct Root {
   }
 };
 
-constexpr const char* picture_messages[] = {"PNG: ", "JPEG: ", "WebP: ", "a picture of "};
+constexpr const char* picture_messages[] = {"PNG: ", "JPEG: ", "WebP: ", "an image of "};
 
 /// What the refusal must name: the file, or what kind of thing it is.
 bool is_named(const Case& each, const std::string& message, const fs::path& file) {
   if (each.reader == "image") {
     if (each.bytes.empty()) return message == "the image file is empty";
     const bool known = format_of(std::as_bytes(std::span(each.bytes))).has_value();
-    if (!known) return message.starts_with("neither a JPEG nor a PNG nor ");
+    if (!known) return message.starts_with("this is not a JPEG, PNG or ");
     return std::ranges::any_of(picture_messages, [&](const char* begin) { return message.starts_with(begin); });
   }
   if (each.reader == "state") return message.starts_with("state.json");

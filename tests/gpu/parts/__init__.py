@@ -1,1 +1,1 @@
-"""What a visit to a GPU consists of: calls.py lists the parts, and visit.py does one."""
+"""The parts of a visit to a GPU: calls.py lists them, and visit.py does one."""

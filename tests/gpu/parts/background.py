@@ -1,4 +1,4 @@
-"""What compilers do for a visit on cores that are idle, from its first second on."""
+"""Compiles for a visit on cores that are idle, from its first second on."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""How fast it is on this machine's GPU, beside PyTorch on the same."""
+"""Measures the speed on this machine's GPU, beside that of PyTorch."""
 
 import concurrent.futures
 import contextlib

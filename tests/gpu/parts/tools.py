@@ -1,4 +1,4 @@
-"""What NVIDIA's tools say of our kernels. None of them may change the clocks of the GPU."""
+"""Runs NVIDIA's tools on our kernels. None of them may change the clocks of the GPU."""
 
 import concurrent.futures
 import pathlib

@@ -9,7 +9,7 @@ import struct
 
 from parts.visit import Failed, last_lines
 
-REPEATED = "steps are made as without it"  # the warning where a step cannot be captured
+REPEATED = "steps run without a graph"  # the warning where a step cannot be captured
 
 
 class Run:

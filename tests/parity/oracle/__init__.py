@@ -1,4 +1,4 @@
-"""What the CornerNet family computes, written as plainly as possible: the expected values of the parity cases.
+"""Computes the CornerNet family as plainly as possible: the expected values of the parity cases.
 
 Each module that names a file of cases in FILE has
     inputs()                     the inputs of the small set, as Tensors and metadata

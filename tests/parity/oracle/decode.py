@@ -1,4 +1,4 @@
-"""From the heads' maps to boxes."""
+"""Turns the heads' maps into boxes."""
 
 import numpy as np
 import torch

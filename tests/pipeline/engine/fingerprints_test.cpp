@@ -1,4 +1,4 @@
-// What is compared at a resume beside the configuration.
+// A resume compares more than the configuration.
 
 #include "pipeline/engine/session/fingerprints.h"
 

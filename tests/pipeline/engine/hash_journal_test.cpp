@@ -167,7 +167,7 @@ TEST_CASE("a shorter run is compared as far as it goes, and that is said") {
   const auto report = verify_runs(runs.run("a"), runs.run("b", 1, {"run.max_iter=20"}), describe_record);
   CHECK_FALSE(report.comparison.differs());
   CHECK(report.comparison.end == 20);
-  check_says(to_text(report), "a has come to iteration 40, b to 20");
+  check_says(to_text(report), "a reached iteration 40, b reached 20");
 }
 
 TEST_CASE("the first difference is named: iteration, row and record, field, tensor") {
@@ -350,7 +350,7 @@ TEST_CASE("what is no run, holds nothing in common, or is damaged is an error th
   const auto a = runs.run("a"), b = runs.run("b", 1, {"run.max_iter=3", "snapshot.final=false", "verify.every=0"});
   fs::create_directories(runs.folder / "empty");
   check_failure(failure_of([&] { compare_runs(a, runs.folder / "empty"); }), ExitCode::usage, "there is no run in");
-  check_failure(failure_of([&] { compare_runs(a, b); }), ExitCode::data, "nothing to compare");
+  check_failure(failure_of([&] { compare_runs(a, b); }), ExitCode::data, "cannot compare");
   auto text = read_text(a / hash_journal_name);
   text.insert(text.find('\n') + 1, "rubbish\n");
   std::ofstream(a / hash_journal_name) << text;

@@ -93,7 +93,7 @@ TEST_CASE("a plateau lowers its optimizer's rate once validation no longer impro
   CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));
   state.schedules = {{"plateau", "none"}, {"gone", ""}};
   CHECK_THROWS_WITH_AS(HyperAdjuster(run.learner, {"a", "b"}, {resumed}, run.hooks, state),
-                       "the snapshot's state of the schedule 'plateau': 'none' is no plateau's state", UserError);
+                       "the snapshot's state of the schedule 'plateau': 'none' is not a state of plateau", UserError);
 }
 
 TEST_CASE("hooks are told of iterations and epochs by their numbers") {

@@ -1,5 +1,5 @@
 #pragma once
-// What a process holds: threads, open files, memory; and a watchdog for what must not hang.
+// Counts the threads, open files and memory of a process; a watchdog ends tests that hang.
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a line tells a data set that is far away, and what becomes of its reads when it is not waited for any more.
+// A loader tells a remote data set which records it will read; reads end with it.
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/reads_until.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
 

@@ -1,4 +1,4 @@
-// Which samples a validation shows, and the folder that they are written to.
+// A validation chooses samples to show, and writes them to a folder.
 
 #include <doctest/doctest.h>
 
@@ -194,9 +194,9 @@ TEST_CASE("pictures that cannot be written are one warning") {
   log.finish();
   std::ifstream file(place.path() / "log");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto first = text.find("no pictures of the validation of iteration 5: ");
+  const auto first = text.find("cannot write the pictures of the validation of iteration 5: ");
   CHECK(first != text.npos);
-  CHECK(text.find("no pictures", first + 1) == text.npos);
+  CHECK(text.find("cannot write the pictures", first + 1) == text.npos);
 }
 
 }  // namespace flowtrain

@@ -1,4 +1,4 @@
-// What a rank tells of its world's times.
+// A rank reports the times of all ranks.
 
 #include <doctest/doctest.h>
 

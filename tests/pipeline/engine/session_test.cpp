@@ -1,4 +1,4 @@
-// What a session opens and makes for a command, and what it refuses.
+// A session opens data and makes loaders for a command, or refuses to.
 
 #include "pipeline/engine/session/session.h"
 

@@ -1,4 +1,4 @@
-// What must not grow: heap allocations per sample once warm, and memory over many batches.
+// Heap allocations per sample and memory over many batches must not grow.
 
 #include <doctest/doctest.h>
 

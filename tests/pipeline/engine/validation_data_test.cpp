@@ -1,4 +1,4 @@
-// Whose classes the validation sets have, and what a validation says of bad samples.
+// The classes of validation sets, and a validation's report of bad samples.
 
 #include "pipeline/engine/session/validation_data.h"
 
@@ -76,7 +76,7 @@ TEST_CASE("a class that training does not know is an error of the data, with bot
   place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/1.jpg", "val/dog/1.jpg", "night/cow/1.jpg"});
   const auto failure = failure_of([&] { place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n"); });
   check_failure(failure, ExitCode::data,
-                "training does not know the class cow (its 1 classes: cow; those of training, 2: ");
+                "training does not know the class cow (its 1 classes: cow; the 2 of training: ");
   check_failure(failure, ExitCode::data, "cat, dog)");
   check_failure(failure, ExitCode::data, "val.set");
   place.pictures({"val/fox/1.jpg"});

@@ -97,7 +97,8 @@ TEST_CASE("a test is of its own sets where there are any, and of those that are 
   CHECK(own[1].config.data(false).integer("size") == 8);
   CHECK(config.data(false).integer("val_samples") == 8);
   CHECK(names_of(test_sets(config, {"night", "val", "test"})) == Texts{"night", "", "test"});
-  check_failure(failure_of([&] { test_sets(config, {"rain"}); }), ExitCode::usage, "--sets rain: there is no such set");
+  check_failure(failure_of([&] { test_sets(config, {"rain"}); }), ExitCode::usage,
+                "--sets rain: this set does not exist");
   check_failure(failure_of([&] { config_with(folder, "[[test.set]]\nname = \"val\"\n"); }), ExitCode::usage,
                 "'val' is what [data.val] is called");
 }
@@ -148,8 +149,8 @@ TEST_CASE("a picture's errors are objects that were missed and boxes that are wr
                                        {1, 1, 20, 20, 10, 10, 0.2},  // too unsure
                                        {1, 0, 50, 50, 9, 9, 0.6}};   // to be ignored
   const auto errors = errors_in(by_picture(truth, found).at(1));
-  CHECK(errors.missed == 1);
-  CHECK(errors.wrong == 2);
+  CHECK(errors.false_negatives == 1);
+  CHECK(errors.false_positives == 2);
 }
 
 TEST_CASE("the picture of a confusion matrix is bluer where there is more") {

@@ -62,7 +62,7 @@ TEST_CASE("inputs: files of any name, picture files of folders and archives, pat
   CHECK(found_in(folder, "gone.tar") == Texts{"gone.tar|No such file or directory"});
   const auto none = found_in(folder, "x"), cut = found_in(folder, "cut.tar");
   REQUIRE(none.size() == 1);
-  CHECK(none[0].starts_with("x|there are no pictures in it (.jpg,"));
+  CHECK(none[0].starts_with("x|it holds no pictures (.jpg,"));
   REQUIRE(cut.size() == 2);
   CHECK(cut[0] == "cut.tar:z.jpg");
   CHECK(cut[1].starts_with("cut.tar|"));
@@ -85,7 +85,7 @@ TEST_CASE("a data set of inputs: record 0 has the form of the training data, and
   CHECK(text_of(dataset.read(1, buffer)) == "from the file");
   CHECK(text_of(dataset.read(2, buffer)) == "from the archive");
   CHECK(dataset.read(2, buffer).label == 0);
-  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is no regular file", SampleError);
+  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is not a regular file", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(4, buffer), "a file's name has no zero byte", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(5, buffer), "No such file or directory", SampleError);
   CHECK(dataset.source_of(4).first == 0);
@@ -134,18 +134,18 @@ TEST_CASE("a watched folder: what is new or written again, once it rests") {
 
 TEST_CASE("the most probable classes: softmax over all, also where it overflows") {
   const std::vector<float> logits{1, 3, 3, -2};
-  const auto top = most_probable(logits, 3);
+  const auto top = best_classes(logits, 3);
   REQUIRE(top.size() == 3);
   CHECK(top[0].label == 1);
   CHECK(top[1].label == 2);
   CHECK(top[2].label == 0);
   const double sum = std::exp(1.0) + 2 * std::exp(3.0) + std::exp(-2.0);
-  CHECK(top[0].probability == doctest::Approx(std::exp(3.0) / sum));
-  CHECK(top[2].probability == doctest::Approx(std::exp(1.0) / sum));
-  CHECK(most_probable(logits, 9).size() == 4);
+  CHECK(top[0].score == doctest::Approx(std::exp(3.0) / sum));
+  CHECK(top[2].score == doctest::Approx(std::exp(1.0) / sum));
+  CHECK(best_classes(logits, 9).size() == 4);
   const std::vector<float> vast{1e30F, -1e30F};
-  CHECK(most_probable(vast, 2)[0].probability == 1);
-  CHECK(most_probable(vast, 2)[1].probability == 0);
+  CHECK(best_classes(vast, 2)[0].score == 1);
+  CHECK(best_classes(vast, 2)[1].score == 0);
 }
 
 TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, numbers that read back") {
@@ -156,7 +156,7 @@ TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, n
   const Prediction dog{.name = "a,b.jpg", .top = {{1, 0.75}, {7, 0.25}}, .logits = logits};
   const auto json = to_json(dog, of_classes);
   CHECK(json_line(json).starts_with(
-      R"({"file":"a,b.jpg","top":[{"class":"a \"dog\", or two","label":1,"probability":0.75},{"class":"7","label":7,)"));
+      R"({"file":"a,b.jpg","top":[{"class":"a \"dog\", or two","label":1,"score":0.75},{"class":"7","label":7,)"));
   CHECK(json.at("logits").get<std::vector<float>>() == logits);
   const Prediction damaged{.name = "x\xff.jpg", .damage = "torn"};
   CHECK(json_line(to_json(damaged, of_boxes)) == "{\"file\":\"x\xef\xbf\xbd.jpg\",\"error\":\"torn\"}");
@@ -173,7 +173,7 @@ TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, n
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
   CHECK(csv_of(of_classes, {dog, damaged}) ==
-        "file,rank,class,label,probability,error\n"
+        "file,rank,class,label,score,error\n"
         "\"a,b.jpg\",1,\"a \"\"dog\"\", or two\",1,0.75,\n\"a,b.jpg\",2,7,7,0.25,\nx\xff.jpg,,,,,torn\n");
   CHECK(csv_of(of_boxes, {boxes, {.name = "none.jpg"}, damaged}) ==
         "file,class,label,score,x1,y1,x2,y2,error\n"

@@ -43,7 +43,7 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
                "\"mlp\"\n");
   const Config config = load_config(folder.path() / "a.toml");
   BenchOptions options{.seconds = 0.01};
-  CHECK(stages_of(run_bench(config, options)) == std::vector<std::string>{"order", "sample"});
+  CHECK(stages_of(run_bench(config, options)) == std::vector<std::string>{"plan", "sample"});
 
   std::atomic<int> copies{0};
   options.device = [&] { return std::make_unique<CountingDevice>(copies); };
@@ -60,5 +60,5 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   CHECK(whole.samples_per_s > 0);
   CHECK(copies > 0);
   check_failure(failure_of([&] { run_bench(config, {.stages = {"transform"}}); }), ExitCode::usage,
-                "no stage is called 'transform'");
+                "there is no stage 'transform'");
 }

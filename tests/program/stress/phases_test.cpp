@@ -252,7 +252,7 @@ double end_in(const Phase& phase, int signal, std::chrono::milliseconds later) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   CHECK_FALSE(outcome.timed_out);
   CHECK_MESSAGE(outcome.code == (signal == SIGINT ? 130 : 143), outcome);
-  CHECK_MESSAGE(outcome.err.find("no clean end") == std::string::npos, outcome);
+  CHECK_MESSAGE(outcome.err.find("did not end within the grace period") == std::string::npos, outcome);
   CHECK_MESSAGE(outcome.err.find("error") == std::string::npos, outcome);
   stage.check(outcome);
   return taken.count();

@@ -1,4 +1,4 @@
-// How gradients travel: what a step costs of exchanges, in a group of one process that counts them.
+// Gradients are exchanged between processes; a group of one process counts the exchanges of a step.
 
 #include "stages/torch/parallel/data_parallel.h"
 

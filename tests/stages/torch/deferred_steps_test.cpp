@@ -1,4 +1,4 @@
-// What is known of steps that nobody waited for.
+// The statistics of steps are read later, without waiting for them.
 
 #include "stages/torch/step/step_readout.h"
 

@@ -80,7 +80,7 @@ TEST_CASE("CornerNet: pictures that cannot be looked at") {
   check_refused(ExitCode::data, "picture of 0 x 9 pixels is empty", [&] { detector->detect(grey.data(), 0, 9); });
 }
 
-TEST_CASE("Saccade: two glances, then closer where attention was") {
+TEST_CASE("Saccade: two overviews, then crops at attention peaks") {
   std::vector<std::int64_t> asked;
   const Infer infer = [&](const at::Tensor& images, bool with_attention) {
     const std::int64_t count = images.size(0);
@@ -92,14 +92,14 @@ TEST_CASE("Saccade: two glances, then closer where attention was") {
     }
     std::vector<at::Tensor> maps{at::zeros({count, 1, 16, 16}), at::zeros({count, 1, 32, 32}),
                                  at::zeros({count, 1, 64, 64})};
-    maps[1][1][0][8][8] = 0.9;  // of the second glance: 64 input pixels from its corner
+    maps[1][1][0][8][8] = 0.9;  // of the second overview: 64 input pixels from its corner
     return Inference{rows, maps};
   };
   const auto found = make_saccade_detector({}, infer)->detect(grey.data(), 255, 255);
   CHECK(asked == std::vector<std::int64_t>{2, 1});
   REQUIRE(found.size() == 1);
   CHECK(found[0].category == 1);
-  // The second glance shows the picture as it is, so its location is (64, 64), now at scale 2: 127 pixels from 1 on.
+  // The second overview shows the picture as it is, so its location is (64, 64), now at scale 2: 127 pixels from 1 on.
   // 255 input pixels are 64 cells.
   CHECK(found[0].x0 == doctest::Approx(16 * 255 / 64.0 / 2 + 1));
   CHECK(found[0].y1 == doctest::Approx(48 * 255 / 64.0 / 2 + 1));

@@ -1,5 +1,5 @@
 #pragma once
-// What a graph of work keeps of the host: which operations it asks for, with which numbers.
+// Records the host's part of a work graph: which operations it asks for, with which numbers.
 
 #include <ATen/record_function.h>
 

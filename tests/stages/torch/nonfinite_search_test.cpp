@@ -1,4 +1,4 @@
-// Whom a search for numbers that are not finite blames.
+// The search for numbers that are not finite names the sample and layer to blame.
 
 #include "stages/torch/diagnostics/nonfinite_search.h"
 

@@ -55,10 +55,10 @@ TEST_CASE("of several groups that match a parameter the first counts, whole") {
   const std::vector<Settings> optims{optim({{"weight_decay", 0.01}})};
   const auto bias = group({{"params", text("bias$")}, {"weight_decay", 0.0}});
   const auto head = group({{"params", text("^fc\\.")}, {"lr_mult", 10.0}, {"weight_decay", 0.5}});
-  CHECK(reported(share_out(parameters(), optims, {bias, head}).optimizers.at(0)) ==
+  CHECK(reported(assign_parameters(parameters(), optims, {bias, head}).optimizers.at(0)) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias fc.bias | lr 1 decay 0",
               "fc.weight | lr 10 decay 0.5"});
-  CHECK(reported(share_out(parameters(), optims, {head, bias}).optimizers.at(0)) ==
+  CHECK(reported(assign_parameters(parameters(), optims, {head, bias}).optimizers.at(0)) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "fc.weight fc.bias | lr 10 decay 0.5",
               "conv.bias bn.bias | lr 1 decay 0"});
 }
@@ -68,27 +68,29 @@ TEST_CASE(
     "one's") {
   const std::vector<Settings> optims{optim({{"params", text("^(conv|bn)")}, {"weight_decay", 0.01}}),
                                      optim({{"params", text("^fc")}, {"weight_decay", 0.02}})};
-  const auto shared = share_out(parameters(), optims, {group({{"params", text("bias$")}, {"lr_mult", 2.0}})});
-  CHECK(shared.frozen.empty());
-  REQUIRE(shared.optimizers.size() == 2);
-  CHECK(reported(shared.optimizers[0]) ==
+  const auto assigned = assign_parameters(parameters(), optims, {group({{"params", text("bias$")}, {"lr_mult", 2.0}})});
+  CHECK(assigned.frozen.empty());
+  REQUIRE(assigned.optimizers.size() == 2);
+  CHECK(reported(assigned.optimizers[0]) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias | lr 2 decay 0.01"});
-  CHECK(reported(shared.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
+  CHECK(reported(assigned.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
 }
 
 TEST_CASE("what takes no gradient is frozen, whatever optimizer and group it has") {
   auto all = parameters();
   all.at("bn.bias").requires_grad_(false);
-  const auto shared = share_out(all, {optim({{"params", text("bn")}}), optim({{"params", text("conv|fc")}})}, {});
-  CHECK(shared.frozen == std::set<std::string>{"bn.bias"});
+  const auto assigned =
+      assign_parameters(all, {optim({{"params", text("bn")}}), optim({{"params", text("conv|fc")}})}, {});
+  CHECK(assigned.frozen == std::set<std::string>{"bn.bias"});
 }
 
 TEST_CASE("what the first group freezes nobody learns; a later one freezes nothing of it") {
   const std::vector<Settings> optims{optim({})};
   const auto frozen = group({{"params", text("^conv")}, {"frozen", true}}),
              bias = group({{"params", text("bias$")}, {"lr_mult", 3.0}});
-  CHECK(share_out(parameters(), optims, {frozen, bias}).frozen == std::set<std::string>{"conv.bias", "conv.weight"});
-  const auto later = share_out(parameters(), optims, {bias, frozen});
+  CHECK(assign_parameters(parameters(), optims, {frozen, bias}).frozen ==
+        std::set<std::string>{"conv.bias", "conv.weight"});
+  const auto later = assign_parameters(parameters(), optims, {bias, frozen});
   CHECK(later.frozen == std::set<std::string>{"conv.weight"});
   CHECK(reported(later.optimizers.at(0)) ==
         Lines{"bn.weight fc.weight | lr 1 decay 0", "conv.bias bn.bias fc.bias | lr 3 decay 0"});

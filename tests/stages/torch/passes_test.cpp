@@ -1,4 +1,4 @@
-// What several optimizers compute for one micro-batch.
+// Several optimizers compute one micro-batch.
 
 #include "stages/torch/step/passes.h"
 

@@ -1,4 +1,4 @@
-// What people see of single rows, read from a batch's outputs.
+// The results of single rows are read from a batch's outputs.
 
 #include "stages/torch/validation/row_reader.h"
 

@@ -154,7 +154,7 @@ TEST_CASE("a number of the host and a wait in captured work are seen") {
 
 TEST_CASE("where a step cannot be captured it is made as ever, and a line says why") {
   set_warning_sink([](const std::string& text) { warnings.push_back(text); });
-  const std::string said = "train.cuda_graph: steps are made as without it: ";
+  const std::string said = "train.cuda_graph: steps run without a graph: ";
   for (const Fails fails : {Fails::before_work, Fails::after_work, Fails::at_update}) {
     CAPTURE(static_cast<int>(fails));
     Tables tables;

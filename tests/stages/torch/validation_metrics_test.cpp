@@ -142,7 +142,7 @@ TEST_CASE("classes of which the data set knows nothing have numbers; without row
 
 TEST_CASE("metrics that are there twice, or are not made for so few classes") {
   CHECK_THROWS_WITH_AS(made({"f1", "f1"}), "'f1' is there twice", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(made({"top3"}), "top3 needs 3 classes or more, and there are 2: top2 at most",
+  CHECK_THROWS_WITH_AS(made({"top3"}), "top3 needs 3 classes or more, but there are 2: use top2 at most",
                        std::invalid_argument);
 }
 

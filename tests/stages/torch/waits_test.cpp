@@ -1,4 +1,5 @@
-// Where a step waits for its device: every built-in net, loss and optimizer, on the CPU, by the operations that would.
+// The places where a step waits for its device: every built-in net, loss and optimizer, on the CPU, by the operations
+// that would.
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
@@ -16,7 +17,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 #include "stages/loader/sample.h"
 #include "stages/torch/learner/learner.h"
 #include "tests/support/parts.h"
@@ -121,7 +122,7 @@ struct Bench {
   Slab& batch(std::uint64_t iteration) {
     Ticket ticket;
     ticket.iteration = iteration;
-    IssueStage(*order, Batches(dataset->size(), rows, LastBatch::wrap), {}, 1, 1)(ticket, slab);
+    BatchPlanner(*order, Batches(dataset->size(), rows, LastBatch::wrap), {}, 1, 1)(ticket, slab);
     read_rows(*dataset, slab.rows());
     SampleStage(*dataset, *sampler, 1)(slab, 0);
     learner->set_hyper(hyper);

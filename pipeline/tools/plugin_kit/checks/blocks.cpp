@@ -8,7 +8,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// The records that sample() takes.
+/// Returns the records that sample() accepts.
 std::vector<const TrialRecord*> taken(const Subject& subject, const Sampler& sampler) {
   const Rows rows(sampler.fields());
   std::vector<const TrialRecord*> all;
@@ -23,13 +23,13 @@ void check_block(const Sampler& sampler, std::span<const TrialRecord* const> tri
   for (auto* trial : trials) records.push_back(&trial->record);
   Rows block(sampler.fields(), trials.size());
   const Rows single(sampler.fields());
-  // As much as sample() leaves untouched must be equal, too.
+  // The block begins with other bytes than the single row, so a byte that sample_rows() does not write is found.
   block.fill(std::byte{0x5c});
   try {
     sampler.sample_rows(records, block.first());
   } catch (const SampleError& error) {
-    throw CheckFailure{concat(place, ": refused, while sample() takes each of them: ", error.what()),
-                       "let sample_rows() take what sample() takes"};
+    throw CheckFailure{concat(place, ": sample_rows() refuses records that sample() accepts: ", error.what()),
+                       "let sample_rows() accept the records that sample() accepts"};
   }
   block.check_guards(place);
   for (std::size_t i = 0; i < trials.size(); ++i) {
@@ -54,9 +54,8 @@ void check_blocks(const Subject& subject, Report& report) {
     make_row(*sampler, trial->record, 0, rows);
     make_row(*sampler, trial->record, 1000, others);
     if (const auto difference = others.difference(rows))
-      throw CheckFailure{
-          trial->name + ": sample() draws random numbers, which sample_rows() has none of: " + *difference,
-          "offer sample_rows() only in a sampler that draws nothing"};
+      throw CheckFailure{trial->name + ": sample() draws random numbers, but sample_rows() gets none: " + *difference,
+                         "offer sample_rows() only in a sampler that draws nothing"};
   }
   for (std::size_t count = 1; count <= trials.size(); ++count) {
     const std::size_t first = trials.size() - count;

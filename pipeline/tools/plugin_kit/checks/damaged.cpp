@@ -1,5 +1,4 @@
-// The check `damaged`: records as damaged files and annotations give them. Their bytes end at the end of a page, and
-// reading beyond them ends the process.
+// The check `damaged` uses damaged records whose bytes end at the end of a page: a read beyond ends the process.
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// Up to 64 of them, spread over the data set.
+/// Returns up to 64 ids, spread over the data set.
 std::vector<std::uint64_t> some_ids(const Dataset& dataset) {
   const std::uint64_t count = std::min<std::uint64_t>(64, dataset.size());
   std::vector<std::uint64_t> ids;
@@ -26,7 +26,7 @@ std::uint64_t hash_of(const Record& record) {
   return fingerprint_of(record.boxes, fingerprint_of(record.bytes, static_cast<std::uint64_t>(record.label)));
 }
 
-/// Of the record, or of the message where it cannot be read.
+/// Returns the hash of a record, or of the message if it cannot be read.
 std::uint64_t hash_of_read(const Dataset& dataset, std::uint64_t id, ReadBuffer& buffer) {
   try {
     return hash_of(dataset.read(id, buffer));
@@ -40,16 +40,16 @@ void check_record(const Dataset& dataset, std::uint64_t id, const Record& record
     if (!holds) throw CheckFailure{dataset.describe(id) + ": " + wrong, hint};
   };
   const auto classes = static_cast<std::int64_t>(dataset.classes().size());
-  check(record.id == id, concat("it was read as ", id, ", and its id is ", record.id), "set Record::id");
+  check(record.id == id, concat("its id is ", record.id, ", but it was read as ", id), "set Record::id");
   check(record.label == dataset.label(id),
-        concat("its label is ", record.label, ", and label() says ", dataset.label(id)),
+        concat("its label is ", record.label, ", but label() returns ", dataset.label(id)),
         "give the same label in both places");
   check(record.label < std::max<std::int64_t>(classes, 1) || classes == 0,
-        concat("its label is ", record.label, ", there are ", classes, " classes"),
+        concat("its label is ", record.label, ", but there are ", classes, " classes"),
         "list the classes in label order; -1 stands for no label");
   const std::size_t pixels = std::size_t{record.height} * record.width * record.channels;
   check(record.encoding != Encoding::pixels || record.bytes.size() == pixels,
-        concat("it has ", record.bytes.size(), " bytes, and height * width * channels is ", pixels),
+        concat("it has ", record.bytes.size(), " bytes, but height * width * channels is ", pixels),
         "set height, width and channels of stored pixels");
   for (const Box& box : record.boxes)
     check(std::isfinite(box.x0) && std::isfinite(box.y0) && std::isfinite(box.x1) && std::isfinite(box.y1),
@@ -66,7 +66,8 @@ void check_dataset_opens(const Subject& subject, Report& report) {
     report.refuse(error.what());
     return;
   }
-  if (dataset->size() == 0) throw CheckFailure{"it has no records", "check its settings: --set data.KEY=VALUE"};
+  if (dataset->size() == 0)
+    throw CheckFailure{"the data set has no records", "check its settings: --set data.KEY=VALUE"};
   const auto classes = dataset->classes().size();
   report.note(concat(format_count(dataset->size()), " records, ", classes, " classes"));
 }
@@ -93,8 +94,8 @@ void check_dataset_same(const Subject& subject, Report& report) {
     report.at(concat("record ", id));
     const auto hash = hash_of_read(*dataset, id, buffer);
     if (hash != hash_of_read(*dataset, id, other))
-      throw CheckFailure{dataset->describe(id) + ": read twice, it differs",
-                         "let a record follow from its id and the settings alone"};
+      throw CheckFailure{dataset->describe(id) + ": the record differs when it is read again",
+                         "let a record depend only on its id and the settings"};
     report.result(dataset->describe(id), hash);
   }
 }

@@ -18,7 +18,7 @@ void check_errors(const Subject& subject, Report& report) {
     const auto refusal = make_row(*sampler, item.trial->record, item.position, rows);
     if (!refusal) continue;
     if (refusal->empty() || refusal->ends_with("': "))  // "plugin 'x': "
-      throw CheckFailure{item.name() + ": it is refused without a message", how_to_refuse};
+      throw CheckFailure{item.name() + ": the record is refused without a message", how_to_refuse};
     ++refused;
     reason = *refusal;
   }

@@ -8,7 +8,7 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// "image u8 28x28x1".
+/// Describes a field: "image u8 28x28x1".
 std::string describe(const Field& field) {
   return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x"));
 }
@@ -47,7 +47,7 @@ void check_fields(const Subject& subject, Report& report) {
     return;
   }
   const auto fields = sampler->fields();
-  if (fields.empty()) throw CheckFailure{"it declares no field", "return at least one field"};
+  if (fields.empty()) throw CheckFailure{"the sampler declares no field", "return at least one field"};
   std::set<std::string> names;
   for (auto& field : fields) {
     check_field(field);
@@ -55,8 +55,8 @@ void check_fields(const Subject& subject, Report& report) {
       throw CheckFailure{"two fields are called '" + field.name + "'", "give each field a name of its own"};
   }
   if (!same(fields, sampler->fields()) || !same(fields, subject.make_sampler()->fields()))
-    throw CheckFailure{"asked again, it declares other fields",
-                       "let the fields follow from the settings and the data set alone"};
+    throw CheckFailure{"the sampler declares other fields when it is asked again",
+                       "let the fields depend only on the settings and the data set"};
   report.note(join(fields, ", ", describe));
 }
 

@@ -1,4 +1,4 @@
-// The check `order`: the first process makes the rows in their order, the second one in another.
+// The check `order`: the first process makes the rows in their order, the second one in a different order.
 
 #include <algorithm>
 #include <random>

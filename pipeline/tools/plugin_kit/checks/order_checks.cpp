@@ -18,7 +18,7 @@ struct Position {
   std::uint64_t epoch, index;
 };
 
-/// The first positions of some epochs.
+/// Returns the first positions of some epochs.
 std::vector<Position> some_positions(const Order& order) {
   std::vector<Position> positions;
   for (const std::uint64_t epoch : {0, 1, 1000})
@@ -30,14 +30,14 @@ std::string name_of(const Position& position) { return concat("epoch ", position
 
 std::uint64_t id_at(const Order& order, const Position& position) { return order.at(position.epoch, position.index); }
 
-/// How the first epoch goes through the records.
+/// Describes how often the first epoch visits each record.
 std::string coverage(const Order& order, std::uint64_t records) {
   if (order.size() > 10'000'000 || records > 10'000'000) return "too large to count the records of an epoch";
   std::vector<std::uint32_t> times(records);
   for (std::uint64_t i = 0; i < order.size(); ++i) {
     const std::uint64_t id = order.at(0, i);
     if (id >= records)
-      throw CheckFailure{concat(name_of({0, i}), ": record ", id, ", but there are ", records),
+      throw CheckFailure{concat(name_of({0, i}), ": the id is ", id, ", but the number of records is ", records),
                          "return ids below the number of records"};
     ++times[id];
   }
@@ -67,7 +67,7 @@ void check_order_ids(const Subject& subject, Report& report) {
   for (auto& position : positions) {
     report.at(name_of(position));
     if (const auto id = id_at(*order, position); id >= records)
-      throw CheckFailure{concat(name_of(position), ": id ", id, ", and there are ", records, " records"),
+      throw CheckFailure{concat(name_of(position), ": the id is ", id, ", but there are ", records, " records"),
                          "ids are 0 ... dataset.size() - 1"};
   }
   report.at("fill()");
@@ -78,8 +78,8 @@ void check_order_ids(const Subject& subject, Report& report) {
     for (std::uint64_t i = 0; i < count; ++i)
       if (ids[i] != order->at(epoch, i))
         throw CheckFailure{
-            concat(name_of({epoch, i}), ": fill() gives id ", ids[i], ", and at() ", order->at(epoch, i)),
-            "let fill() give what at() gives"};
+            concat(name_of({epoch, i}), ": fill() gives id ", ids[i], ", but at() gives ", order->at(epoch, i)),
+            "let fill() give the ids that at() gives"};
   }
   report.note(coverage(*order, records));
 }
@@ -91,8 +91,8 @@ void check_order_same(const Subject& subject, Report& report) {
   for (auto& position : positions) {
     const auto id = id_at(*order, position);
     if (id_at(*order, position) != id)
-      throw CheckFailure{name_of(position) + ": asked twice, it has another id",
-                         "let the id follow from the seed, the epoch and the index alone"};
+      throw CheckFailure{name_of(position) + ": the id differs when it is asked for again",
+                         "let the id depend only on the seed, the epoch and the index"};
     report.result(name_of(position), id);
   }
 }

@@ -1,4 +1,4 @@
-// The check `returns`. What the calls give is for the other checks.
+// The check `returns`. Other checks look at the results of the calls.
 
 #include "pipeline/tools/plugin_kit/checks/checks.h"
 #include "pipeline/tools/plugin_kit/rows.h"
@@ -12,7 +12,7 @@ void check_returns(const Subject& subject, Report& report) {
     report.at("sample(): " + item.name());
     try {
       make_row(*sampler, item.trial->record, item.position, rows);
-    } catch (...) {  // the check `errors` names it
+    } catch (...) {  // the check `errors` reports it
     }
   }
   report.at("the sampler is destroyed");

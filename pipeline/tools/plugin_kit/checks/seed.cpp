@@ -12,8 +12,9 @@ void check_seed(const Subject& subject, Report& report) {
     report.at(item.name());
     const auto first = hash_of_row(*sampler, item, rows), second = hash_of_row(*sampler, item, again);
     if (first != second)
-      throw CheckFailure{item.name() + ": made twice in a row, it differs: " + again.difference(rows).value_or(""),
-                         "draw only from the random numbers that sample() gets, and keep nothing between calls"};
+      throw CheckFailure{
+          item.name() + ": the row differs when it is made again: " + again.difference(rows).value_or(""),
+          "draw only from the random numbers that sample() gets, and keep no state between calls"};
     report.result(item.name(), first);
   }
 }

@@ -1,4 +1,4 @@
-// The time of a call: told, never a failure.
+// The check `time` reports the time of a call; it never fails.
 
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/tools/plugin_kit/checks/checks.h"

@@ -1,4 +1,4 @@
-// The check `written`: a byte that keeps two different values that stood there before was not written.
+// The check `written`: a byte was not written if it keeps two different earlier values.
 
 #include "pipeline/tools/plugin_kit/checks/checks.h"
 #include "pipeline/tools/plugin_kit/rows.h"

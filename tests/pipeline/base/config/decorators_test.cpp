@@ -37,11 +37,11 @@ TEST_CASE("keys that no sampler of the chain has are told, and so are chains tha
   CHECK(unknown.message == "a.toml:5:1: sampler.inner: no sampler is called 'clasify'");
   CHECK(unknown.hint.starts_with("did you mean 'classify'?"));
   CHECK(refusal(shapes + "name = \"check\"\ninner = \"classify, slow\"\n").message ==
-        "a.toml:5:1: sampler.inner: 'classify' decorates no other sampler, and 'slow' follows");
+        "a.toml:5:1: sampler.inner: 'classify' decorates no other sampler, but 'slow' follows");
   CHECK(refusal(shapes + "name = \"check\"\ninner = \"slow\"\n").message ==
-        "a.toml:5:1: sampler.inner: 'slow' decorates another sampler, and none follows");
+        "a.toml:5:1: sampler.inner: 'slow' decorates another sampler, but none follows");
   CHECK(refusal(shapes + "name = \"check\"\ninner = \"slow, check, copy\"\n").message ==
-        "a.toml:5:1: sampler.inner: 'check' stands in the chain twice: check, slow, check");
+        "a.toml:5:1: sampler.inner: 'check' is in the chain twice: check, slow, check");
 }
 
 TEST_CASE("a later choice of the decorated sampler leaves the keys of the earlier one behind") {

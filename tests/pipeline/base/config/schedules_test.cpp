@@ -121,8 +121,9 @@ TEST_CASE("schedules that cannot be are refused") {
   CHECK(message("cosine", {{"begin", number(5)}, {"end", number(5)}})
             .ends_with("schedule.0.end: 5 is not after begin = 5"));
   CHECK(message("multi_step", {{"milestones", std::vector<std::int64_t>{5, 3}}})
-            .ends_with("expected places that grow, got [5, 3]"));
-  CHECK(message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time for both ways"));
+            .ends_with("expected growing numbers, got [5, 3]"));
+  CHECK(
+      message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time to rise and fall"));
   CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}}).find("parts of an epoch") !=
         std::string::npos);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the configuration share: files in a folder of their own, user errors as values, and a data set and
-// an order that exist only here.
+// Helpers of the configuration's tests: files in a folder of their own, user errors as values, and a data set and an
+// order that exist only here.
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #pragma once
-// What a user reads when something is refused.
+// Checks the error that a user reads when something is refused.
 
 #include <doctest/doctest.h>
 

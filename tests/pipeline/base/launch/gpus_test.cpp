@@ -69,7 +69,7 @@ TEST_CASE("ranks go by the choice of the one that started them") {
   CHECK(chosen("idle:2", rank) == "(inherited)");
   const Values torchrun{{"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}};
   CHECK(chosen("0,1", torchrun) == "0,1");
-  refused("idle:2", "each of the launcher's processes would look for itself", torchrun);
+  refused("idle:2", "each of the launcher's processes would choose for itself", torchrun);
 }
 
 TEST_CASE("the driver's library is asked for all GPUs") {

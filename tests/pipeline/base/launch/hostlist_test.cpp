@@ -33,11 +33,10 @@ TEST_CASE("the first host of a node list") {
   }
 }
 
-TEST_CASE("a node list that names no first host is refused") {
+TEST_CASE("a node list that has no first host is refused") {
   for (const std::string list :
        {"", ",a", "n[1-2", "n1-2]", "n[1[2]]", "n[", "n[]", "n[,1]", "n[a-b]", "n[-2]", "n[9999999999-2]"}) {
-    expect_error(ExitCode::distributed, "the node list \"" + list + "\" names no first host",
-                 [&] { first_host(list); });
+    expect_error(ExitCode::distributed, "the node list \"" + list + "\" has no first host", [&] { first_host(list); });
   }
 }
 

@@ -1,4 +1,4 @@
-// What torchrun, Slurm, Open MPI and our own launcher leave in the environment.
+// The environment variables of torchrun, Slurm, Open MPI and our own launcher are read.
 
 #include "pipeline/base/launch/launchers.h"
 
@@ -142,7 +142,7 @@ TEST_CASE("pods with torch's env:// variables and no LOCAL_RANK are one job, eac
   CHECK(is_alone(with(pod, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})));
   // Flags that say who starts what come first.
   CHECK(plan_in(pod, {.distributed = true, .world_size = 2, .rank = 1, .dist_url = "env://"}).node == 1);
-  refuse(with(pod, {{"RANK", "2"}}), "the launcher's environment makes no sense: rank 2 of 2, on its node 0 of 1");
+  refuse(with(pod, {{"RANK", "2"}}), "the launcher's environment is contradictory: rank 2 of 2, on its node 0 of 1");
   // A batch script sets them for what it starts.
   CHECK(is_alone(with(slurm, {{"SLURM_STEP_ID", ""}, {"ENVIRONMENT", "BATCH"}, {"WORLD_SIZE", "2"}})));
   CHECK(rank_in(with(slurm, {{"WORLD_SIZE", "7"}})).launcher == Launcher::slurm);
@@ -206,9 +206,10 @@ TEST_CASE("torchrun's variables must make sense") {
   refuse(with(torchrun, {{"LOCAL_RANK", ""}}), "torchrun needs the environment variable LOCAL_RANK, which is not set");
   refuse(with(torchrun, {{"MASTER_PORT", "70000"}}),
          "the environment variable MASTER_PORT is \"70000\": expected a whole number from 1 to 65535");
-  refuse(with(torchrun, {{"RANK", "8"}}), "the launcher's environment makes no sense: rank 8 of 8, on its node 1 of 4");
+  refuse(with(torchrun, {{"RANK", "8"}}),
+         "the launcher's environment is contradictory: rank 8 of 8, on its node 1 of 4");
   refuse(with(torchrun, {{"LOCAL_RANK", "4"}}),
-         "the launcher's environment makes no sense: rank 5 of 8, on its node 4 of 4");
+         "the launcher's environment is contradictory: rank 5 of 8, on its node 4 of 4");
   refuse({}, "torchrun needs the environment variable RANK, which is not set", {.launcher = "torchrun"});
 }
 
@@ -281,10 +282,10 @@ TEST_CASE("Slurm's variables must make sense") {
          "the environment variable SLURM_NTASKS is \"many\": expected a whole number from 0 to 2147483647");
   refuse(with(slurm, {{"MASTER_PORT", "0"}}),
          "the environment variable MASTER_PORT is \"0\": expected a whole number from 1 to 65535");
-  refuse(with(slurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" names no first host");
+  refuse(with(slurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" has no first host");
   refuse(with(slurm, {{"SLURM_NODEID", "4"}}), "the list of tasks per node \"2(x3),1\" has no node 4");
   refuse(with(slurm, {{"SLURM_PROCID", "7"}}),
-         "the launcher's environment makes no sense: rank 7 of 7, on its node 0 of 1");
+         "the launcher's environment is contradictory: rank 7 of 7, on its node 0 of 1");
 }
 
 TEST_CASE("Open MPI's processes meet where MASTER_ADDR says") {
@@ -337,7 +338,7 @@ TEST_CASE("Open MPI's variables must make sense") {
   refuse(with(mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "0"}}),
          "the environment variable OMPI_COMM_WORLD_LOCAL_SIZE is \"0\": expected a whole number from 1 to 2147483647");
   refuse(with(mpi, {{"OMPI_COMM_WORLD_RANK", "4"}}),
-         "the launcher's environment makes no sense: rank 4 of 4, on its node 1 of 2");
+         "the launcher's environment is contradictory: rank 4 of 4, on its node 1 of 2");
   refuse({}, "Open MPI needs the environment variable OMPI_COMM_WORLD_RANK, which is not set", {.launcher = "mpi"});
 }
 

@@ -1,4 +1,4 @@
-// What the flags say where no launcher is around.
+// The flags decide the ranks if there is no launcher.
 
 #include "pipeline/base/launch/rank_info.h"
 

@@ -108,15 +108,15 @@ TEST_CASE("the rank that fails first is to blame, once") {
                              "\nwhile ! test -e $DIR/told; do sleep 0.01; done; exit 3")
                       .wait();
     CHECK(result.exit_code == exit_code);
-    const bool has_said_why = std::string(how).find("exit code") != std::string::npos && exit_code < 128;
+    const bool has_shown_error = std::string(how).find("exit code") != std::string::npos && exit_code < 128;
     CHECK(result.output ==
-          (has_said_why ? "rank 1 " : "error: rank 1 ") + std::string(how) + "\ntold: 1 " + how + "\n");
+          (has_shown_error ? "rank 1 " : "error: rank 1 ") + std::string(how) + "\ntold: 1 " + how + "\n");
   }
 }
 
 TEST_CASE("exit code 6 gives way to the failure behind it") {
   Job job;
-  job.options.grace = job.options.hearsay = 10min;
+  job.options.grace = job.options.blame_wait = 10min;
   job.plan.max_restarts = 3;
   // The ranks that lost a peer are gone before the peer is.
   auto result = job.launch(script("if test $RANK != 2; then note lost.$RANK; exit 6; fi\n"

@@ -188,7 +188,7 @@ TEST_CASE("pickle: calls of anything but the known names are refused") {
   CHECK(contains(refusal(py_whole(py_call("collections", "OrderedDict", py_tuple({"K\x01"})))), "OrderedDict"));
   CHECK(contains(refusal(py_whole(py_call("torch._utils", "_rebuild_tensor_v2", ")"))), "a tensor of unknown"));
   CHECK(contains(refusal(py_whole(py_call("torch._utils", "_rebuild_parameter", ")"))), "a parameter of unknown"));
-  CHECK(contains(refusal(py_whole(py_text("x") + "}b")), "a change of something that is no dict"));
+  CHECK(contains(refusal(py_whole(py_text("x") + "}b")), "a change of an object that is not a dict"));
 }
 
 TEST_CASE("pickle: instructions that torch.save does not write are refused by number") {

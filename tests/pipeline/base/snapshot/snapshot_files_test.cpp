@@ -136,8 +136,8 @@ TEST_CASE("snapshot: files or whole snapshots in each other's place are found") 
 
   fs::remove_all(one);
   fs::copy(two, one, fs::copy_options::recursive);
-  CHECK(verify_snapshot(one).at(0) == "manifest.json: it is that of iteration 2");
-  CHECK(list_snapshots(folder.path()).at(1).reason == "manifest.json: it is that of iteration 2");
+  CHECK(verify_snapshot(one).at(0) == "manifest.json: it belongs to iteration 2");
+  CHECK(list_snapshots(folder.path()).at(1).reason == "manifest.json: it belongs to iteration 2");
   fs::rename(one, folder / "my-copy");
   CHECK(verify_snapshot(folder / "my-copy").empty());
 }

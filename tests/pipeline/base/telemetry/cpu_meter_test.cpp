@@ -1,4 +1,4 @@
-// What bounds the CPU time of a process, and what it got of it; /proc and /sys are folders of the test.
+// The limits of a process's CPU time, and the time that it got; /proc and /sys are folders of the test.
 
 #include "pipeline/base/telemetry/cpu_meter.h"
 

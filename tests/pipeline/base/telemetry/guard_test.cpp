@@ -36,9 +36,9 @@ ChildResult guarded(const std::function<int()>& body, int columns = 0) {
 
 // "internal error: MESSAGE", stack lines, and the request to report.
 bool is_fault(const std::string& text, const std::string& message) {
-  return std::regex_match(text, std::regex("internal error: " + message + "\n([^\n]*\\[0x[0-9a-f]+\\]\n){3,}" +
-                                           "This is a fault of flowtrain: please report it with the lines above\\. " +
-                                           "flowtrain [^\n]*\n"));
+  return std::regex_match(
+      text, std::regex("internal error: " + message + "\n([^\n]*\\[0x[0-9a-f]+\\]\n){3,}" +
+                       "This is a bug in flowtrain: please report it with the lines above\\. " + "flowtrain [^\n]*\n"));
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ TEST_CASE("the loss of other processes, thrown by a watchdog in a thread of its 
   };
   auto result = thrown(c10::DistBackendError("NCCL communicator was aborted on rank 1.\nException raised from …"));
   CHECK(result.exit_code == 6);
-  CHECK(result.output == "error: lost the others: NCCL communicator was aborted on rank 1.\n");
+  CHECK(result.output == "error: lost the other processes: NCCL communicator was aborted on rank 1.\n");
   CHECK(read_text(folder.path() / "train.log").ends_with(result.output));
   CHECK(thrown(c10::DistError("timeout")).exit_code == 6);
   CHECK(thrown(std::runtime_error("DistError")).exit_code == 70);

@@ -215,7 +215,7 @@ TEST_CASE("the budget stops the run with the list") {
   SUBCASE("of training") {
     settings.max_bad = "7";
     const auto failure = failure_of([&] { train(run, settings); });
-    check_failure(failure, ExitCode::data, "; that is more than data.max_bad = 7 allows; bad are ");
+    check_failure(failure, ExitCode::data, "; that is more than data.max_bad = 7 allows; the bad samples are ");
     check_failure(failure, ExitCode::data, "bad sample ");
     CHECK(failure.hint().find((run / "bad_samples.jsonl").string()) != std::string::npos);
     CHECK(lines_of(run / "bad_samples.jsonl").size() == 8);
@@ -224,7 +224,7 @@ TEST_CASE("the budget stops the run with the list") {
     settings.val_max_bad = "3";
     const auto failure = failure_of([&] { train(run, settings); });
     check_failure(failure, ExitCode::data, "bad sample of val ");
-    check_failure(failure, ExitCode::data, "; that is more than data.val.max_bad = 3 allows; bad are ");
+    check_failure(failure, ExitCode::data, "; that is more than data.val.max_bad = 3 allows; the bad samples are ");
     std::size_t of_validation = 0;
     for (auto& line : lines_of(run / "bad_samples.jsonl")) of_validation += line.at("split") == "val";
     CHECK(of_validation == 4);

@@ -314,7 +314,7 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
       const std::string begin = kind == Thrown::user     ? "user 5 a hint"
                                 : kind == Thrown::memory ? std::string("user 2 ") + out_of_memory_hint
                                                          : "internal";
-      expected = begin + ": stage issue, position ";
+      expected = begin + ": stage plan, position ";
     }
     CHECK(seen.substr(0, place == Place::order ? expected.size() : seen.npos) == expected);
     CHECK(settled(own_threads, 0) == 0);

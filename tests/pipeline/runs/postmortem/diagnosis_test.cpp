@@ -65,21 +65,21 @@ TEST_CASE("postmortem: a rank that stands still in a read is named, and those th
   const auto found = diagnose(logs);
   CHECK(found.rank == 1);
   CHECK(found.sentence ==
-        "rank 1 stands still in `read` of sample 4711 (cat/7.jpg) for 12.0 s; ranks 0, 2 wait for it in the collective "
+        "rank 1 is stuck in `read` of sample 4711 (cat/7.jpg) for 12.0 s; ranks 0, 2 wait for it in the collective "
         "`the averaging of gradients` of iteration 812");
 }
 
 TEST_CASE("postmortem: of ranks that are gone the first counts, and where they went together the one that was behind") {
   std::vector logs{in_collective(rank(0, 2, State::failed, 8, 12), 10),
                    in_collective(rank(1, 2, State::gone, 8, 11), 10)};
-  logs[0].message = "lost the others";
+  logs[0].message = "lost the other processes";
   logs[0].exit_code = 6;
   auto found = diagnose(logs);
   CHECK(found.rank == 1);
   CHECK(
       found.sentence ==
       "rank 1 was killed, or crashed, in the collective `the averaging of gradients` of iteration 812, 1.0 s after it "
-      "had begun; rank 0 ended with: lost the others");
+      "had begun; rank 0 ended with: lost the other processes");
 
   logs = {in_collective(rank(0, 2, State::gone, 8, 20), 10), in_read(rank(1, 2, State::gone, 8, 20.5), 10)};
   found = diagnose(logs);
@@ -111,11 +111,12 @@ TEST_CASE("postmortem: a stopped process, an error, ranks that work, ranks that 
 
   logs = {rank(0, 2, State::failed, 8, 20), rank(1, 2, State::failed, 8, 21)};
   logs[0].exit_code = 6;
-  logs[0].message = "lost the others";
+  logs[0].message = "lost the other processes";
   logs[1].exit_code = 5;
   logs[1].message = "the loss is not finite";
   CHECK(diagnose(logs).sentence ==
-        "rank 1 ended with an error in iteration 812: the loss is not finite; rank 0 ended with: lost the others");
+        "rank 1 ended with an error in iteration 812: the loss is not finite; rank 0 ended with: lost the other "
+        "processes");
 
   logs = {in_collective(rank(0, 2, State::running, 8, 10.2), 10.1), rank(1, 2, State::running, 8, 10.2)};
   CHECK_FALSE(diagnose(logs).rank);
@@ -133,7 +134,7 @@ TEST_CASE("postmortem: a stopped process, an error, ranks that work, ranks that 
         "(cat/7.jpg) for 10.0 s");
 
   CHECK(diagnose({rank(0, 1, State::ended, 8, 20)}).sentence == "the run ended without an error, after iteration 812");
-  CHECK(has(diagnose({rank(0, 3, State::ended, 8, 20)}).sentence, "of 2 ranks there is no record here"));
+  CHECK(has(diagnose({rank(0, 3, State::ended, 8, 20)}).sentence, "2 ranks have no record here"));
 }
 
 TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
@@ -141,7 +142,7 @@ TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
   log.queues.push_back({"batches ready", 0, 6});
   const std::vector logs{in_collective(rank(0, 2, State::running, 1623, 22), 10), log};
   const auto text = postmortem_text(logs, 13);
-  CHECK(text.starts_with("rank 1 stands still in `read` of sample 4711"));
+  CHECK(text.starts_with("rank 1 is stuck in `read` of sample 4711"));
   CHECK(has(text, "in 1624, the averaging of gradients, 12.000 s"));
   CHECK(has(text, "1     batches ready  0 of 6"));
   CHECK(has(text, "the averaging of gradients  1      1.000 s  1.000 s  12.000 s ago"));

@@ -1,4 +1,5 @@
 #include "pipeline/runs/report_page/report_page.h"
+#include "pipeline/base/telemetry/graph_json.h"
 
 #include <doctest/doctest.h>
 #include <sys/file.h>

@@ -77,7 +77,7 @@ TEST_CASE("a failed check says what was wrong, where, and how to go on") {
   };
   const auto crashed = check("trusts_size");
   CHECK_PRINTS(crashed, "FAIL  damaged    killed by signal 11 (Segmentation fault): shapes train #0, cut to 0 of ");
-  CHECK_PRINTS(crashed, "hint: look at it in a debugger: gdb --args flowtrain plugin run-check --check damaged");
+  CHECK_PRINTS(crashed, "hint: run it in a debugger: gdb --args flowtrain plugin run-check --check damaged");
   CHECK_PRINTS(crashed, "1 of 15 checks failed: damaged");
   const auto past_end = check("past_end");
   CHECK_PRINTS(past_end,
@@ -87,11 +87,12 @@ TEST_CASE("a failed check says what was wrong, where, and how to go on") {
   CHECK_PRINTS(check("unwritten"), "byte 7 of the field 'value' was not written, which has 8 bytes");
   CHECK_PRINTS(check("changes_input"), "byte 20 of the record's bytes was changed");
   const auto exits = check("exits");
-  CHECK_PRINTS(exits, "its process ended with exit code 0 in the middle of the check: sample(): shapes train #0");
+  CHECK_PRINTS(exits, "the process ended with exit code 0 in the middle of the check: sample(): shapes train #0");
   CHECK_PRINTS(exits, "not run, as 'returns' failed: errors, bounds, written, ");
-  CHECK_PRINTS(check("hangs", {"--timeout", "0.5"}), "still running after 0.5 s; it was ended: sample(): shapes train");
-  CHECK_PRINTS(check("throws"), "shapes train #0 (position 0): an exception came out of the call: out of the plugin");
-  CHECK_PRINTS(check("other_abi"), "built for interface version 3, this flowtrain has version 2");
+  CHECK_PRINTS(check("hangs", {"--timeout", "0.5"}),
+               "it ran for more than 0.5 s, and was ended: sample(): shapes train");
+  CHECK_PRINTS(check("throws"), "shapes train #0 (position 0): the call threw an exception: out of the plugin");
+  CHECK_PRINTS(check("other_abi"), "built for interface version 3, but this flowtrain has version 2");
 }
 
 TEST_CASE("every built-in sampler passes all checks") {
@@ -140,7 +141,7 @@ TEST_CASE("a command line that cannot be meant is refused") {
   refused({"check", "none.so"}, "none.so: no such file");
   refused({"check", "--builtin", "clasify"}, "did you mean 'classify'?");
   refused({"new", "classify"}, "there is a sampler called 'classify' already");
-  refused({"new", "Mine"}, "'Mine' is no name for a plugin");
+  refused({"new", "Mine"}, "'Mine' cannot be a plugin's name");
   refused({"new", "mine", "--language", "rust"}, "--language");
   refused({}, "subcommand is required");
 }
@@ -150,7 +151,7 @@ TEST_CASE("a new plugin is never written over what is there") {
   folder.write("mine/notes.txt", "kept");
   const auto outcome = run_program({"plugin", "new", "mine"}, {folder.path()});
   CHECK_EXIT(outcome, 2);
-  CHECK_SAYS(outcome, "mine: is there already");
+  CHECK_SAYS(outcome, "mine: it exists already");
   CHECK(std::distance(fs::directory_iterator(folder.path() / "mine"), {}) == 1);
 }
 

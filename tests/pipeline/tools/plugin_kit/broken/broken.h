@@ -1,5 +1,5 @@
 #pragma once
-// What the broken plugins have in common: a sound sampler of the C interface in all but sample(). Its row is the field
+// The common part of the broken plugins: a correct sampler of the C interface in all but sample(). Its row is the field
 // `value`, u8 (8), which good() fills with the record's first bytes. It takes the trial data `shapes`.
 
 #include <algorithm>

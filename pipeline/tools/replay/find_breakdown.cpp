@@ -1,4 +1,4 @@
-#include "pipeline/tools/replay/bisect.h"
+#include "pipeline/tools/replay/find_breakdown.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of those that did not end the run: it left the update out, or went back.
+// Returns the first non-finite iteration that the run survived, by leaving out the update or going back.
 std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
@@ -29,10 +29,10 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   return {};
 }
 
-// The iteration's batch once more, and through the net with the weights of before its update.
+// Makes the iteration's batch again, and passes it through the net with the weights before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
-  Session session(config, {.checks_memory = false});  // its few batches fitted when they were trained
+  Session session(config, {.checks_memory = false});  // the few batches needed no more memory when they were trained
   const DataParts& data = session.open_training();
   session.prepare();
   const auto loader =
@@ -53,11 +53,11 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   }
 }
 
-// "aten::addmm of layers.1, in the net".
+// Returns a place such as "aten::addmm of layers.1, in the net".
 std::string place_of(const NonFiniteOrigin& origin) {
   if (origin.phase == "batch") return concat("the batch's '", origin.layer, "'");
   if (origin.phase == "parameters")
-    return concat("the parameter ", origin.layer, ", before the step: the update before it did that");
+    return concat("the parameter ", origin.layer, ", before the step, so the previous update caused it");
   if (origin.phase == "norm")
     return concat("the norm of all gradients (", origin.operation, "), each of which is finite");
   const std::string layer =
@@ -80,7 +80,7 @@ std::string share_text(const NonFiniteOrigin& origin) {
 std::string samples_text(const Breakdown& breakdown) {
   constexpr std::size_t most = 8;
   if (breakdown.samples.empty() || breakdown.samples.size() == breakdown.rows)
-    return concat("samples: all ", breakdown.rows, " rows of the batch together; no single one is to blame");
+    return concat("samples: all ", breakdown.rows, " rows of the batch together; no single row is to blame");
   std::string text = concat("samples, by ", breakdown.origin->rows_by, ":");
   for (std::size_t i = 0; i < std::min(most, breakdown.samples.size()); ++i) {
     const auto& sample = breakdown.samples[i];
@@ -92,15 +92,15 @@ std::string samples_text(const Breakdown& breakdown) {
 
 }  // namespace
 
-Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& requested,
-                         const MakeLearner& make_learner, Interrupt& interrupt) {
+BreakdownSearch find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& requested,
+                               const MakeLearner& make_learner, Interrupt& interrupt) {
   const auto recovered = run.folder ? first_recovery(*run.folder) : std::nullopt;
   const auto snapshot = snapshot_before(run, recovered ? std::min(*recovered, last) : last, true, requested);
-  Bisection found;
+  BreakdownSearch found;
   const std::uint64_t after = iteration_of(snapshot);
   found.from = after + 1;
   const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));
-  std::uint64_t overflows = 0;  // in a row
+  std::uint64_t overflows = 0;  // consecutive failures
   const auto on_scalars = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
     found.to = iteration;
     overflows = result.overflow ? overflows + 1 : 0;

@@ -1,4 +1,4 @@
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 
 #include <algorithm>
 #include <array>
@@ -11,24 +11,23 @@ namespace {
 constexpr std::size_t ids_at_once = 64;
 }
 
-StreamRow IssueStage::row_of(std::uint64_t number, std::uint64_t row) const {
+StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
   const std::uint64_t position = batches_.position(number, row);
   try {
     return {position, order_.at(batches_.epoch(number), batches_.index(number, row))};
   } catch (...) {
-    add_error_context("issue", "position " + std::to_string(position));
+    add_error_context("plan", "position " + std::to_string(position));
   }
 }
 
-// A batch of fewer rows than processes: one that gets none repeats the first, at no weight, so that all take part in
-// every collective.
-IssueStage::Own IssueStage::own_rows(std::uint64_t number) const {
+// A process without a row in a small batch repeats the first one at no weight, so that all take part in collectives.
+BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
   const std::uint64_t whole = batches_.rows(number), own = slice_.rows(whole);
   return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
 }
 
-// See Slab::share. A batch at the end of a padded epoch has fewer rows than the iteration's others.
-double IssueStage::share_of(const Ticket& ticket) const {
+// Slab::share explains it. A batch at the end of a padded epoch has fewer rows than the iteration's others.
+double BatchPlanner::share_of(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket), first = batch - ticket.micro;
   std::uint64_t rows = 0;
   for (std::uint64_t each = first; each < first + accum_; ++each) rows += batches_.rows(each);
@@ -36,7 +35,7 @@ double IssueStage::share_of(const Ticket& ticket) const {
          static_cast<double>(rows);
 }
 
-std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
+std::uint32_t BatchPlanner::operator()(const Ticket& ticket, Slab& slab) const {
   const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   const auto rows = static_cast<std::uint32_t>(count);
@@ -56,25 +55,25 @@ std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
   return chunks;
 }
 
-std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<std::uint64_t> ids) const {
+std::size_t BatchPlanner::draw(std::uint64_t number, std::uint64_t row, std::span<std::uint64_t> ids) const {
   const std::uint64_t index = batches_.index(number, row);
   const auto count = std::min<std::uint64_t>(ids.size(), batches_.epoch_end() - index);
   try {
     order_.fill(batches_.epoch(number), index, ids.first(count));
   } catch (...) {
     const std::uint64_t first = batches_.position(number, row);
-    add_error_context("issue", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
+    add_error_context("plan", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
   }
   return count;
 }
 
-std::vector<StreamRow> IssueStage::rows(const Ticket& ticket) const {
+std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   std::vector<StreamRow> all(batches_.rows(number(ticket)));
   for (std::uint64_t row = 0; auto& each : all) each = row_of(number(ticket), row++);
   return all;
 }
 
-void IssueStage::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
+void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
   const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   std::array<std::uint64_t, ids_at_once> ids;
@@ -86,7 +85,7 @@ void IssueStage::each_own(const Ticket& ticket, const std::function<void(std::ui
       done += drawn;
     }
   } catch (...) {
-    // Nothing is lost: operator() meets the same, in its turn.
+    // The error is not lost: operator() meets it again in its turn.
   }
 }
 
@@ -96,13 +95,13 @@ Ticket LookAhead::operator()() {
   const auto [ticket, rows] = drawn_.front();
   drawn_.pop_front();
   drawn_rows_ -= rows;
-  if (rows > 0) issue_.each_own(ticket, [this](std::uint64_t id) { dataset_.prefetch(id); });
+  if (rows > 0) planner_.each_own(ticket, [this](std::uint64_t id) { dataset_.prefetch(id); });
   return ticket;
 }
 
 void LookAhead::draw() {
   Drawn next{ticket_of(next_++, accum_), 0};
-  issue_.each_own(next.ticket, [&](std::uint64_t id) {
+  planner_.each_own(next.ticket, [&](std::uint64_t id) {
     dataset_.hint(id);
     ++next.rows;
   });
@@ -111,7 +110,7 @@ void LookAhead::draw() {
 }
 
 void LookAhead::restart(std::uint64_t number) {
-  for (auto& [ticket, rows] : drawn_) issue_.each_own(ticket, [this](std::uint64_t id) { dataset_.forget(id); });
+  for (auto& [ticket, rows] : drawn_) planner_.each_own(ticket, [this](std::uint64_t id) { dataset_.forget(id); });
   drawn_.clear();
   drawn_rows_ = 0;
   next_ = number;

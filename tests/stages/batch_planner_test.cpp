@@ -1,6 +1,6 @@
-// How a batch is shared out over processes.
+// A batch is divided among processes.
 
-#include "stages/loader/issue.h"
+#include "stages/loader/batch_planner.h"
 
 #include <doctest/doctest.h>
 
@@ -43,16 +43,16 @@ TEST_CASE("the slabs of all processes make up the batch of one, whatever the wor
       std::vector<std::pair<std::uint64_t, std::uint64_t>> together, whole;
       double shares = 0;
       for (std::uint64_t rank = 0; rank < world; ++rank) {
-        const IssueStage issue(order, batches, {rank, world}, 1, 4);
+        const BatchPlanner planner(order, batches, {rank, world}, 1, 4);
         const SlabLayout layout({{"image", DType::u8, {4}}}, 8);
         Slab slab(layout, *device);
-        CHECK(issue(ticket, slab) > 0);
+        CHECK(planner(ticket, slab) > 0);
         CHECK(slab.rows().size() >= 1);
         shares += slab.share();
         if (slab.share() > 0)
           for (auto& row : slab.rows()) together.emplace_back(row.position, row.id);
         if (rank == 0)
-          for (auto& row : issue.rows(ticket)) whole.emplace_back(row.position, row.id);
+          for (auto& row : planner.rows(ticket)) whole.emplace_back(row.position, row.id);
       }
       CHECK(together == whole);
       CHECK(shares == doctest::Approx(static_cast<double>(world)));
@@ -77,7 +77,7 @@ TEST_CASE("each row of an iteration weighs the same, whatever its micro-batch an
             Ticket ticket;
             ticket.iteration = iteration;
             ticket.micro = micro;
-            IssueStage(order, batches, {rank, world}, accum, 4)(ticket, slab);
+            BatchPlanner(order, batches, {rank, world}, accum, 4)(ticket, slab);
             if (slab.share() == 0) continue;  // it has no row of this batch
             const double of_a_row = slab.share() / static_cast<double>(slab.rows().size());
             CHECK(of_a_row == doctest::Approx(static_cast<double>(world * accum) / static_cast<double>(rows)));
@@ -91,14 +91,14 @@ TEST_CASE("a batch that is longer than an epoch, or than what is drawn at once, 
   const FakeOrder order(150, 3);
   const auto device = make_cpu_device();
   const Batches batches(150, 400, LastBatch::wrap);
-  const IssueStage issue(order, batches, {}, 1, 4);
+  const BatchPlanner planner(order, batches, {}, 1, 4);
   const SlabLayout layout({{"image", DType::u8, {4}}}, 400);
   Slab slab(layout, *device);
   for (std::uint64_t iteration : {1, 2}) {
     Ticket ticket;
     ticket.iteration = iteration;
-    issue(ticket, slab);
-    const auto rows = issue.rows(ticket);
+    planner(ticket, slab);
+    const auto rows = planner.rows(ticket);
     REQUIRE(slab.rows().size() == rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       CHECK(slab.rows()[i].position == rows[i].position);
@@ -116,7 +116,7 @@ TEST_CASE("several sources are shared out as one is") {
     const Batches batches(order.size(), 8, LastBatch::wrap);
     for (std::uint64_t number = 1; number <= 3 * batches.per_epoch(); ++number) {
       const auto ticket = flowtrain::testing::ticket_of(number);
-      const auto whole = IssueStage(order, batches, {}, 1, 4).rows(ticket);
+      const auto whole = BatchPlanner(order, batches, {}, 1, 4).rows(ticket);
       for (std::uint64_t world : {1, 2, 3, 8}) {
         flowtrain::testing::RowSlab slab(Slice{0, world}.most(8));
         CHECK(flowtrain::testing::is_whole(flowtrain::testing::take(order, batches, world, ticket, slab), whole));

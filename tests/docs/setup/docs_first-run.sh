@@ -1,0 +1,1 @@
+python3 "$fixtures" pictures pictures cat:30 dog:20
