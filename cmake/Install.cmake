@@ -36,10 +36,11 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   stages/core/ticket.h)
 flowtrain_public_headers(flowtrain_shared_train PUBLIC
   nets/entries.h pipeline/library/train.h pipeline/base/schedules/schedule.h pipeline/engine/session/start_options.h
-  stages/hooks/hook.h stages/hooks/hook_entries.h stages/model/compute.h stages/model/nonfinite_origin.h
-  stages/model/state.h stages/model/step_flags.h stages/model/validator.h stages/trace/histogram.h)
+  stages/detection/detector.h stages/detection/detector_entries.h stages/hooks/hook.h stages/hooks/hook_entries.h
+  stages/model/compute.h stages/model/nonfinite_origin.h stages/model/state.h stages/model/step_flags.h
+  stages/model/validator.h stages/trace/histogram.h)
 file(GLOB plugin_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
-     pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
+     pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h stages/torch/detection/box_detector.h)
 list(FILTER plugin_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(entries|list|names|parallel)\\.h")
 add_library(flowtrain_headers INTERFACE)
 set_target_properties(flowtrain_headers PROPERTIES EXPORT_NAME flowtrain)

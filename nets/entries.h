@@ -47,8 +47,8 @@ struct StepInput {
 
 template <>
 struct TraitsOf<nets::Net> {
-  std::int64_t least_side = 1;   ///< smallest height and width of images, in pixels; 0: the net needs no images
-  std::vector<Key> detect = {};  ///< keys of [detect], to read boxes from outputs; none: it finds no objects
+  std::int64_t least_side = 1;  ///< smallest height and width of images, in pixels; 0: the net needs no images
+  std::string detector = {};    ///< finds objects with the net if the net gives what it reads; empty: none
 };
 template <>
 struct TraitsOf<nets::Loss> {

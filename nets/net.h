@@ -23,7 +23,12 @@ class Net {
   /// Computes the outputs from `image` (B, C, H, W) f32. Classifiers give `logits` (B, classes) f32;
   /// nets/cornernet/cornernet.h lists the outputs of the CornerNet family.
   virtual NamedTensors forward(const NamedTensors& batch) = 0;
-  /// Returns whether forward may give an output of this name. A script may give any: only a run shows them.
+  /// Gives these outputs, and perhaps others: for a detector, which needs fewer than a loss does. `names` are those of
+  /// forward(), unless the net has others for this purpose.
+  virtual NamedTensors outputs(const NamedTensors& batch, [[maybe_unused]] const std::vector<std::string>& names) {
+    return forward(batch);
+  }
+  /// Returns whether forward() or outputs() may give this output. A script may give any: only a run shows them.
   virtual bool may_give(const std::string& output) const = 0;
   /// Returns the learnable tensors; names and order are those of the reference Python implementation's state_dict.
   virtual NamedTensors parameters() const = 0;

@@ -9,6 +9,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "stages/detection/detector_entries.h"
 #include "stages/hooks/hook_entries.h"
 
 #if __has_include(<torch/version.h>)
@@ -28,7 +29,7 @@ struct PluginInfo {
   void (*add)();          ///< adds entries to datasets(), samplers(), nets::nets(), hooks() …
 };
 
-inline constexpr std::uint32_t plugin_version = 4;
+inline constexpr std::uint32_t plugin_version = 5;
 
 }  // namespace flowtrain
 

@@ -58,7 +58,7 @@ struct SamplerInput {
   bool needs_targets = true;  ///< false: data without targets are accepted
 };
 
-/// Returns all samplers by name: classify, copy, cornernet, cornernet_saccade. SamplerPlugin
+/// Returns all samplers by name: boxes, classify, copy, cornernet, cornernet_saccade. SamplerPlugin
 /// (sampling/plugin_host/plugin.h) provides `sampler.plugin`.
 Registry<Sampler, SamplerInput>& samplers();
 

@@ -3,6 +3,7 @@
 #if FLOWTRAIN_COMPUTES
 #include "nets/cornernet/cornernet.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "nets/cornernet/hourglass.h"
@@ -202,11 +203,13 @@ CornerNet::CornerNet(const Settings& settings, const NetInput& input) : CornerNe
 CornerNet::CornerNet(std::shared_ptr<CornerNetModule> module) : ModuleNet(module), net_(std::move(module)) {}
 
 NamedTensors CornerNet::forward(const NamedTensors& batch) { return net_->all_maps(batch.at("image")); }
-bool CornerNet::may_give(const std::string& output) const {
-  return output.starts_with("tl_") || output.starts_with("br_") || output.starts_with("att");
+NamedTensors CornerNet::outputs(const NamedTensors& batch, const std::vector<std::string>& names) {
+  const bool attention = std::ranges::any_of(names, [](auto& name) { return name.starts_with("att"); });
+  return net_->last_maps(batch.at("image"), attention);
 }
-NamedTensors CornerNet::detect(const at::Tensor& image, bool attention) { return net_->last_maps(image, attention); }
-bool CornerNet::has_attention() const { return net_->has_attention(); }
+bool CornerNet::may_give(const std::string& output) const {
+  return output.starts_with("tl_") || output.starts_with("br_") || (net_->has_attention() && output.starts_with("att"));
+}
 #endif
 
 namespace {
@@ -220,61 +223,22 @@ const std::vector<Key> net_keys = {
     {"blocks", Kind::integers, std::vector<std::int64_t>{},
      "numbers of blocks of the hourglass's levels; empty: the published ones", 1, 64}};
 
-// All three nets have these keys of [detect].
-const std::vector<Key> common_keys = {
-    {"top_k", Kind::integer, std::int64_t{100}, "number of corners kept for each kind", 1, 10'000},
-    {"num_dets", Kind::integer, std::int64_t{1000}, "number of corner pairs kept", 1, 1'000'000},
-    {"ae_threshold", Kind::real, 0.5, "largest difference between the tags of two corners of one object", 0, 1e300},
-    {"nms_kernel", Kind::integer, std::int64_t{3},
-     "side of the window in which a corner must have the largest score of its kind, in cells", 1, 99},
-    {.name = "nms_algorithm",
-     .kind = Kind::text,
-     .fallback = std::string("exp_soft_nms"),
-     .help = "suppression of boxes that overlap a better one: lower their score by the squared overlap, by the "
-             "overlap, or remove them",
-     .choices = {"exp_soft_nms", "linear_soft_nms", "nms"}},
-    {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
-    {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
-
-const std::vector<Key> scale_keys = {
-    {"merge_bbox", Kind::boolean, false, "replace each box by a weighted mean of the boxes that overlap it"},
-    {"weight_exp", Kind::real, 8.0, "speed at which a box's weight falls with its distance, for merge_bbox", 0, 1e300},
-    {"test_scales", Kind::reals, std::vector<double>{1}, "scale factors at which the image is searched", 0.01, 16},
-    {"test_flipped", Kind::boolean, true, "search the mirrored image, too"}};
-
-const std::vector<Key> saccade_keys = {
-    {"init_sizes", Kind::integers, std::vector<std::int64_t>{192, 255},
-     "long sides to which the whole image is resized for the first search, in pixels", 16, 4096},
-    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4}, "zoom factors for large, medium and small objects", 0.1,
-     100},
-    {"att_threshold", Kind::real, 0.3, "smallest attention value that makes a place a candidate for zooming", 0, 1},
-    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3},
-     "side of the suppression window of each attention map, in cells", 1, 99},
-    {"att_max_crops", Kind::integer, std::int64_t{30}, "largest number of places to zoom in on in an image", 1, 10'000},
-    {"ref_dets", Kind::boolean, true, "zoom in on the objects that the first searches found, too"}};
-
-std::vector<Key> detect_keys(const std::vector<Key>& own) {
-  std::vector<Key> keys = common_keys;
-  keys.insert(keys.end(), own.begin(), own.end());
-  return keys;
-}
-
 }  // namespace
 
 FLOWTRAIN_PARTS(cornernet) {
-  const auto add = [&](const char* name, const char* help, const std::vector<Key>& detect) {
+  const auto add = [&](const char* name, const char* help, const char* detector) {
     parts.nets.add({name,
                     help,
                     net_keys,
                     FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {
                       return std::make_unique<CornerNet>(settings, input);
                     }),
-                    {.detect = detect_keys(detect)}});
+                    {.detector = detector}});
   };
-  add("cornernet", "CornerNet with hourglass-104; sides up to 3 less than a multiple of 128", scale_keys);
-  add("cornernet_squeeze", "CornerNet-Squeeze; sides up to 7 less than a multiple of 128", scale_keys);
+  add("cornernet", "CornerNet with hourglass-104; sides up to 3 less than a multiple of 128", "cornernet");
+  add("cornernet_squeeze", "CornerNet-Squeeze; sides up to 7 less than a multiple of 128", "cornernet");
   add("cornernet_saccade", "CornerNet-Saccade, with attention maps; sides up to 3 less than a multiple of 32",
-      saccade_keys);
+      "cornernet_saccade");
 }
 
 }  // namespace flowtrain::nets

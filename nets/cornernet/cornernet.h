@@ -24,13 +24,11 @@ class CornerNet final : public ModuleNet {
 
   /// Returns the maps of all hourglasses as f32. The image may have another size than the input's, if its sides work.
   NamedTensors forward(const NamedTensors& batch) override;
-  /// Returns whether `output` begins like the name of a map.
+  /// Gives the maps of the last hourglass alone, without its number: tl_heat, … br_off, and if `names` has one of them,
+  /// att0 to att2. Throws std::invalid_argument for sides that do not work, and for attention that the net lacks.
+  NamedTensors outputs(const NamedTensors& batch, const std::vector<std::string>& names) override;
+  /// Knows the names above, and those of outputs().
   bool may_give(const std::string& output) const override;
-  /// Returns the maps of the last hourglass only, without its number: tl_heat, … br_off; with `attention`, att0 to
-  /// att2. image: (B, C, H, W). Throws std::invalid_argument for sides that do not work, and if attention is missing.
-  NamedTensors detect(const at::Tensor& image, bool attention = false);
-  /// Returns whether it has attention maps, as cornernet_saccade has.
-  bool has_attention() const;
 
  private:
   explicit CornerNet(std::shared_ptr<CornerNetModule> module);

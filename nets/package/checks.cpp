@@ -86,7 +86,7 @@ void check_rows(const PackageDescription& description, const NetUse& use, const 
 void check_classes(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   for (const PackageInput& input : description.inputs)
     for (const PackageInput::Values& values : input.values)
-      if (input.field.name == "label" && use.classes > values.end)
+      if ((input.field.name == "label" || input.field.name == "labels") && use.classes > values.end)
         throw Mistake(
             archive.error(concat("its net has ", values.end, " classes, but the data set has ", use.classes)).what(),
             concat("export the net with ", use.classes, " classes"));

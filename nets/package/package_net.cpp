@@ -295,7 +295,7 @@ FLOWTRAIN_PARTS(package_net) {
                     .required = true,
                     .is_path = true}},
                   FLOWTRAIN_MAKE(make_package_net),
-                  {.least_side = 0}});
+                  {.least_side = 0, .detector = "boxes"}});
 }
 
 }  // namespace flowtrain::nets

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowtrain.loader import Loader
 
     Path = str | os.PathLike[str]
-    Detection = Literal["cornernet", "cornernet_saccade"]
+    Detection = Literal["boxes", "cornernet", "cornernet_saccade"]
 
 #: The type of what a loader hands out.
 BatchT = TypeVar("BatchT", covariant=True)

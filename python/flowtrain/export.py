@@ -73,7 +73,8 @@ def export(
         lowered by the optimizers whose `losses` in the config name it. What a loss switches off in the net by
         requires_grad_(False) gets no gradient of it.
     outputs: a function of the net and the batch, for validation and prediction: a tensor, which is called `logits`, or
-        several by name. None: `logits` where loss is None, else losses alone.
+        several by name. A detector gives `boxes` (B, N, 4), x0, y0, x1, y1 in pixels of the image, `scores` (B, N), 0
+        for no box, and `labels` (B, N). None: `logits` where loss is None, else losses alone.
     amp: "bf16" or "fp16": torch.autocast around these functions. "fp16" needs a GPU to be of use.
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.

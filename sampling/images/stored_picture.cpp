@@ -94,6 +94,13 @@ Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
   return scratch.view();
 }
 
+Picture whole_picture(const Record& record, const Decoding& how) {
+  thread_local Image decoded, coloured;
+  if (record.region.x1 > record.region.x0)
+    throw SampleError("the sample is a part of an image, but detection needs whole images with their boxes");
+  return in_colour(picture_of(record, decoded, how), coloured);
+}
+
 StoredPicture::StoredPicture(const Record& record, const Decoding& how) : fast_(how.fast) {
   if (record.encoding == Encoding::image && !record.cache) {
     reader_ = &open_picture(record.bytes, how.warnings, how.exif);

@@ -10,6 +10,10 @@ namespace flowtrain {
 /// region is not applied. Throws SampleError if the bytes do not make an image, or one of another size than annotated.
 Picture picture_of(const Record& record, Image& scratch, const Decoding& how = {});
 
+/// Returns the picture of a record in three channels, red first. It lies in memory of the thread, and is good until the
+/// next call. Throws SampleError for a record that is a part of a picture, or makes none.
+Picture whole_picture(const Record& record, const Decoding& how);
+
 class PictureReader;
 
 /// A record's image. At first only its size is known; only the part of a file that is asked for is decoded. If the

@@ -120,18 +120,8 @@ class ClassifySampler : public Sampler {
   }
 
  private:
-  /// Returns the height and width that a key holds, as one number or as both.
-  static std::pair<int, int> sides(const Settings& settings, const std::string& name) {
-    if (const auto* side = std::get_if<std::int64_t>(&settings.value(name))) return {*side, *side};
-    const auto& both = settings.integers(name);
-    if (both.size() != 2 || (both[0] == 0) != (both[1] == 0))
-      throw settings.error(name, "must be one number or [height, width]", ExitCode::usage,
-                           concat("write it like ", name, " = 224 or ", name, " = [192, 256]"));
-    return {both[0], both[1]};
-  }
-
   static std::pair<int, int> output_size(const Settings& settings, const StoredForm& form) {
-    if (const auto given = sides(settings, "size"); given.first > 0) return given;
+    if (const auto given = height_and_width(settings, "size"); given.first > 0) return given;
     if (form.height == 0)
       throw settings.error("size", "must be given: the images of this data set have no common size", ExitCode::usage,
                            "set sampler.size, for instance to 224");
@@ -139,7 +129,7 @@ class ClassifySampler : public Sampler {
   }
 
   void read_resize(const Settings& settings) {
-    const auto [height, width] = sides(settings, "resize");
+    const auto [height, width] = height_and_width(settings, "resize");
     stretches_ = height > 0 && !std::holds_alternative<std::int64_t>(settings.value("resize"));
     shorter_ = stretches_ ? 0 : height;
     const int larger = crop_ == Crop::random_resized && height == 0 ? 256 : 224;

@@ -1,5 +1,7 @@
 #include "sampling/samplers/keys.h"
 
+#include "sampling/core/text.h"
+
 namespace flowtrain {
 
 Key warnings_key() {
@@ -23,6 +25,15 @@ Decoding decoding_of(const Settings& sampler) {
   return {.warnings = says("warnings", std::string("accept")) ? Warnings::accept : Warnings::bad,
           .exif = says("exif", std::string("apply")) ? Exif::apply : Exif::ignore,
           .fast = !says("fast_decode", false)};
+}
+
+std::pair<int, int> height_and_width(const Settings& settings, const std::string& name) {
+  if (const auto* side = std::get_if<std::int64_t>(&settings.value(name))) return {*side, *side};
+  const auto& both = settings.integers(name);
+  if (both.size() != 2 || (both[0] == 0) != (both[1] == 0))
+    throw settings.error(name, "must be one number or [height, width]", ExitCode::usage,
+                         concat("write it like ", name, " = 224 or ", name, " = [192, 256]"));
+  return {both[0], both[1]};
 }
 
 std::vector<double> least_and_most(const Settings& settings, const std::string& name, const std::string& example) {

@@ -2,6 +2,7 @@
 // Keys of several samplers, and their values.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampling/codecs/image.h"
@@ -25,6 +26,10 @@ Key warnings_key();
 Key exif_key(const char* fallback);
 /// Returns the decoding of a sampler's settings; the default if it has no keys for it.
 Decoding decoding_of(const Settings& sampler);
+
+/// Returns the height and width of a key such as `size`, which holds one number or both. Throws UserError(usage) for
+/// other lists, and if one of the two is 0.
+std::pair<int, int> height_and_width(const Settings& settings, const std::string& name);
 
 /// Returns the two numbers of a key such as `scale`. Throws UserError(usage) for other numbers than [least, most], with
 /// `example` in the hint.

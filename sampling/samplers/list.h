@@ -1,5 +1,6 @@
 // The built-in samplers, one line each. FLOWTRAIN_ENTRY says how a line is used.
 
+FLOWTRAIN_ENTRY(boxes)
 FLOWTRAIN_ENTRY(check)
 FLOWTRAIN_ENTRY(classify)
 FLOWTRAIN_ENTRY(copy)

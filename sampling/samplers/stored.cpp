@@ -40,6 +40,21 @@ StoredForm stored_form(const Dataset& dataset) {
                   "check that data.path holds intact files");
 }
 
+std::int64_t classes_of_boxes(const std::string& name, const SamplerInput& input) {
+  const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
+  if (classes == 0)
+    throw UserError(ExitCode::usage,
+                    "sampler.name: '" + name + "' needs a data set with classes, but this one has none",
+                    "choose a data set with boxes, for example voc");
+  if (input.needs_targets && !input.dataset.has_boxes())
+    throw UserError(ExitCode::data,
+                    "sampler.name: '" + name + "' learns from boxes, but the " +
+                        (input.training ? "training" : "validation") + " data have none",
+                    "check data.dataset (coco, voc and shapes have boxes), data.split and the keys that leave boxes "
+                    "out: crowd, difficult, class_names, mode = \"crops\"");
+  return classes;
+}
+
 void check_label(std::int64_t label, std::int64_t classes) {
   if (label < 0 || label >= classes) throw SampleError(concat("label ", label, " is out of range 0..", classes - 1));
 }

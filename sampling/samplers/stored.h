@@ -1,7 +1,8 @@
 #pragma once
-// Finds the form of a data set's records by reading one. Samplers derive their fields from it.
+// Finds the form of a data set's records by reading one, and its classes. Samplers derive their fields from them.
 
 #include "sampling/dataset.h"
+#include "sampling/sampler.h"
 
 namespace flowtrain {
 
@@ -18,6 +19,10 @@ inline constexpr std::uint64_t records_tried = 16;
 /// Reads the first readable record. Throws UserError(data) if the data set is empty or none of its first records can be
 /// read.
 StoredForm stored_form(const Dataset& dataset);
+
+/// Returns the number of classes of a data set whose boxes the sampler `name` needs. Throws UserError (usage) for data
+/// without classes, (data) for data without boxes if `input` needs targets.
+std::int64_t classes_of_boxes(const std::string& name, const SamplerInput& input);
 
 /// Throws SampleError for a label that is not one of `classes`.
 void check_label(std::int64_t label, std::int64_t classes);

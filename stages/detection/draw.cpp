@@ -9,7 +9,7 @@ namespace {
 
 using Color = std::array<float, 3>;
 
-/// Hues that are far apart for neighbouring classes: steps of the golden ratio around the circle.
+/// Returns hues that are far apart for neighbouring classes: steps of the golden ratio around the circle.
 Color color_of(int category) {
   const float hue = std::fmod(0.61803399F * static_cast<float>(category), 1.0F) * 6;
   const auto channel = [hue](float centre) {
@@ -46,7 +46,7 @@ class Canvas {
   int height_, width_;
 };
 
-/// Of a coordinate that may be anything.
+/// Rounds a coordinate, which may be anything.
 int pixel_of(float value) { return static_cast<int>(std::lround(std::clamp(value, -1e6F, 1e6F))); }
 
 }  // namespace

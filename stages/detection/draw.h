@@ -1,5 +1,5 @@
 #pragma once
-// Boxes drawn into pictures, to look at what a detector finds.
+// Draws boxes into pictures, to look at what a detector finds.
 
 #include <cstdint>
 #include <span>

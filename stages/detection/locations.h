@@ -1,5 +1,5 @@
 #pragma once
-// Where CornerNet-Saccade looks next. H. Law et al., "CornerNet-Lite", BMVC 2020; numbers as in the reference
+// CornerNet-Saccade looks next at locations. H. Law et al., "CornerNet-Lite", BMVC 2020; numbers as in the reference
 // implementation, princeton-vl/CornerNet-Lite.
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace flowtrain {
 
-/// A place of a picture, in its pixels, and by how much to enlarge it.
+/// A location is a place of a picture, in its pixels, with the factor by which to enlarge it.
 struct Location {
   double y, x;
   double scale;
-  double score;  ///< how much is expected there, 0 … 1
+  double score;  ///< from 0 to 1; the more is expected there, the higher
 };
 
 /// A location for each box that is believed in (score above 0.5): its centre, with score 1, at a scale that makes its

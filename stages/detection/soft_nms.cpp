@@ -25,6 +25,7 @@ float factor(float iou, const NmsOptions& options) {
     case NmsMethod::hard: return iou > options.threshold ? 0.0F : 1.0F;
     case NmsMethod::linear: return iou > options.threshold ? 1 - iou : 1.0F;
     case NmsMethod::exponential: return static_cast<float>(std::exp(static_cast<double>(-(iou * iou) / options.sigma)));
+    case NmsMethod::none: return 1;
   }
   throw InternalError("soft_nms: unknown method");
 }
@@ -62,7 +63,9 @@ NmsMethod nms_method(const std::string& name) {
   if (name == "nms") return NmsMethod::hard;
   if (name == "linear_soft_nms") return NmsMethod::linear;
   if (name == "exp_soft_nms") return NmsMethod::exponential;
-  throw UserError(ExitCode::usage, "nms_algorithm is '" + name + "', expected nms, linear_soft_nms or exp_soft_nms",
+  if (name == "none") return NmsMethod::none;
+  throw UserError(ExitCode::usage,
+                  "nms_algorithm is '" + name + "', expected nms, linear_soft_nms, exp_soft_nms or none",
                   "Write one of these names.");
 }
 

@@ -27,9 +27,10 @@ enum class NmsMethod {
   hard,         ///< 0 above the threshold, else 1
   linear,       ///< 1 - iou above the threshold, else 1
   exponential,  ///< exp(-iou² / sigma)
+  none,         ///< 1
 };
 
-/// From `nms`, `linear_soft_nms` or `exp_soft_nms`. Throws UserError for another name.
+/// Returns the method of `nms`, `linear_soft_nms`, `exp_soft_nms` or `none`. Throws UserError for another name.
 NmsMethod nms_method(const std::string& name);
 
 struct NmsOptions {
@@ -39,8 +40,8 @@ struct NmsOptions {
   float least = 0.001F;    ///< a box whose score falls below is dropped
   bool merge = false;      ///< boxes become weighted means of those that overlap them
   float weight_exp = 8;    ///< merge: a box's weight is (1 - factor)^weight_exp, times its corner's score
-  /// As the reference's CornerNet: corner scores stay in their places when boxes change theirs, so that merging weighs
-  /// with those of other boxes; and what was dropped is not cut off, so that copies of the last boxes remain.
+  /// Follows the reference's CornerNet: corner scores stay in their places when boxes change theirs, so that merging
+  /// weighs with those of other boxes; and dropped boxes are not cut off, so that copies of the last boxes remain.
   bool mirror = false;
 };
 

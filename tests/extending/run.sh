@@ -56,7 +56,7 @@ CMAKE
 (cd mine && PATH=$work/prefix/bin:$PATH cmake --workflow --preset check) >out.log 2>&1 || { cat out.log; exit 1; }
 
 "$flowtrain" plugins parts.so >listed
-for name in linear margin signum brier two_draws slow_start halved patience stripes back_and_forth brightness; do
+for name in linear margin signum brier grid two_draws slow_start halved patience stripes back_and_forth brightness; do
   grep -q "= \"$name\":" listed || { echo "not listed: $name"; exit 1; }
 done
 
@@ -123,6 +123,9 @@ PYTHON
 # Early stopping goes by it, too.
 "$flowtrain" run.toml --set name=stops --set early_stop.patience=1 --set early_stop.min_delta=100 >out.log 2>&1
 grep -q 'brier has not improved' out.log || { cat out.log; exit 1; }
+
+"$flowtrain" run.toml --set name=detects --set detect.name=grid >out.log 2>&1 && cat out.log && exit 1
+grep -q "the detector 'grid' reads map, and the net does not give 'map'" out.log || { cat out.log; exit 1; }
 
 for sampler in brightness constant; do
   "$flowtrain" run.toml --set name=$sampler --set sampler.name=$sampler --max-iter 3 >out.log 2>&1 ||

@@ -42,7 +42,7 @@ TEST_CASE("CornerNet family: as large as the published nets; heats begin at the 
   check("cornernet_saccade", 116969339, 828);
 }
 
-TEST_CASE("cornernet_saccade: forward gives the maps of all hourglasses, detect those of the last") {
+TEST_CASE("cornernet_saccade: forward gives the maps of all hourglasses, outputs those of the last") {
   const c10::NoGradGuard no_gradients;
   CornerNet net = corner_net(net_of("cornernet_saccade", 63, 4));
   net.train(false);
@@ -58,17 +58,17 @@ TEST_CASE("cornernet_saccade: forward gives the maps of all hourglasses, detect 
   CHECK(all.at("att2_0").sizes() == at::IntArrayRef{2, 1, 2, 4});
   CHECK(all.at("att2_2").sizes() == at::IntArrayRef{2, 1, 8, 16});
 
-  const NamedTensors last = net.detect(image, /*attention=*/true);
+  const NamedTensors last = net.outputs({{"image", image}}, {"tl_heat", "att0"});
   CHECK(names_of(last) == "tl_heat br_heat tl_tag br_tag tl_off br_off att0 att1 att2");
   CHECK(at::equal(last.at("tl_heat"), all.at("tl_heat2")));
   CHECK(at::equal(last.at("att1"), all.at("att2_1")));
-  CHECK(names_of(net.detect(image)) == "tl_heat br_heat tl_tag br_tag tl_off br_off");
+  CHECK(names_of(net.outputs({{"image", image}}, {"tl_heat"})) == "tl_heat br_heat tl_tag br_tag tl_off br_off");
 
   // Under autocast and in NHWC: maps stay f32 and are about the same.
   net.to(at::kCPU, /*channels_last=*/true);
   at::autocast::set_autocast_enabled(at::kCPU, true);
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-  const NamedTensors reduced = net.detect(image.contiguous(at::MemoryFormat::ChannelsLast), true);
+  const NamedTensors reduced = net.outputs({{"image", image.contiguous(at::MemoryFormat::ChannelsLast)}}, {"att0"});
   at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(at::kCPU, false);
   for (const auto& [name, map] : reduced) {
@@ -128,11 +128,13 @@ TEST_CASE("CornerNet family: sides that do not halve evenly are refused, as is a
                        "unknown CornerNet 'resnet18'; known: cornernet, cornernet_saccade, cornernet_squeeze",
                        std::invalid_argument);
   CornerNet net = corner_net(net_of("cornernet_squeeze", 121));
-  CHECK_THROWS_WITH_AS(net.detect(at::zeros({1, 3, 120, 128})),
+  CHECK_THROWS_WITH_AS(net.outputs({{"image", at::zeros({1, 3, 120, 128})}}, {}),
                        doctest::Contains("pictures are 120 x 128 pixels, expected sides that are multiples of 128 or "
                                          "up to 7 less"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(net.detect(at::zeros({1, 3, 128, 128}), true),
+  CHECK_THROWS_WITH_AS(net.outputs({{"image", at::zeros({1, 3, 128, 128})}}, {"att0"}),
                        "net cornernet_squeeze has no attention maps, only cornernet_saccade has",
                        std::invalid_argument);
+  CHECK(net.may_give("tl_heat"));
+  CHECK_FALSE(net.may_give("att0"));
 }

@@ -244,7 +244,7 @@ TEST_CASE("metrics that cannot be measured are refused before anything is traine
   says(refusal("span_f1"), "'span_f1' is made of 'prediction', which this net does not give");
   says(refusal("top5", {"--set", "data.classes=3"}), "top5 needs 5 classes or more, but there are 3: use top3 at most");
   says(refusal("f1\", \"f1"), "'f1' is there twice");
-  says(refusal("ap50"), "of others: accuracy, accuracy_per_class");
+  says(refusal("ap50"), "metrics of other nets: accuracy, accuracy_per_class");
 
   const TempRun place;
   const Words patience{"--set", "early_stop.patience=2", "--set", "early_stop.metric=confusion"};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "tests/program/detector.h"
 #include "tests/program/ranks.h"
 
 namespace flowtrain {
@@ -98,6 +99,22 @@ TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
   REQUIRE_EXIT(place.train(with(net, {"--run-dir", "beside", "--set", "val.mode=async"})), 0);
   CHECK(end_of(place.path("beside")) == end_of(place.path("whole")));
   REQUIRE_EXIT(place.run(with({"info", "tiny.toml"}, net)), 0);
+}
+
+TEST_CASE("a detector of one's own has AP, a test, predictions and pictures, and the keys of its entry") {
+  const TempRun place(with_plugins({"own_detector"}, boxes_config) +
+                      "factor = 0.5\n[net]\nname = \"own_cells\"\n[loss]\nname = \"own_cells\"\n");
+  check_detects(place);
+  const auto described = place.run({"plugins", plugin_file("own_detector")});
+  CHECK_PRINTS(described, "detect.name = \"own_cells\": boxes of a map's cells");
+  const auto other = place.train({"--set", "detect.name=boxes"});
+  CHECK_EXIT(other, 2);
+  CHECK_SAYS(other,
+             "--set: detect.name: the detector 'boxes' reads boxes, scores, labels, and the net does not give "
+             "'boxes'");
+  const auto corners = place.train({"--set", "detect.name=cornernet"});
+  CHECK_EXIT(corners, 2);
+  CHECK_SAYS(corners, "reads tl_heat, br_heat, tl_tag, br_tag, tl_off, br_off, and the net does not give 'tl_heat'");
 }
 
 TEST_CASE("a run whose plugin has moved goes on with the plugin's new place") {

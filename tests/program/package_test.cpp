@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sampling/codecs/encode.h"
+#include "tests/program/detector.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/program/refusals.h"
@@ -98,6 +99,17 @@ TEST_CASE("a package trains, is killed and resumed, validated, tested, and its w
       {"--run-dir", "warm", "--initialize", "--set", "net.pretrain=" + weights.string(), "--set", "net.strict=true"});
   REQUIRE_EXIT(warm, 0);
   CHECK_SAYS(warm, "12 of 12 tensors");
+}
+
+TEST_CASE("a package that gives boxes, scores and labels has AP, a test, predictions and pictures") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const TempRun place(std::string(boxes_config) + "[net]\npackage = \"" + (*packages / "boxes.pt2").string() + "\"\n");
+  check_detects(place);
+  const PackageRun classifier(*packages / "plain.pt2");
+  const auto refused = classifier.train({"--set", "val.metrics=[\"ap\"]"});
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "the detector 'boxes' reads boxes, scores, labels, and the net does not give 'boxes'");
 }
 
 TEST_CASE("a package with groups, frozen layers, averaged weights and a validation beside training") {

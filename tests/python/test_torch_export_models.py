@@ -136,6 +136,30 @@ def test_the_example_of_an_own_net():
     assert len(graph.metadata["counters"]) == 9
 
 
+def test_the_example_of_an_own_detector():
+    """What examples/own_detector.py exports: pictures without objects, and rows that the example does not have."""
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/own_detector.py"))
+    net = example["Fcos"](width=8)
+
+    def batch(rows):
+        random = torch.Generator().manual_seed(rows)
+        corners = torch.rand(rows, 8, 2, generator=random) * 32
+        return {"image": torch.rand(rows, 3, 64, 64, generator=random), "boxes": torch.cat([corners, corners + 20], 2),
+                "labels": torch.randint(0, 6, (rows, 8), generator=random), "count": torch.arange(rows)}
+
+    state, loss, outputs = State.of(net), example["loss"], example["outputs"]
+    training = training_graph(net, state, batch(4), "loss", loss, None, True)
+    evaluation = evaluation_graph(net, state, batch(4), {"loss": loss}, outputs, None, True)
+    value = training.program.module(check_guards=False)(*batch(7).values())[0]
+    torch.testing.assert_close(value, loss(net.train(), batch(7))["loss"])
+    found = evaluation.program.module(check_guards=False)(*batch(7).values())
+    names = [output["name"] for output in evaluation.metadata["outputs"]]
+    expected = outputs(net.eval(), batch(7))
+    assert [*expected] == ["boxes", "scores", "labels"] and expected["boxes"].shape == (7, 50, 4)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[names.index(name)], tensor)
+
+
 def test_the_factor_of_fp16_scales_gradients_alone():
     net, batch = nn.Linear(3, 5), {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
     graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, "fp16", True)

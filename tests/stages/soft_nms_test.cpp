@@ -68,6 +68,14 @@ TEST_CASE("the reference's way keeps corner scores in place and copies of what c
   CHECK(boxes[0][2].x0 == 50);
 }
 
+TEST_CASE("without NMS all boxes keep their scores, and are sorted by them") {
+  auto boxes = three();
+  CHECK(soft_nms(boxes, {.method = NmsMethod::none}) == 3);
+  CHECK(boxes[0].score == 0.9F);
+  CHECK(boxes[1].score == 0.8F);
+  CHECK(boxes[2].score == 0.5F);
+}
+
 TEST_CASE("no boxes, and one") {
   CHECK(soft_nms(std::span<ScoredBox>(), {}) == 0);
   std::vector<ScoredBox> one{{0, 0, 1, 1, 0.0001F, 0, 0}};
@@ -78,12 +86,13 @@ TEST_CASE("methods by name") {
   CHECK(nms_method("nms") == NmsMethod::hard);
   CHECK(nms_method("linear_soft_nms") == NmsMethod::linear);
   CHECK(nms_method("exp_soft_nms") == NmsMethod::exponential);
+  CHECK(nms_method("none") == NmsMethod::none);
   try {
     nms_method("soft");
     FAIL("not refused");
   } catch (const UserError& error) {
     CHECK(error.code() == ExitCode::usage);
-    CHECK(std::string(error.what()) == "nms_algorithm is 'soft', expected nms, linear_soft_nms or exp_soft_nms");
+    CHECK(std::string(error.what()) == "nms_algorithm is 'soft', expected nms, linear_soft_nms, exp_soft_nms or none");
   }
 }
 

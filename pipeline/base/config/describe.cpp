@@ -42,14 +42,6 @@ std::string describe_parts(const PartKind& kind) {
   return text;
 }
 
-std::string describe_detection() {
-  std::string text;
-  for (auto& net : part_kind("net", "name")->names())
-    if (const auto keys = detect_keys(net); !keys.empty())
-      text += "\n  with net.name = \"" + net + "\":\n" + describe(keys);
-  return text;
-}
-
 }  // namespace
 
 std::string describe_keys() {
@@ -61,7 +53,6 @@ std::string describe_keys() {
     text += describe(keys);
     for (auto& kind : part_kinds())
       if (kind.table == name && name != "data.source") text += describe_parts(kind);
-    if (name == "detect") text += describe_detection();
   }
   return text;
 }

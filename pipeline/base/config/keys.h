@@ -21,7 +21,7 @@ struct KeyTable {
 };
 
 /// The core tables, in the order in which they are listed and written. A table that names a part (part_kinds.h) also
-/// takes the keys of its entry; [data.train] and [data.val] take those of [data], and [detect] those of the net.
+/// takes the keys of its entry; [data.train] and [data.val] take those of [data].
 const std::vector<KeyTable>& core_tables();
 
 /// Whether a key of [data] is not about one data set, but about the loader that reads from it or from several sources.

@@ -8,6 +8,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "stages/detection/detector_entries.h"
 #include "stages/hooks/hook_entries.h"
 
 namespace flowtrain {
@@ -55,6 +56,7 @@ std::vector<PartKind> all_kinds() {
       kind_of("step", "name", "training steps (step.name)", nets::steps()),
       kind_of("hook", "name", "hooks (hook.name)", hooks()),
       kind_of("metric", "name", "metrics (val.metrics, metric.name)", nets::metrics()),
+      kind_of("detect", "name", "detectors (detect.name)", detectors()),
   };
   for (auto& kind : kinds) {
     if (kind.table == "hook")
@@ -90,17 +92,6 @@ std::vector<Key> keys_with(const std::string& table, const std::string& name) {
   for (auto& key : keys)
     if (key.name == "name") key.fallback = name;
   return keys;
-}
-
-std::vector<Key> detect_keys(const std::string& net) {
-  return nets::nets().has(net) ? nets::nets().at(net).traits.detect : std::vector<Key>();
-}
-
-std::vector<std::string> nets_that_detect_with(const std::string& key) {
-  std::vector<std::string> names;
-  for (auto& net : nets::nets().names())
-    if (std::ranges::any_of(detect_keys(net), [&](auto& each) { return each.name == key; })) names.push_back(net);
-  return names;
 }
 
 }  // namespace flowtrain

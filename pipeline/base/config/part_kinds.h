@@ -39,9 +39,4 @@ const PartKind* part_kind(const std::string& table, const std::string& key);
 /// The keys of `table` that names the part `name`: the core ones, and the entry's.
 std::vector<Key> keys_with(const std::string& table, const std::string& name);
 
-/// The keys of [detect] for a net; none where it finds no objects, or is not there.
-std::vector<Key> detect_keys(const std::string& net);
-/// Names of the nets that have this key of [detect].
-std::vector<std::string> nets_that_detect_with(const std::string& key);
-
 }  // namespace flowtrain

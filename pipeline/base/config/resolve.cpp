@@ -14,6 +14,7 @@
 #include "sampling/core/spelling.h"
 #include "sampling/core/text.h"
 #include "sampling/samplers/decorators/decorator.h"
+#include "stages/detection/detector_entries.h"
 
 namespace flowtrain {
 namespace {
@@ -109,6 +110,14 @@ class Resolver {
     return joined(core_keys(kind), entry_keys(*part_kind(kind, "name"), choice(table, kind, "name")));
   }
 
+  /// The name of the detector that [detect] names, or of the net's.
+  auto detector() const { return detector_name(choice("detect", "detect", "name"), choice("net", "net", "name")); }
+
+  std::vector<Key> detector_keys() const {
+    if (is_written("detect.name") || detector().empty()) return part_keys("detect", "detect");
+    return joined(core_keys("detect"), part_kind("detect", "name")->at(detector()).keys);
+  }
+
   /// Of [sampler]: a decorator's table has the keys of what it decorates, too.
   std::vector<Key> sampler_keys() const {
     Settings settings("sampler", part_keys("sampler", "sampler"));
@@ -169,7 +178,7 @@ class Resolver {
       tables_[table] = Settings(table, part_keys(table, table));
     tables_["sampler"] = Settings("sampler", sampler_keys());
     if (tables_.contains("optim")) tables_["optim"] = Settings("optim", part_keys("optim", "optim"));
-    tables_["detect"] = Settings("detect", detect_keys(choice("net", "net", "name").text("name")));
+    tables_["detect"] = Settings("detect", detector_keys());
   }
 
   void add_entry(const KeyTable& kind, const std::string& table) {
@@ -300,9 +309,9 @@ class Resolver {
       return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
               replaced("data.test.dataset") || !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
              !parts_with(*part_kind("data", "dataset"), leaf).empty();
-    if (table == "detect") return replaced("net.name") && !nets_that_detect_with(leaf).empty();
     return std::ranges::any_of(part_kinds(), [&](auto& kind) {
-      const bool other_part = replaced(table + "." + kind.key) || (table == "sampler" && replaced("sampler.inner"));
+      const bool other_part = replaced(table + "." + kind.key) || (table == "sampler" && replaced("sampler.inner")) ||
+                              (table == "detect" && replaced("net.name"));
       return is_of(table, kind) && other_part && !parts_with(kind, leaf).empty();
     });
   }
@@ -364,18 +373,14 @@ class Resolver {
           others.size() == 1 ? "it is a key of the " + kind + " " + list
                              : "it is a key of these " + kind + (kind.ends_with('s') ? "es: " : "s: ") + list);
     };
-    if (table == "detect") {
-      if (const auto nets = nets_that_detect_with(leaf); !nets.empty())
-        return reported("net", choice("net", "net", "name").text("name"), nets);
-      return std::nullopt;
-    }
     for (auto& kind : part_kinds()) {
       const std::string owner = inherits_dataset(table) ? "data.val" : table;
       const bool of_data = owner == "data.train" || owner == "data.val" || owner == "data.test";
       if (!is_of(of_data ? "data" : owner, kind)) continue;
       const std::string chooser = of_data && !is_written(owner + "." + kind.key) ? "data" : owner;
       if (const auto others = parts_with(kind, leaf); !others.empty())
-        return reported(kind.kind, choice(chooser, kind.table, kind.key).text(kind.key), others);
+        return reported(kind.kind,
+                        table == "detect" ? detector() : choice(chooser, kind.table, kind.key).text(kind.key), others);
     }
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/keys.h"
+#include "sampling/samplers/stored.h"
 
 namespace flowtrain {
 namespace {
@@ -39,7 +40,7 @@ class CornerSampler : public Sampler {
     CentredDraws centred;
     DrawSource& draws = options_.augment ? static_cast<DrawSource&>(drawn) : centred;
     thread_local View view;
-    const Picture picture = whole_picture(record);
+    const Picture picture = whole_picture(record, decoding_);
     take_boxes(record.boxes, picture, options_, view);
     if (options_.saccade)
       cut_saccade(picture, options_, draws, view);
@@ -61,14 +62,6 @@ class CornerSampler : public Sampler {
     return reinterpret_cast<T*>(bytes);
   }
 
-  /// Returns the record's image in three channels, red first.
-  Picture whole_picture(const Record& record) const {
-    thread_local Image decoded, coloured;
-    if (record.region.x1 > record.region.x0)
-      throw SampleError("the sample is a part of an image, but detection needs whole images with their boxes");
-    return in_colour(picture_of(record, decoded, decoding_), coloured);
-  }
-
   void paint(const View& view, DrawSource& draws, float* image) const {
     const std::size_t count = view.pixels.size() / 3;
     ColorMap map;
@@ -86,18 +79,7 @@ class CornerSampler : public Sampler {
 
 SamplerEntry entry(const std::string& name, const std::string& help, bool saccade) {
   return {name, help, corner_keys(saccade), [name, saccade](const Settings& settings, const SamplerInput& input) {
-            const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
-            if (classes == 0)
-              throw UserError(ExitCode::usage,
-                              "sampler.name: '" + name + "' needs a data set with classes, but this one has none",
-                              "choose a data set with boxes, for example voc");
-            if (input.needs_targets && !input.dataset.has_boxes())
-              throw UserError(
-                  ExitCode::data,
-                  "sampler.name: '" + name + "' learns from boxes, but the " +
-                      (input.training ? "training" : "validation") + " data have none",
-                  "check data.dataset (coco, voc and shapes have boxes), data.split and the keys that leave boxes "
-                  "out: crowd, difficult, class_names, mode = \"crops\"");
+            const std::int64_t classes = classes_of_boxes(name, input);
             const auto options = corner_options(settings, saccade, input.training, classes);
             return std::make_unique<CornerSampler>(options, decoding_of(settings));
           }};

@@ -19,10 +19,6 @@
 
 namespace flowtrain {
 
-namespace nets {
-class CornerNet;
-}
-
 /// The answer for B pictures.
 struct Inference {
   at::Tensor detections;              ///< (B, n, 8) f32 of nets::decode
@@ -104,9 +100,5 @@ SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const Sac
 
 /// Suppresses duplicates and keeps the best boxes.
 ClassBoxes settle_findings(const SaccadeFindings& findings, const SaccadeOptions& options);
-
-/// Makes a detector that uses an existing net, which must be in eval mode at each call. Throws UserError(usage) for
-/// keys that do not fit each other.
-std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const DetectSpec& spec);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Test-time augmentation by mirror images.
+// Averages over mirror images are a test-time augmentation.
 
 #include <memory>
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 
-#include "nets/cornernet/cornernet.h"
 #include "nets/names.h"
 #include "nets/package/compiled_net.h"
 #include "nets/steps/make.h"
@@ -16,7 +15,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/detection_metrics.h"
-#include "stages/torch/detection/detector.h"
+#include "stages/torch/detection/make_detector.h"
 #include "stages/torch/named.h"
 #include "stages/torch/step/autocast.h"
 #include "stages/torch/step/learner_net.h"
@@ -32,7 +31,7 @@ const Settings* own_metric(const std::string& name, const std::vector<Settings>*
   return found == own->end() ? nullptr : &*found;
 }
 
-// A batch of `rows` rows: the last row is repeated.
+// Makes a batch of `rows` rows by repeating the last row.
 nets::NamedTensors filled_up(const nets::NamedTensors& batch, std::int64_t rows) {
   return mapped(batch, [&](const at::Tensor& tensor) {
     const std::int64_t missing = tensor.dim() > 0 ? rows - tensor.size(0) : 0;
@@ -54,12 +53,8 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
       amp_(amp_type(spec.val)),
       metrics_(spec.class_names) {
   if (const auto* const compiled = nets::compiled_net(*net)) least_rows_ = compiled->rows();
-  const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
-  if (corner_net && spec.detect)
-    make_detector_ = [corner_net, look = DetectSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
-      return detector_through(corner_net, look);
-    };
-  if (make_detector_ && spec.val.integer("pictures") > 0) detector();  // refuses what [detect] cannot mean
+  if (spec.detect) choose_detector(spec, *net);
+  if (make_detector_ && spec.val.integer("pictures") > 0) detector();  // refuses values of [detect] that do not fit
   metrics_.group_by(spec.val.text("group_by"));
   for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
   if (!spec.val_layout) return;
@@ -67,12 +62,28 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
   batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
 }
 
+void NetValidator::choose_detector(const LearnerSpec& spec, nets::Net& net) {
+  const std::string name = detector_name(*spec.detect, spec.net);
+  if (name.empty()) return;
+  const auto& reads = detectors().at(name).traits.outputs;
+  const auto missing = std::ranges::find_if(reads, [&](auto& output) { return !net.may_give(output); });
+  if (missing == reads.end()) {
+    const DetectorInput input{net, spec.val_layout ? *spec.val_layout : spec.train_layout, *spec.sampler, spec.classes,
+                              spec.device};
+    make_detector_ = [name, &detect = *spec.detect, input] { return make_detector(name, detect, input); };
+    return;
+  }
+  no_detector_ =
+      concat("the detector '", name, "' reads ", join(reads), ", and the net does not give '", *missing, "'");
+  if (!spec.detect->text("name").empty()) throw spec.detect->error("name", no_detector_);
+}
+
 void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
   if (name == "loss") return;
   const Settings* const own = own_metric(name, spec.metrics);
   if (!own && is_detection_metric(name)) {
     check_finds_objects(name);
-    detector();  // refuses what [detect] cannot mean
+    detector();  // refuses values of [detect] that do not fit
     return;
   }
   const std::string kind = own ? own->text("name") : name;
@@ -86,12 +97,13 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
 
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
-    throw settings_.error("metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not",
-                          ExitCode::usage, "of others: " + join(nets::metrics().names()));
+    throw settings_.error(
+        "metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not", ExitCode::usage,
+        no_detector_.empty() ? "metrics of other nets: " + join(nets::metrics().names()) : no_detector_);
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
                           "'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
-                          ExitCode::usage, "leave it out; [[val.set]]s are measured each for itself");
+                          ExitCode::usage, "leave it out; each [[val.set]] is measured by itself");
 }
 
 Detector* NetValidator::detector() {
@@ -99,7 +111,7 @@ Detector* NetValidator::detector() {
   return detector_.get();
 }
 
-// Metrics take full precision.
+// Outputs become f32 again, which metrics take.
 nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
   if (!amp_) return step_.evaluate(batch);
   const Autocast cast(amp_, where_.type());
@@ -120,9 +132,9 @@ RowResults NetValidator::add_rows(Slab& slab, std::span<const std::size_t> shown
   return measure(slab, &rows);
 }
 
-// On a GPU each batch waits once, for the loss and all that is read of rows together.
+// Each batch waits once for a GPU: the loss and all that is read of rows come together.
 RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
-  if (slab.share() == 0) return {};  // rows of the batch that other processes have
+  if (slab.share() == 0) return {};  // other processes have the rows of this batch
   const torch::NoGradGuard
       no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
   const auto batch = (*batch_)(slab);

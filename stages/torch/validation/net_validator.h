@@ -1,5 +1,5 @@
 #pragma once
-// What a validation does with a net: loss and metrics over its batches.
+// A validation measures loss and metrics of a net over batches, and gives the net's detector.
 
 #include <cstdint>
 #include <functional>
@@ -21,20 +21,20 @@
 
 namespace flowtrain {
 
-/// Measures a net that is in eval mode. One thread at a time.
+/// Measures a net that is in eval mode. One thread at a time calls it.
 class NetValidator {
  public:
   /// `net` and `step` outlive it. Throws UserError(usage) for metrics that do not fit the net or the batches.
   NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step);
 
-  /// Sums at zero.
+  /// Sets all sums to zero.
   void begin();
   void add(Slab& slab) { static_cast<void>(measure(slab, nullptr)); }
   /// See Validator::validate_rows.
   RowResults add_rows(Slab& slab, std::span<const std::size_t> shown);
   /// See ClassPredictor.
   Logits predict(Slab& slab);
-  /// Means over all rows since begin(), of all processes, the loss first. A collective.
+  /// Returns the means over all rows since begin(), of all processes, the loss first. A collective.
   Scalars end(Group& group);
   /// See Validator.
   Detector* detector();
@@ -44,23 +44,26 @@ class NetValidator {
   RowResults measure(Slab& slab, RowReader* rows);
   nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
   void add_metric(const std::string& name, const LearnerSpec& spec);
+  /// Sets make_detector_ if the net gives what its detector reads.
+  void choose_detector(const LearnerSpec& spec, nets::Net& net);
   void check_finds_objects(const std::string& metric) const;
 
   const Settings settings_;                // [val]
   std::unique_ptr<nets::Net> flipping_;    // null without val.flip
-  std::unique_ptr<nets::Step> flip_step_;  // likewise
+  std::unique_ptr<nets::Step> flip_step_;  // null without val.flip
   nets::Step& step_;
   const at::Device where_;
   const std::optional<at::ScalarType> amp_;  // val.amp
   ValidationMetrics metrics_;
   std::function<std::unique_ptr<Detector>()> make_detector_;  // null: the net finds no objects
-  std::unique_ptr<Detector> detector_;                        // once it was asked for
-  std::optional<BatchAdapter> batch_;                         // nothing without validation
-  std::int64_t least_rows_ = 0;                               // of a batch that is predicted
+  std::string no_detector_;                                   // why, if it has a detector by name
+  std::unique_ptr<Detector> detector_;                        // made when it is first asked for
+  std::optional<BatchAdapter> batch_;                         // none without validation
+  std::int64_t least_rows_ = 0;                               // a batch to predict has as many or more
   double loss_ = 0, rows_ = 0;
 };
 
-/// A validation's draws are keyed by this: the same in each, and another for each rank_of_draws().
+/// Returns the key of a validation's draws: all validations have the same, and each rank_of_draws() another one.
 std::uint64_t validation_seed(const LearnerSpec& spec);
 
 }  // namespace flowtrain

@@ -21,7 +21,8 @@ const c10::DispatchKeySet further(c10::DispatchKeySet::FULL_AFTER, key);
 
 thread_local OwnDraws* of_this_thread = nullptr;
 
-// Null: the process's. LibTorch hands the keys of a thread on to those that work for it, but nothing of ours.
+// Null stands for the process's generators. LibTorch hands the keys of a thread on to those that work for it, but not
+// this pointer.
 const at::Generator* generator_for(at::Device device) { return of_this_thread ? of_this_thread->on(device) : nullptr; }
 
 bool takes_generator(const c10::Argument& argument) {
@@ -33,7 +34,7 @@ bool takes_generator(const c10::FunctionSchema& schema) {
   return std::any_of(arguments.begin(), arguments.end(), [](auto& each) { return takes_generator(each); });
 }
 
-// Where an operator computes: what makes a tensor is told, all others are given one.
+// Returns the device on which an operator computes: it is an argument, or that of a tensor among the arguments.
 at::Device device_of(c10::ArrayRef<c10::IValue> values) {
   for (const auto& value : values) {
     if (value.isTensor() && value.toTensor().defined()) return value.toTensor().device();
@@ -52,7 +53,7 @@ void draw(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::S
   op.redispatchBoxed(keys & further, stack);
 }
 
-// On a GPU it draws from the process's generator; an older operator computes the same with any.
+// This operator draws from the process's generator on a GPU; an older one computes the same with any.
 std::tuple<at::Tensor, at::Tensor> drop_out(c10::DispatchKeySet keys, const at::Tensor& input, double p,
                                             std::optional<bool> train) {
   const auto* generator = generator_for(input.device());

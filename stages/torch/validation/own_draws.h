@@ -1,5 +1,6 @@
 #pragma once
-// Random numbers for a thread that computes beside training: what it draws is missing nowhere else.
+// A thread that computes beside training draws from generators of its own, so that training draws what it would draw
+// alone.
 
 #include <ATen/core/Generator.h>
 #include <c10/core/Device.h>
@@ -10,18 +11,18 @@
 
 namespace flowtrain {
 
-/// Generators of its own, on the CPU and on one device more. LibTorch's operators draw from the process's generators
-/// where they are given none; a Scope gives them these. One thread at a time.
+/// Has generators of its own, on the CPU and on one device more. LibTorch's operators draw from the process's
+/// generators if they are given none; a Scope gives them these. One thread at a time uses it.
 class OwnDraws {
  public:
   /// The first one tells LibTorch's dispatcher, so it is made while no other thread computes.
   explicit OwnDraws(at::Device device);
 
-  /// As torch::manual_seed() does with the process's generators: the same numbers follow.
+  /// Seeds them, as torch::manual_seed() seeds the process's generators: the same numbers follow.
   void seed(std::uint64_t seed);
 
-  /// While it lives, what its thread draws comes from these. Dropout within a GPU's fused attention and recurrent
-  /// layers is not reached.
+  /// Lets its thread draw from these while it lives. It does not reach dropout within a GPU's fused attention and
+  /// recurrent layers.
   class Scope {
    public:
     explicit Scope(OwnDraws& draws);
@@ -34,7 +35,7 @@ class OwnDraws {
     OwnDraws* const before_;
   };
 
-  /// Null where there is none for the device.
+  /// Returns null if there is none for the device.
   const at::Generator* on(at::Device device) const;
 
  private:

@@ -25,7 +25,7 @@ bool are_pictures(const at::Tensor& image) {
   return image.dim() == 4 && (image.size(1) == 1 || image.size(1) == 3) && image.is_floating_point();
 }
 
-// What has no label, or one of no class, does not count.
+// Says which labels count: those of a class.
 at::Tensor known_labels(const at::Tensor& logits, const at::Tensor& labels) {
   return labels.ge(0).logical_and_(labels.lt(logits.size(1)));
 }
@@ -104,7 +104,7 @@ RowResults RowReader::read(const Readout& readout) const {
   return results;
 }
 
-// What has no label is black.
+// A pixel without a label is black.
 Image RowReader::map_of(std::span<const double> values) const {
   Image map;
   map.reshape(static_cast<int>(shape_[0]), static_cast<int>(shape_[1]), 1);

@@ -1,5 +1,5 @@
 #pragma once
-// From a batch's outputs to what people see of single rows.
+// Makes of a batch's outputs what people see of single rows.
 
 #include <cstddef>
 #include <span>
@@ -12,17 +12,17 @@
 
 namespace flowtrain {
 
-/// Reads the results of one batch's rows, beside what else is read of the batch. `logits` (B, K) with `label` (B) are
-/// classes, (B, K, H, W) with `label` (B, H, W) classes of pixels, which become grey levels from 0 to 255; `image`
-/// (B, C, H, W) is a picture for each row, normalised as the batch's.
+/// Reads the results of one batch's rows, together with the rest that is read of the batch. `logits` (B, K) with
+/// `label` (B) are classes, (B, K, H, W) with `label` (B, H, W) classes of pixels, which become grey levels from 0 to
+/// 255; `image` (B, C, H, W) is a picture for each row, normalised as the batch's.
 class RowReader {
  public:
-  /// `fields`: the batch's. `shown`: rows whose pictures are read. Both outlive it.
+  /// `fields` are the batch's; `shown` are the rows whose pictures are read. Both outlive it.
   RowReader(std::span<const Field> fields, std::span<const std::size_t> shown) : fields_(fields), shown_(shown) {}
 
-  /// The tensors are on any one device.
+  /// Asks for them. The tensors are on any one device.
   void ask(Readout& readout, const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
-  /// After readout.fetch().
+  /// Reads them, after readout.fetch().
   RowResults read(const Readout& readout) const;
 
  private:
@@ -35,11 +35,11 @@ class RowReader {
   std::span<const Field> fields_;
   std::span<const std::size_t> shown_;
   RowResults results_;  // its kind and the number of its rows
-  // Answers of the readout.
+  // The answers of the readout.
   std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0, pixels_ = 0, right_pixels_ = 0;
   std::vector<std::size_t> made_, wanted_;  // answers, one for each row that is shown
-  std::vector<std::int64_t> shape_;         // of a picture that the net gives: height, width, channels
-  std::int64_t classes_ = 0;                // of pixels
+  std::vector<std::int64_t> shape_;         // height, width and channels of a picture that the net gives
+  std::int64_t classes_ = 0;                // the number of classes that pixels have
 };
 
 }  // namespace flowtrain

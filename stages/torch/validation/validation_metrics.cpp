@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t most_groups = 1024;
 
-// What has a row for each of the batch's.
+// Chooses rows of the tensors that have as many as the batch.
 nets::NamedTensors rows_of(const nets::NamedTensors& tensors, const at::Tensor& chosen, std::int64_t rows) {
   return mapped(tensors, [&](const at::Tensor& tensor) {
     return tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor;
@@ -92,7 +92,7 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& v
                     concat("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
 }
 
-// Of each class that is known of there is a metric, also where no row is of it.
+// Each known class has a metric, even if no row is of it.
 void ValidationMetrics::begin() {
   for (auto& [name, make, metric] : metrics_) metric->reset();
   confusion_.reset();
@@ -130,7 +130,7 @@ ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
   return part;
 }
 
-// Each process may have seen others.
+// Each process may have seen other groups.
 void ValidationMetrics::share_groups(Group& group) {
   if (field_.empty()) return;
   std::string mine;
@@ -141,7 +141,7 @@ void ValidationMetrics::share_groups(Group& group) {
   }
 }
 
-// Each metric over all rows, then over each group's.
+// Lists each metric over all rows, then over each group's.
 std::vector<const nets::Metric*> ValidationMetrics::all() const {
   std::vector<const nets::Metric*> all;
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
@@ -151,7 +151,7 @@ std::vector<const nets::Metric*> ValidationMetrics::all() const {
   return all;
 }
 
-// A process that had no rows knows of no classes: it takes the others' word for how many there are.
+// A process that had no rows knows of no classes, so it asks the others how many there are.
 std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
   std::vector<std::vector<double>> all;
   std::string lengths;

@@ -1,5 +1,5 @@
 #pragma once
-// What a validation measures beside the loss: the metrics of val.metrics that are made of batches.
+// A validation measures the loss, and the metrics of val.metrics that are made of batches.
 
 #include <cstdint>
 #include <functional>
@@ -21,32 +21,32 @@ namespace flowtrain {
 
 class Settings;
 
-/// One thread. Metrics of all processes are the same, and those of counts do not depend on how many processes there
-/// are.
+/// Adds up metrics in one thread. All processes have the same ones, and those of counts do not depend on how many
+/// processes there are.
 class ValidationMetrics {
  public:
   ValidationMetrics() = default;
-  /// `classes`: of the data set, in label order; they name its metrics where the net knows as many.
+  /// `classes` are the data set's in label order; they name its metrics if the net knows as many.
   explicit ValidationMetrics(std::vector<std::string> classes) : classes_(std::move(classes)) {}
 
-  /// `make` is called once, and again for each group. Throws std::invalid_argument where the name is there already, and
-  /// what `make` throws.
+  /// Calls `make` once, and again for each group. Throws std::invalid_argument if the name is there already, and what
+  /// `make` throws.
   using Make = std::function<std::unique_ptr<nets::Metric>()>;
   void add(const std::string& name, Make make);
-  /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by
-  /// the names of the classes, of which all have a metric. Rows whose value is negative are in none. Each batch then
-  /// waits for the device.
+  /// Measures each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of
+  /// `label` by the names of the classes, of which all have a metric. Rows whose value is negative are in none. Each
+  /// batch then waits for the device.
   void group_by(std::string field) { field_ = std::move(field); }
   std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
-  /// Throws UserError(usage) for metrics of what the net, as far as it says, or the batches do not give, and for groups
-  /// that cannot be told.
+  /// Throws UserError(usage) for metrics whose inputs neither the net, as far as it says, nor the batches give, and for
+  /// groups that cannot be told.
   void check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const;
 
   void begin();
   void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
-  /// Over all processes, a collective; `beside`: other sums that travel with these.
+  /// Returns the metrics over all processes; a collective. `beside` are other sums that travel with these.
   Scalars end(Group& group, std::span<double> beside);
-  /// Of the last end(); null where it is not asked for, and where there were no rows.
+  /// Returns the table of the last end(); null if it is not asked for, or there were no rows.
   const ClassTable* confusion() const { return confusion_ ? &*confusion_ : nullptr; }
 
  private:
@@ -55,7 +55,7 @@ class ValidationMetrics {
     Make make;
     std::unique_ptr<nets::Metric> metric;  // over all rows
   };
-  struct Part {  // the rows of one group
+  struct Part {  // measures the rows of one group
     double rows = 0;
     std::vector<std::unique_ptr<nets::Metric>> metrics;  // as metrics_
   };

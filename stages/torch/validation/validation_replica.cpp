@@ -29,7 +29,8 @@ nets::NamedTensors joined(nets::NamedTensors model, const nets::NamedTensors& bu
   return model;
 }
 
-// On a GPU compute writes the weights on its stream, and who measures works on another: each waits for the other there.
+// Compute writes the weights on its stream of a GPU, and the measuring thread works on another: each waits for the
+// other there.
 class DeviceStream {
  public:
   explicit DeviceStream(at::Device where)
@@ -38,7 +39,7 @@ class DeviceStream {
         own_(driver_.getStreamFromGlobalPool(where)),
         written_(where.type()),
         read_(where.type()) {}
-  /// What was read there is freed on compute's stream.
+  /// Waits, as compute's stream frees the memory that was read.
   ~DeviceStream() {
     try {
       wait_read();
@@ -47,22 +48,22 @@ class DeviceStream {
     }
   }
 
-  /// Compute thread, while nobody measures: what it enqueues from now on comes after all that was measured. A
-  /// validation that ended by an error may still read the weights.
+  /// Lets all that the compute thread enqueues from now on come after all that was measured. The compute thread calls
+  /// it while nobody measures; a validation that ended by an error may still read the weights.
   void wait_read() {
     read_.record(own_);
     read_.block(driver_.getStream(where_));
   }
-  /// Compute thread: the weights are on their way.
+  /// Notes in the compute thread that the weights are on their way.
   void written() { written_.record(driver_.getStream(where_)); }
-  /// Measuring thread: all that it computes from now on comes after that. On a thread that has no device yet, guards
-  /// would make a context on the first one.
+  /// Lets all that the measuring thread computes from now on come after that. Guards would make a context on the first
+  /// device, as the thread has none yet.
   void enter() {
     driver_.setDevice(where_);
     driver_.exchangeStream(own_);
     written_.block(own_);
   }
-  /// For what is not LibTorch's.
+  /// Returns the stream for code that is not LibTorch's.
   void* handle() const { return own_.native_handle(); }
 
  private:
@@ -106,7 +107,7 @@ class TorchNetCopy final : public ValidationReplica, public RowValidator {
     if (stream_) stream_->written();
   }
 
-  // Whose thread this is has compute's number of threads only when told: metrics may depend on it.
+  // The thread has compute's number of threads only if it asks for it; metrics may depend on that.
   void begin_validation() override {
     at::init_num_threads();
     if (stream_) stream_->enter();

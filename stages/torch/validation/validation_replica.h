@@ -1,5 +1,5 @@
 #pragma once
-// The second net of overlapped validation.
+// Async validation measures a second net.
 
 #include <memory>
 
@@ -8,9 +8,9 @@
 
 namespace flowtrain {
 
-/// A net as the spec's learner has it. `parameters` and `buffers`: the tensors that take() copies, named and ordered as
-/// the net's; they stay where they are. Who measures has a group beside the spec's, random numbers of its own, a stream
-/// of its own on a GPU, and on a CPU as many threads as compute has. A collective.
+/// Makes a net like that of the spec's learner. take() copies `parameters` and `buffers`, which are named and ordered
+/// as the net's and stay where they are. The measuring thread has a group beside the spec's, random numbers of its own,
+/// a stream of its own on a GPU, and on a CPU as many threads as compute has. A collective.
 std::unique_ptr<ValidationReplica> make_validation_replica(const LearnerSpec& spec,
                                                            const nets::NamedTensors& parameters,
                                                            const nets::NamedTensors& buffers);

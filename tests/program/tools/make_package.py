@@ -5,7 +5,8 @@ and 6 classes; the gradients of the biases are one tensor, and one parameter tak
 batch normalisation, dropout and more biases, and with the default loss. fixed.pt2: plain for batches of 16 rows alone.
 two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives. half.pt2: bf16
 parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
-and a batch normalisation has running statistics alone.
+and a batch normalisation has running statistics alone. boxes.pt2: a detector that gives a box for each of 16 cells
+of 8 x 8 pixels.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
@@ -80,6 +81,35 @@ def critic_loss(net, batch):
     return {"loss": gap + 0.1 * net.critic.weight.square().sum(), "gap": gap}
 
 
+class Cells(torch.nn.Module):
+    """The logits of six classes and the four sides of a box, in cells, for each cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.map = torch.nn.Conv2d(3, 10, 8, stride=8)
+        steps = torch.arange(4) + 0.5
+        self.register_buffer("middles", torch.cartesian_prod(steps, steps).flip(1))
+
+    def forward(self, image):
+        made = self.map(image).flatten(2).transpose(1, 2)
+        sides = made[..., 6:].abs() + 0.5
+        return made[..., :6], 8 * torch.cat([self.middles - sides[..., :2], self.middles + sides[..., 2:]], -1)
+
+
+def loss_of_boxes(net, batch):
+    logits, boxes = net(batch["image"])
+    there = (torch.arange(3) < batch["count"][:, None]).float()
+    wanted = torch.zeros_like(logits[:, 0]).scatter_reduce(1, batch["labels"], there, "amax")
+    middle = (batch["boxes"] * there[..., None]).mean(1)
+    return F.binary_cross_entropy_with_logits(logits.amax(1), wanted) + 1e-3 * F.mse_loss(boxes.mean(1), middle)
+
+
+def outputs_of_boxes(net, batch):
+    logits, boxes = net(batch["image"])
+    scores, labels = logits.sigmoid().max(2)
+    return {"boxes": boxes, "scores": scores, "labels": labels}
+
+
 def main():
     folder, version = sys.argv[1:]
     if torch.__version__.split("+")[0] != version:
@@ -94,6 +124,10 @@ def main():
         ft.export(Net(name != "full"), f"{name}.pt2", example, **own, dynamic_batch=name != "fixed")
     torch.manual_seed(1)
     ft.export(Half(), "half.pt2", example)
+    torch.manual_seed(1)
+    ft.export(Cells(), "boxes.pt2", {"image": torch.rand(4, 3, 32, 32), "boxes": torch.rand(4, 3, 4).cumsum(2) * 10,
+                                     "labels": torch.zeros(4, 3, dtype=torch.int64), "count": torch.full((4,), 2)},
+              loss_of_boxes, outputs_of_boxes)
     torch.manual_seed(1)
     ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
               lambda net, batch: net.head(batch["image"].flatten(1)))

@@ -76,25 +76,33 @@ TEST_CASE("net.package chooses its net, loss and step, in place of what an earli
                 "leave out net.channels_last, or net.package");
 }
 
-TEST_CASE("[detect] has the keys of the net that is named") {
+TEST_CASE("[detect] has the keys of the detector that it names, or of the net's own") {
   const auto detect = [](const std::string& net, const std::string& key) {
     return letters + "[net]\nname = \"" + net + "\"\n[detect]\n" + key + "\n";
   };
-  check_refused(detect("mlp", "top_k = 5"), "a.toml:6:1: detect.top_k: the net 'mlp' has no such key",
-                "it is a key of these nets: cornernet, cornernet_saccade, cornernet_squeeze");
+  check_refused(detect("mlp", "top_k = 5"), "a.toml:6:1: detect.top_k: no detector is named",
+                "it is a key of these detectors: cornernet, cornernet_saccade");
   check_refused(detect("cornernet", "att_threshold = 0.2"),
-                "a.toml:6:1: detect.att_threshold: the net 'cornernet' has no such key",
-                "it is a key of the net cornernet_saccade");
+                "a.toml:6:1: detect.att_threshold: the detector 'cornernet' has no such key",
+                "it is a key of the detector cornernet_saccade");
   check_refused(detect("cornernet_saccade", "test_flipped = false"),
-                "a.toml:6:1: detect.test_flipped: the net 'cornernet_saccade' has no such key",
-                "it is a key of these nets: cornernet, cornernet_squeeze");
-  check_refused(letters + "[detect]\nref_dets = false\n", "a.toml:4:1: detect.ref_dets: no net is named",
-                "it is a key of the net cornernet_saccade");
+                "a.toml:6:1: detect.test_flipped: the detector 'cornernet_saccade' has no such key",
+                "it is a key of the detector cornernet");
+  check_refused(letters + "[detect]\nref_dets = false\n", "a.toml:4:1: detect.ref_dets: no detector is named",
+                "it is a key of the detector cornernet_saccade");
   CHECK(refusal(detect("cornernet", "topk = 5")).message ==
         "a.toml:6:1: unknown key 'detect.topk'; did you mean 'detect.top_k'?");
-  CHECK(loaded(detect("mlp", "")).table("detect").keys().empty());
+  CHECK(loaded(detect("mlp", "")).table("detect").keys().size() == 1);
   CHECK(loaded(detect("cornernet_squeeze", "top_k = 5")).table("detect").integer("top_k") == 5);
   CHECK(loaded(detect("cornernet_saccade", "att_max_crops = 5")).table("detect").integer("att_max_crops") == 5);
+  CHECK(
+      loaded(detect("cornernet_saccade", "name = \"boxes\"\nleast_score = 0.5")).table("detect").real("least_score") ==
+      0.5);
+  check_refused(detect("cornernet", "name = \"boxes\"\ntop_k = 5"),
+                "a.toml:7:1: detect.top_k: the detector 'boxes' has no such key",
+                "it is a key of these detectors: cornernet, cornernet_saccade");
+  check_refused(detect("mlp", "name = \"bxs\""), "a.toml:6:1: detect.name: no detector is called 'bxs'",
+                "did you mean 'boxes'? known: boxes, cornernet, cornernet_saccade");
 }
 
 TEST_CASE("a dumped configuration has the keys of the parts that it names, and no others") {
@@ -109,7 +117,6 @@ TEST_CASE("a dumped configuration has the keys of the parts that it names, and n
         key == "hidden" || key == "dropout" || key == "momentum" || key == "nesterov" || key == "label_smoothing";
     CHECK(has(plain, key) == own);
   }
-  CHECK(plain.find("[detect]") == std::string::npos);
   const auto saccade =
       to_toml(loaded(letters + "[net]\nname = \"cornernet_saccade\"\n[loss]\nname = \"cornernet_saccade\"\n"));
   for (auto key : {"stacks", "top_k", "att_threshold", "pull_weight"}) CHECK(has(saccade, key));
@@ -136,7 +143,7 @@ TEST_CASE(
   CHECK(other.list("hook")[0].text("file") == "STOP");
   const auto small = loaded(text, {parse_set("net.name=mlp")});
   CHECK_FALSE(small.table("net").has("stacks"));
-  CHECK(small.table("detect").keys().empty());
+  CHECK_FALSE(small.table("detect").has("top_k"));
 
   add_entries();
   TempFolder temp;
@@ -144,7 +151,7 @@ TEST_CASE(
   const auto above =
       load_config(temp.write("a.toml", "base = [\"base.toml\"]\n[net]\nname = \"lenet\"\ndropout = 0.2\n"));
   CHECK(above.table("net").real("dropout") == 0.2);
-  CHECK(above.table("detect").keys().empty());
+  CHECK_FALSE(above.table("detect").has("top_k"));
 
   // What no part has is a slip in any layer; and within a layer nothing is left aside.
   CHECK(refusal(mlp + "hiden = [8]\n", {parse_set("net.name=lenet")}).message == "a.toml:5:1: unknown key 'net.hiden'");
