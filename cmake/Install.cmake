@@ -3,6 +3,7 @@
 # from one file to another, so PREFIX may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(InstallTexts)
 install(TARGETS flowtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS flowtrain_torch LIBRARY DESTINATION lib)  # opened by the libraries beside it
 if(TARGET flowtrain_cuda)
@@ -26,7 +27,8 @@ function(flowtrain_public_headers target scope)
 endfunction()
 
 flowtrain_public_headers(flowtrain_shared_loader PUBLIC
-  pipeline/base/config/config.h pipeline/base/telemetry/drawing.h pipeline/engine/graph/graph.h pipeline/engine/loader/data_loader.h
+  pipeline/base/config/config.h pipeline/base/telemetry/drawing.h pipeline/engine/graph/graph.h
+  pipeline/engine/loader/data_loader.h
   sampling/batches.h sampling/core/error.h sampling/core/mistake.h sampling/core/mutex.h sampling/core/random.h
   sampling/core/registry.h sampling/core/settings.h sampling/core/text.h sampling/core/warning.h sampling/dataset.h
   sampling/images/pixel_rule.h sampling/order.h sampling/plugin_abi.h sampling/sampler.h sampling/samplers/stored.h
@@ -34,8 +36,8 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   stages/flight/format.h stages/loader/issue.h stages/core/plan.h stages/loader/slab.h stages/core/ticket.h)
 flowtrain_public_headers(flowtrain_shared_train PUBLIC
   nets/entries.h pipeline/library/train.h pipeline/base/schedules/schedule.h pipeline/engine/session/start_options.h
-  stages/model/compute.h stages/trace/histogram.h stages/hooks/hook.h stages/hooks/hook_entries.h stages/model/nonfinite_origin.h stages/model/state.h
-  stages/model/step_flags.h stages/model/validator.h)
+  stages/hooks/hook.h stages/hooks/hook_entries.h stages/model/compute.h stages/model/nonfinite_origin.h
+  stages/model/state.h stages/model/step_flags.h stages/model/validator.h stages/trace/histogram.h)
 file(GLOB plugin_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
 list(FILTER plugin_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(entries|list|names|parallel)\\.h")
@@ -59,5 +61,5 @@ install(FILES ${CMAKE_BINARY_DIR}/flowtrain-config.cmake ${CMAKE_BINARY_DIR}/flo
 
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs
         FILES_MATCHING PATTERN *.toml PATTERN *.py)
-install(FILES ${CMAKE_BINARY_DIR}/flowtrain.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+flowtrain_install_texts(${CMAKE_INSTALL_DATADIR})
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

@@ -23,5 +23,7 @@ FLOWTRAIN_COMMAND(postmortem, "postmortem", "postmortem RUN", "what each process
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
 FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check one")
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")
+FLOWTRAIN_COMMAND(completion, "completion", "completion SHELL",
+                  "print the script that completes command lines in bash, zsh or fish")
 
 #undef FLOWTRAIN_COMMAND
