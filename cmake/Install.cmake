@@ -3,6 +3,7 @@
 # from one file to another, so PREFIX may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(InstallTexts)
 install(TARGETS flowtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS flowtrain_torch LIBRARY DESTINATION lib)  # opened by the libraries beside it
 if(TARGET flowtrain_cuda)
@@ -62,5 +63,5 @@ install(FILES ${CMAKE_BINARY_DIR}/flowtrain-config.cmake ${CMAKE_BINARY_DIR}/flo
 
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs
         FILES_MATCHING PATTERN *.toml PATTERN *.py)
-install(FILES ${CMAKE_BINARY_DIR}/flowtrain.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+flowtrain_install_texts(${CMAKE_INSTALL_DATADIR})
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

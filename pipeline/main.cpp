@@ -12,7 +12,6 @@
 #include "pipeline/base/telemetry/guard.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/completion.h"
 #include "pipeline/engine/isolation/isolated_sampler.h"
 #include "pipeline/engine/isolation/protocol.h"
 #include "pipeline/engine/session/sources.h"
@@ -50,7 +49,6 @@ void print_help() {
   }
   std::puts(
       "\n  flowtrain --version\n"
-      "  flowtrain --completion       print completion for bash and zsh: source <(flowtrain --completion)\n"
       "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, to use");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
@@ -83,10 +81,6 @@ int run(const commands::Arguments& words) {
   }
   if (words[0] == "--version" || words[0] == "version") {
     std::puts(program_version().c_str());
-    return 0;
-  }
-  if (words[0] == "--completion") {
-    std::fputs(completion_script, stdout);
     return 0;
   }
   const auto command =

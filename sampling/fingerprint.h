@@ -39,16 +39,6 @@ inline std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t bef
   return before;
 }
 
-/// Returns the hash of all that a sampler sees of a record.
-inline std::uint64_t fingerprint_of(const Record& record) {
-  const bool has_size = record.encoding == Encoding::pixels;  // the annotated size of a file does not count
-  const std::array facts{static_cast<std::uint64_t>(record.encoding), std::uint64_t{has_size ? record.height : 0},
-                         std::uint64_t{has_size ? record.width : 0}, std::uint64_t{record.channels},
-                         static_cast<std::uint64_t>(record.label)};
-  const std::uint64_t hash = fingerprint_of(record.boxes, fingerprint_of(std::as_bytes(std::span(facts))));
-  return fingerprint_of(std::span(&record.region, 1), fingerprint_of(record.bytes, hash));
-}
-
 /// Returns a 64-bit hash as 16 lower-case hex digits, most significant first.
 inline std::string hash_hex(std::uint64_t hash) {
   std::string text(16, '0');

@@ -6,6 +6,7 @@
 
 #include "pipeline/base/launch/gpus.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/commands/propose.h"
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
@@ -51,9 +52,30 @@ void refuse_unknown_words(const CLI::App& app) {
       concat("there is no option '", *option, "'", near.empty() ? "" : concat("; did you mean '", near, "'?")), hint);
 }
 
+// `first`: the first word, which may name a subcommand.
+void propose_words(const CLI::App& app, const std::string& first, const std::string& begin) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  const auto chosen = std::ranges::find_if(all, [&](auto* each) { return each->get_name() == first; });
+  if (begin.starts_with("-")) {
+    for (const auto* option : (chosen == all.end() ? app : **chosen).get_options())
+      for (auto& name : option->get_lnames()) propose("--" + name, option->get_description(), begin);
+  } else if (chosen == all.end()) {
+    for (const auto* each : all)
+      if (!each->get_group().empty()) propose(each->get_name(), each->get_description(), begin);
+  }
+}
+
 }  // namespace
 
+void propose(const std::string& word, const std::string& help, const std::string& begin) {
+  if (word.starts_with(begin)) std::printf("%s\t%s\n", word.c_str(), help.substr(0, help.find('\n')).c_str());
+}
+
 bool parse(CLI::App& app, const Arguments& arguments) {
+  if (!arguments.empty() && arguments.back().starts_with(completion_mark)) {
+    propose_words(app, arguments.front(), arguments.back().substr(1));
+    return false;
+  }
   refuse_unknown_subcommand(app, arguments);
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last argument first

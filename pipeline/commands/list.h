@@ -30,5 +30,7 @@ FLOWTRAIN_COMMAND(hooks, "hooks", "hooks CONFIG", "Make your own", "list hooks a
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "Make your own",
                   "list the parts that a configuration can name")
 FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "Make your own", "write a new plugin, or check one")
+FLOWTRAIN_COMMAND(completion, "completion", "completion SHELL", "Make your own",
+                  "print the script that completes command lines in bash, zsh or fish")
 
 #undef FLOWTRAIN_COMMAND

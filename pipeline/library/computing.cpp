@@ -28,12 +28,9 @@ const ComputingParts& open_library() {
                     "build with cmake/go build, or install with cmake --install");
   void* library = open_part(path, "libtorch_cpu.so");
   if (library == nullptr)
-    throw UserError(ExitCode::usage, concat("LibTorch cannot be loaded: ", dlerror()),
-                    "training needs LibTorch " FLOWTRAIN_TORCH_VERSION
-                    ": get it with `cmake/go build`, or with `pip "
-                    "install torch==" FLOWTRAIN_TORCH_VERSION
-                    "`, and name its folder: "
-                    "FLOWTRAIN_TORCH=/path/to/site-packages/torch");
+    throw UserError(ExitCode::usage, concat("training needs LibTorch, which cannot be loaded: ", dlerror()),
+                    "install LibTorch beside flowtrain's Python package: pip install torch==" FLOWTRAIN_TORCH_VERSION
+                    "; or name its folder: FLOWTRAIN_TORCH=/path/to/site-packages/torch");
   auto* entry = reinterpret_cast<ComputingEntry*>(dlsym(library, computing_entry));
   if (entry == nullptr)
     throw UserError(ExitCode::usage, path.string() + " comes from another version of flowtrain",

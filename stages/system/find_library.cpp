@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -22,11 +24,40 @@ fs::path own_folder() {
                                                                          : fs::path(info.dli_fname).parent_path();
 }
 
+// Returns the version that a torch package or an unpacked LibTorch states of itself, "2.11.0", or an empty text.
+std::string version_of(const fs::path& torch) {
+  for (const auto* name : {"version.py", "build-version"}) {
+    std::ifstream file(torch / name);
+    const std::string text{std::istreambuf_iterator(file), {}};
+    if (const auto begin = text.find_first_of("0123456789"); begin != text.npos)
+      return text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin);
+  }
+  return {};
+}
+
+// Throws UserError(usage) for a version whose libraries do not fit: the first two numbers count.
+void check_version(const fs::path& torch) {
+#ifdef FLOWTRAIN_TORCH_VERSION
+  const std::string wanted = FLOWTRAIN_TORCH_VERSION, found = version_of(torch);
+  const auto minor = [](const std::string& version) { return version.substr(0, version.rfind('.')); };
+  if (!found.empty() && minor(found) != minor(wanted))
+    throw UserError(ExitCode::usage,
+                    concat(torch.string(), " is LibTorch ", found, ", but flowtrain needs ", minor(wanted)),
+                    concat("install it there: pip install torch==", wanted,
+                           "; or name another folder: FLOWTRAIN_TORCH=/path/to/torch"));
+#else
+  static_cast<void>(torch);
+#endif
+}
+
 // cmake/LibTorch.cmake searches in the same order.
 fs::path find_in_torch(const fs::path& torch, const char* library) {
   std::error_code ignored;
-  for (const auto& candidate : {torch / "lib" / library, torch / "torch" / "lib" / library})
-    if (fs::exists(candidate, ignored)) return candidate;
+  for (const auto& folder : {torch, torch / "torch"}) {
+    if (!fs::exists(folder / "lib" / library, ignored)) continue;
+    check_version(folder);
+    return folder / "lib" / library;
+  }
   throw UserError(ExitCode::usage, concat("FLOWTRAIN_TORCH=", torch.string(), " has no lib/", library),
                   "name the folder of a LibTorch, or of a Python environment's torch package");
 }
@@ -39,6 +70,12 @@ fs::path find_part(const char* file_name) {
   for (const auto& folder : {own_folder(), program, program / ".." / "lib"})
     if (fs::exists(folder / file_name, ignored)) return folder / file_name;
   return {};
+}
+
+fs::path find_shipped(const fs::path& file) {
+  std::error_code ignored;
+  const auto place = own_folder() / ".." / "share" / "flowtrain" / file;
+  return file.is_relative() && fs::exists(place, ignored) ? place.lexically_normal() : fs::path();
 }
 
 void* open_part(const fs::path& part, const char* torch_library) {

@@ -40,8 +40,13 @@ if command -v man >/dev/null; then
   [[ -z $(man --warnings -l tree/usr/share/man/man1/flowtrain.1 2>&1 >/dev/null) ]] || fail 'the man page has mistakes'
 fi
 
+for file in bash-completion/completions/flowtrain zsh/vendor-completions/_flowtrain \
+  fish/vendor_completions.d/flowtrain.fish; do
+  grep -q 'completion words' "tree/usr/share/$file" || fail "the package lacks $file"
+done
+
 # Without LibTorch: all but what computes, which says what to do.
-config=$work/tree/usr/share/flowtrain/configs/quickstart.toml
+config=configs/quickstart.toml  # not in this folder, but installed
 short=(--set run.max_iter=3 --set val.every=0 --device cpu)
 "$flowtrain" bench "$config" --seconds 0.05 >bench.txt 2>&1 || { cat bench.txt; exit 1; }
 "$flowtrain" config "$config" >config.txt

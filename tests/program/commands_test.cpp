@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <regex>
 
 #include "tests/program/idx_files.h"
@@ -113,14 +114,14 @@ TEST_CASE("an option that does not exist is called that, with the one that it re
   }
 }
 
-TEST_CASE("--completion prints a script by which bash completes commands, options and keys") {
+TEST_CASE("completion prints a script by which bash completes commands, options, keys and their values") {
   const TempRun place;
   auto shell = place.process_options();
   const std::string program = shell.program.string();
   shell.program = "/bin/bash";
   const auto completed = [&](const std::string& words) {
-    return run_program({"-c", "source <(" + program + " --completion); COMP_WORDS=(" + program + " " + words +
-                                  "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _flowtrain; echo \"${COMPREPLY[*]}\""},
+    return run_program({"-c", "source <(" + program + " completion bash); COMP_LINE='" + program + " " + words +
+                                  "'; COMP_POINT=${#COMP_LINE}; _flowtrain " + program + "; echo \"${COMPREPLY[*]}\""},
                        shell)
         .out;
   };
@@ -128,7 +129,18 @@ TEST_CASE("--completion prints a script by which bash completes commands, option
   CHECK(completed("tiny.toml --max-r") == "--max-restarts\n");
   CHECK(completed("train tiny.toml --set loader.read_") == "loader.read_ahead=\n");
   CHECK(completed("train tiny.toml --set data.datas") == "data.dataset=\n");
+  CHECK(completed("tiny.toml --set sampler.name=corn") == "cornernet\n");  // "=" ends a word of bash's
   CHECK(completed("snapshot ave") == "average\n");
+  CHECK(completed("snapshot average --keep") == "--keep-statistics\n");
+  CHECK(completed("completion ") == "bash zsh fish\n");
+  CHECK(completed("train ") == "\n");  // which leaves names of files to bash
+}
+
+TEST_CASE("completion words have their help beside them, for zsh and fish") {
+  const TempRun place;
+  CHECK(place.run({"completion", "words", "postm"}).out.starts_with("postmortem\t"));
+  CHECK(place.run({"completion", "words", "tiny.toml", "--set", "net.name=lene"}).out.starts_with("net.name=lenet\t"));
+  for (auto shell : {"zsh", "fish"}) CHECK_PRINTS(place.run({"completion", shell}), "completion words");
 }
 
 TEST_CASE("config masks secrets, unless it is told to show them") {
@@ -375,6 +387,25 @@ TEST_CASE("only what computes needs LibTorch's library") {
   CHECK_SAYS(training, "libflowtrain_torch.so is neither beside the program nor in ../lib");
   CHECK_SAYS(training, "cmake/go build");
   CHECK(!std::filesystem::exists(place.path("runs")));
+  fs::create_directories(place.path("share/flowtrain/configs"));
+  fs::copy(place.path("tiny.toml"), place.path("share/flowtrain/configs/small.toml"));
+  const auto shipped = alone({"config", "configs/small.toml"});  // which the current folder has not
+  CHECK_EXIT(shipped, 0);
+  CHECK_PRINTS(shipped, "share/flowtrain/configs/small.toml");
+}
+
+TEST_CASE("a LibTorch of another version is refused with the way out, before it is loaded") {
+  const TempRun place;
+  auto process_options = place.process_options();
+  process_options.environment = {{"FLOWTRAIN_TORCH", place.path("torch").string()}};
+  fs::create_directories(place.path("torch/lib"));
+  std::ofstream(place.path("torch/lib/libtorch_cpu.so")) << "no library";
+  std::ofstream(place.path("torch/version.py")) << "__version__ = '2.10.1+cpu'\n";
+  const auto refused = run_program({"tiny.toml"}, process_options);
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "torch is LibTorch 2.10.1, but flowtrain needs 2.11");
+  CHECK_SAYS(refused, "pip install torch==2.11.0");
+  CHECK_EXIT(run_program({"bench", "tiny.toml", "--seconds", "0.01"}, process_options), 0);
 }
 
 TEST_CASE("FLOWTRAIN_TORCH names the LibTorch that is used") {

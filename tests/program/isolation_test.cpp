@@ -152,13 +152,4 @@ TEST_CASE("bench --vs compares two plugins that add a sampler of the same name")
   CHECK_PRINTS(outcome, "all 300 compared samples have the same bytes");
 }
 
-TEST_CASE("recorded rows are played back without decoding, and train the same net") {
-  const TempRun place;
-  const Words decorated{
-      "--set", "sampler.inner=classify", "--set", "sampler.rows=rows", "--set", "val.every=0", "--max-iter", "25"};
-  REQUIRE_EXIT(place.train(with(decorated, {"--set", "sampler.name=record", "--run-dir", "recorded"})), 0);
-  REQUIRE_EXIT(place.train(with(decorated, {"--set", "sampler.name=playback", "--run-dir", "played"})), 0);
-  CHECK(end_of(place.path("recorded")) == end_of(place.path("played")));
-}
-
 }  // namespace flowtrain

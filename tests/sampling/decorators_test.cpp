@@ -12,7 +12,6 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
-#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {
@@ -155,88 +154,6 @@ TEST_CASE("the decorator faulty fails for its share, by seed, place and record")
   CHECK(failed > records / 10);
   CHECK(failed < records * 3 / 10);
   CHECK(saved > failed / 2);
-}
-
-TEST_CASE("playback gives back what record has stored, and says what is missing") {
-  const auto dataset = pictures();
-  const TempFolder folder;
-  const auto rows = (folder.path() / "rows").string();
-  const auto with = [&](const std::string& name, const Values& more = {}) {
-    Values values{{"name", name}, {"inner", "classify"}, {"rows", rows}};
-    values.insert(values.end(), more.begin(), more.end());
-    return make(dataset, values);
-  };
-  check_failure(failure_of([&] { row_of(*with("playback"), dataset, 0, 0); }), ExitCode::data,
-                ".rows: No such file or directory");
-  std::vector<std::string> stored;
-  {
-    // Two of them write to one file: each record is stored once.
-    const auto one = with("record"), other = with("record");
-    for (std::uint64_t id = 0; id < 10; ++id) stored.push_back(row_of(*one, dataset, id, id));
-    for (std::uint64_t id = 0; id < 20; ++id) row_of(*other, dataset, id, 100 + id);
-  }
-  const auto file = *std::filesystem::directory_iterator(rows);
-  const auto bytes = std::filesystem::file_size(file);
-  { std::ofstream(file.path(), std::ios::app) << "a part of a row"; }  // of a process that was killed
-  row_of(*with("record"), dataset, 3, 3);
-  CHECK(std::filesystem::file_size(file) == bytes);
-  const auto playback = with("playback");
-  for (std::uint64_t id = 0; id < 10; ++id) CHECK(row_of(*playback, dataset, id, 55) == stored[id]);
-  CHECK(row_of(*with("record"), dataset, 4, 99) == stored[4]);  // also at another place of the stream
-  CHECK(row_of(*playback, dataset, 15, 0).size() == stored[0].size());
-  const auto missing = failure_of([&] { row_of(*playback, dataset, 20, 0); });
-  check_failure(missing, ExitCode::data, ".rows: has no row of record 20");
-  CHECK(missing.hint().find("sampler.name = \"record\"") != std::string::npos);
-  check_failure(failure_of([&] {
-                  row_of(*with("playback", {{"flip", 0.25}}), dataset, 0, 0);
-                }),
-                ExitCode::usage,
-                "its rows were recorded with other settings: sampler.flip = 0.5, now sampler.flip = 0.25");
-}
-
-TEST_CASE("rows of other records are not mixed up, though names, sizes and ids are the same") {
-  const TempFolder folder;
-  const auto data = [](unsigned first, unsigned second) {
-    std::vector<MemoryDataset::Item> items{pixels_item(8, 8, 1, 0, first), pixels_item(8, 8, 1, 0, second)};
-    return MemoryDataset(std::move(items));
-  };
-  const auto with = [&](const MemoryDataset& dataset, const std::string& name) {
-    return make(dataset, {{"name", name}, {"inner", "classify"}, {"rows", folder.path().string()}});
-  };
-  const MemoryDataset one = data(1, 2), other = data(3, 4), like_one = data(1, 5);
-  const auto stored = row_of(*with(one, "record"), one, 1, 0);
-  CHECK(row_of(*with(other, "record"), other, 1, 0) != stored);
-  CHECK(row_of(*with(one, "playback"), one, 1, 0) == stored);
-  for (const auto* name : {"playback", "record"})
-    CHECK(row_of(*with(like_one, name), like_one, 1, 0).starts_with("it is not the record whose row "));
-}
-
-TEST_CASE("a file of rows whose beginning is cut short says so") {
-  const auto dataset = pictures();
-  const TempFolder folder;
-  const auto with = [&](const std::string& name) {
-    return make(dataset, {{"name", name}, {"inner", "classify"}, {"rows", folder.path().string()}});
-  };
-  row_of(*with("record"), dataset, 0, 0);
-  const auto file = *std::filesystem::directory_iterator(folder.path());
-  for (const std::uintmax_t bytes : {60, 12}) {
-    std::filesystem::resize_file(file, bytes);
-    for (const auto* name : {"playback", "record"})
-      check_failure(failure_of([&] { row_of(*with(name), dataset, 0, 0); }), ExitCode::data,
-                    ".rows: its beginning is cut short");
-  }
-}
-
-TEST_CASE("a record that is bad is bad in playback, too") {
-  std::vector<MemoryDataset::Item> items{pixels_item(8, 8, 1), pixels_item(8, 8, 1, 99)};
-  const MemoryDataset dataset(std::move(items));
-  const TempFolder folder;
-  const auto with = [&](const std::string& name) {
-    return make(dataset, {{"name", name}, {"inner", "classify"}, {"rows", folder.path().string()}});
-  };
-  const auto reason = row_of(*with("record"), dataset, 1, 0);
-  CHECK(reason == "label 99 is out of range 0..9");
-  CHECK(row_of(*with("playback"), dataset, 1, 0) == reason);
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,7 @@
 #include "pipeline/base/config/env_variables.h"
 #include "sampling/core/home.h"
 #include "sampling/core/settings.h"
+#include "stages/system/find_library.h"
 
 namespace flowtrain {
 namespace {
@@ -224,7 +225,9 @@ class Reader {
 
 Document read_document(const std::filesystem::path& file) {
   Reader reader;
-  reader.read(file, "");
+  std::error_code ignored;
+  const auto shipped = std::filesystem::exists(file, ignored) ? std::filesystem::path() : find_shipped(file);
+  reader.read(shipped.empty() ? file : shipped, "");
   reader.document.file = file.string();
   return std::move(reader.document);
 }

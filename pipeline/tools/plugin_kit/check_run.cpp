@@ -13,7 +13,6 @@
 #include "pipeline/tools/plugin_kit/trial_data.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/secrets.h"
-#include "sampling/core/temporary_folder.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::plugin_kit {
@@ -78,12 +77,9 @@ class CheckRun {
   }
 
   /// Checks a built-in sampler. A decorator decorates `classify`, unless --set names another sampler.
-  void check_builtin(const std::string& name, const std::string& folder) {
+  void check_builtin(const std::string& name) {
     std::vector<std::string> set;
-    for (auto& key : samplers().at(name).keys) {
-      if (key.name == "inner") set.emplace_back("sampler.inner=classify");
-      if (key.name == "rows") set.push_back("sampler.rows=" + folder);
-    }
+    if (find_key(samplers().at(name).keys, "inner") != nullptr) set.emplace_back("sampler.inner=classify");
     set.insert(set.end(), options_.set.begin(), options_.set.end());
     check_part({"sampler", name}, set);
   }
@@ -181,11 +177,8 @@ ExitCode run_checks(const CheckOptions& options) {
     run.check_plugin();
     return run.sum_up();
   }
-  auto names = options.builtin == "all" ? samplers().names() : std::vector{samplers().at(options.builtin).name};
-  // It gives back what `record` has stored.
-  std::stable_partition(names.begin(), names.end(), [](auto& name) { return name != "playback"; });
-  const TemporaryFolder rows("rows", ExitCode::snapshot);
-  for (auto& name : names) run.check_builtin(name, rows.path().string());
+  const auto names = options.builtin == "all" ? samplers().names() : std::vector{samplers().at(options.builtin).name};
+  for (auto& name : names) run.check_builtin(name);
   return run.sum_up();
 }
 

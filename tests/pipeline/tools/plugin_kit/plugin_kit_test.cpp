@@ -99,8 +99,7 @@ TEST_CASE("every built-in sampler passes all checks") {
   const TempFolder folder;
   const auto outcome = run_program({"plugin", "check"}, {folder.path()});
   CHECK_EXIT(outcome, 0);
-  for (auto* name :
-       {"boxes", "classify", "copy", "cornernet", "cornernet_saccade", "check", "faulty", "playback", "record", "slow"})
+  for (auto* name : {"boxes", "classify", "copy", "cornernet", "cornernet_saccade", "check", "faulty", "slow"})
     CHECK_PRINTS(outcome, std::string("sampler '") + name + "', trial data: shapes");
   CHECK_PRINTS(outcome, "sampler 'classify', trial data: images");
   CHECK_PRINTS(outcome, " checks passed\n");

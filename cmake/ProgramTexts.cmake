@@ -1,5 +1,5 @@
-# Script: writes the man page MAN of PROGRAM (flowtrain) from what its commands say with --help. LIST: the file that
-# names the commands.
+# Script: writes what PROGRAM (flowtrain) says of itself into FOLDER: a man page, from what its commands say with
+# --help, and what completes its command lines in shells. LIST: the file that names the commands.
 function(verbatim variable)
   execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\\" "\\e" text "${text}")
@@ -19,4 +19,8 @@ foreach(command IN LISTS commands)
   string(APPEND page ".SS ${name}\n")
   verbatim(page ${name} --help)
 endforeach()
-file(WRITE ${MAN} "${page}")
+file(WRITE ${FOLDER}/flowtrain.1 "${page}")
+foreach(shell bash zsh fish)
+  execute_process(COMMAND ${PROGRAM} completion ${shell} OUTPUT_FILE ${FOLDER}/flowtrain.${shell}
+                  COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

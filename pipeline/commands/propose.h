@@ -1,0 +1,15 @@
+#pragma once
+// What commands tell a shell that completes a command line (completion.cpp).
+
+#include <string>
+
+namespace flowtrain::commands {
+
+/// Stands before the word that the shell completes. In place of parsing, parse() (flags.h) then proposes the options
+/// and subcommands that begin with the word.
+inline constexpr char completion_mark = '\t';
+
+/// Prints `word` and the first line of its help, if the word begins with `begin`.
+void propose(const std::string& word, const std::string& help, const std::string& begin);
+
+}  // namespace flowtrain::commands
