@@ -79,7 +79,7 @@ typedef struct ft_create {
   int32_t training;                 /* 0: validation: no random augmentation */
   int64_t classes;                  /* number in the data set; 0: none */
   uint64_t records;                 /* number in the data set */
-  uint32_t encoding;                /* that of its first record */
+  uint32_t encoding;                /* the encoding of its first record */
   uint32_t height, width, channels; /* FT_PIXELS: size of its first record; otherwise 0 */
   /* A key's value, valid during create(); NULL for a key that is not in `keys`. */
   const char* (*setting)(const struct ft_create* self, const char* name);

@@ -12,7 +12,7 @@ namespace flowtrain::nets {
 
 /// The first call of a layer, with the shape of its output.
 struct LayerCall {
-  std::string layer;      ///< its name, see layer_of() in op_watch.h
+  std::string layer;      ///< the layer's name, see layer_of() in op_watch.h
   std::string operation;  ///< "conv2d", "batch_norm"
   std::vector<std::int64_t> shape;
 };

@@ -106,7 +106,7 @@ void each_tensor(const c10::IValue& value, const Visit& visit) {
 
 /// An operation that made infinities or NaN of numbers that were finite.
 struct NonFiniteOp {
-  std::string operation;  ///< its name in ATen, "aten::addmm"
+  std::string operation;  ///< the name in ATen, "aten::addmm"
   /// The outermost RECORD_USER_SCOPE that it ran in; "backward" in a backward pass.
   std::string scope;
   OpPlace place;

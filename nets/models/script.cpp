@@ -68,7 +68,7 @@ class ScriptNet final : public Net {
     const auto forward = module_.find_method("forward");
     if (!forward) throw std::invalid_argument("script " + path_ + ": the module has no method named forward");
     const auto& arguments = forward->function().getSchema().arguments();
-    arguments_.assign(arguments.begin() + 1, arguments.end());  // without self
+    arguments_.assign(arguments.begin() + 1, arguments.end());  // leaves out self
     fields_.resize(arguments_.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) name_field(i, inputs[i]);
   }

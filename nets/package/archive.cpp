@@ -96,7 +96,8 @@ fs::path PackageArchive::extract_code(const std::string& graph, const fs::path& 
     const ArchiveRecord code = read(name);
     std::ofstream file(to, std::ios::binary);
     file.write(reinterpret_cast<const char*>(code.bytes().data()), static_cast<std::streamsize>(code.bytes().size()));
-    if (!file.flush()) throw error("its code cannot be written to " + to.string() + "; name another folder in TMPDIR");
+    if (!file.flush())
+      throw error("the package's code cannot be written to " + to.string() + "; name another folder in TMPDIR");
     if (to.extension() == ".so") library = to;
   }
   if (library.empty()) throw error("it has no compiled graph '" + graph + "'");

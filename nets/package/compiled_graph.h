@@ -35,7 +35,7 @@ class CompiledGraph {
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
  private:
-  const std::string what_;  // for messages
+  const std::string what_;  // messages name it
   const at::Device device_;
   const TemporaryFolder folder_{"code", ExitCode::usage};  // a GPU loads its code when a kernel first runs
   std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;

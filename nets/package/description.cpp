@@ -135,7 +135,7 @@ PackageDescription read_description(const PackageArchive& archive) {
     return read_json(from);
   } catch (const Mistake&) {
     throw;
-  } catch (const std::exception& error) {  // from json, or from above
+  } catch (const std::exception& error) {  // json or the code above threw it
     throw archive.error(std::string("its flowtrain.json is damaged: ") + error.what());
   }
 }

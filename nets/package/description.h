@@ -38,7 +38,7 @@ struct PackageInput {
   };
   BatchField field;            ///< the field; -1 for sizes that may be any
   std::vector<Values> values;  ///< allowed values; others end the process; empty: any are allowed
-  bool channels_last = false;  ///< its layout in memory is (rows, height, width, channels), like a GPU's images
+  bool channels_last = false;  ///< the layout in memory is (rows, height, width, channels), like a GPU's images
 };
 
 /// One of the compiled graphs. Its names are those of weights.safetensors.

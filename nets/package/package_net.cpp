@@ -148,7 +148,7 @@ class PackageNet final : public Net, public CompiledNet {
     // Threads would otherwise add up the gradients of advanced indexing (index_put) in the order in which they finish.
     if (device.is_cpu()) {
       at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-      at::globalContext().setDeterministicFillUninitializedMemory(false);  // that setting is for finding mistakes
+      at::globalContext().setDeterministicFillUninitializedMemory(false);  // the setting only helps to find mistakes
     }
     for (LossGraph& graph : graphs_)
       graph.code = std::make_unique<CompiledGraph>(archive_, graph.description.name, device);

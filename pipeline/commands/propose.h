@@ -1,5 +1,5 @@
 #pragma once
-// What commands tell a shell that completes a command line (completion.cpp).
+// The words that commands propose to a shell that completes a command line (completion.cpp).
 
 #include <string>
 

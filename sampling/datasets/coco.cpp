@@ -122,8 +122,8 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
   }
   const auto shown = [](const std::string& folder) { return folder.empty() ? "./" : folder; };
   throw settings.error(given.empty() ? "path" : "pictures",
-                       "none of the images exists, for example " + std::string(instances.file_names[0]) +
-                           "; searched in " + join(folders, ", ", shown),
+                       "no image exists, for example " + std::string(instances.file_names[0]) + "; searched in " +
+                           join(folders, ", ", shown),
                        ExitCode::data, "set data.pictures to their folder or .tar below data.path");
 }
 

@@ -28,7 +28,7 @@ struct Reader {
     if (row.has(width)) image.width = row.real(width);
     if (row.has(height)) image.height = row.real(height);
     if (!(image.width >= 0 && image.width < largest_pixel && image.height >= 0 && image.height < largest_pixel))
-      row.fail("its width or height is not a valid number of pixels");
+      row.fail("the width or height is not a valid number of pixels");
     if (trimmed(row.text(file_name)).empty()) row.fail("'file_name' is empty");
     out.file_names.add(row.text(file_name));
     out.images.push_back(image);

@@ -170,7 +170,7 @@ class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
       case rapidjson::kParseErrorArrayMissCommaOrSquareBracket: stream_.fail("expected , or ]");
       case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex: stream_.fail("expected four hexadecimal digits");
       case rapidjson::kParseErrorStringUnicodeSurrogateInvalid: stream_.fail("half a surrogate pair");
-      case rapidjson::kParseErrorStringInvalidEncoding: stream_.fail("not UTF-8", result.Offset());
+      case rapidjson::kParseErrorStringInvalidEncoding: stream_.fail("the text is not UTF-8", result.Offset());
       case rapidjson::kParseErrorNumberTooBig: stream_.fail("a number out of range");
       case rapidjson::kParseErrorNumberMissFraction:
       case rapidjson::kParseErrorNumberMissExponent: stream_.fail("expected a digit");

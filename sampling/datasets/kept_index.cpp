@@ -98,7 +98,7 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
     if (!waits_for_tick(file, version_.changed_ns)) return false;
     struct stat made;
     if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - version_.modified_ns < coarsest_clock_ns) return false;
-    return fchmod(file, now.st_mode & 0666) == 0;  // whoever may read the file may read its index
+    return fchmod(file, now.st_mode & 0666) == 0;  // users who may read the file may read its index
   });
 }
 

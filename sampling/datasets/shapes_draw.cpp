@@ -175,7 +175,7 @@ Box bounding_box(const Shape& shape) {
 
 void draw_shapes(std::span<const std::byte> bytes, Image& out) {
   ShapeRecipe recipe;
-  if (bytes.size() != sizeof recipe) throw SampleError("not a recipe of shapes");
+  if (bytes.size() != sizeof recipe) throw SampleError("the record is not a recipe of shapes");
   std::memcpy(&recipe, bytes.data(), sizeof recipe);
   if (!is_sound(recipe)) throw SampleError("a recipe of shapes cannot be drawn");
   out.reshape(static_cast<int>(recipe.size), static_cast<int>(recipe.size), 3);

@@ -92,10 +92,10 @@ class Indexer {
 
   std::int32_t read_label(const TarEntry& entry) const {
     char digits[32];
-    if (entry.size_bytes > sizeof(digits)) fail("its .cls is not an integer");
+    if (entry.size_bytes > sizeof(digits)) fail("the .cls is not an integer");
     const auto got = bytes_.read_at(entry.offset, std::as_writable_bytes(std::span(digits, entry.size_bytes)));
     const auto parsed = parse_number<std::int64_t>(trimmed({digits, got}));
-    if (!parsed) fail("its .cls is not an integer");
+    if (!parsed) fail("the .cls is not an integer");
     const auto label = *parsed;
     if (label < 0 || label >= labels_end_)
       fail("label " + std::to_string(label) + " is not within 0 to " + std::to_string(labels_end_ - 1));

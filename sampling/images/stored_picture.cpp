@@ -146,7 +146,7 @@ Window window_of(int height, int width, const Box& region) {
   const int y0 = static_cast<int>(std::floor(inside(region.y0, height)));
   const int x1 = static_cast<int>(std::ceil(inside(region.x1, width)));
   const int y1 = static_cast<int>(std::ceil(inside(region.y1, height)));
-  if (x1 <= x0 || y1 <= y0) throw SampleError(concat("its box is outside of the image of ", width, "x", height));
+  if (x1 <= x0 || y1 <= y0) throw SampleError(concat("the box is outside of the image of ", width, "x", height));
   return {x0, y0, y1 - y0, x1 - x0};
 }
 

@@ -137,7 +137,8 @@ class Scanner {
     if (headers_.read_at(at_, block) < block_bytes) fail("there is no end mark: the archive is truncated");
     if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) return false;
     if (checksum_fits(header_)) return true;
-    if (at_ == 0) fail("not a tar archive", "unpack .tar.gz to .tar: compressed archives cannot be read in place");
+    if (at_ == 0)
+      fail("the file is not a tar archive", "unpack .tar.gz to .tar: compressed archives cannot be read in place");
     fail("the header's checksum is wrong: the archive is damaged");
   }
 

@@ -105,11 +105,12 @@ void SamplerPlugin::Library::check_table() const {
         concat("it was built for interface version ", table->abi, ", but this flowtrain has version ", FT_SAMPLER_ABI),
         rebuild);
   if (table->struct_size != sizeof(ft_sampler_plugin))
-    throw error(concat("its table has ", table->struct_size, " bytes, but flowtrain's has ", sizeof(ft_sampler_plugin)),
+    throw error(concat("the plugin's table has ", table->struct_size, " bytes, but flowtrain's has ",
+                       sizeof(ft_sampler_plugin)),
                 rebuild);
   if (!table->name || !table->help || !table->create || !table->destroy || !table->fields || !table->sample ||
       (table->keys_count > 0 && !table->keys))
-    throw error("its table is incomplete", "every member of ft_sampler_plugin but sample_rows must be set");
+    throw error("the plugin's table is incomplete", "every member of ft_sampler_plugin but sample_rows must be set");
   std::set<std::string> names;
   for (std::uint32_t i = 0; i < table->keys_count; ++i) {
     const ft_key& key = table->keys[i];

@@ -36,7 +36,7 @@ StoredForm stored_form(const Dataset& dataset) {
       if (id == 0) first_error = dataset.describe(id) + ": " + error.what();
     }
   }
-  throw UserError(ExitCode::data, "none of the first records can be read: " + first_error,
+  throw UserError(ExitCode::data, "the first records cannot be read: " + first_error,
                   "check that data.path holds intact files");
 }
 

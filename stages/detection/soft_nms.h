@@ -21,8 +21,8 @@ using ClassBoxes = std::vector<std::vector<ScoredBox>>;
 /// Leaves the `most` best boxes of all classes together, in their order; those that tie with the last one stay too.
 void keep_best(ClassBoxes& boxes, std::size_t most);
 
-/// What a box's score is multiplied by when a better one overlaps it by `iou` (intersection over union, with widths and
-/// heights one pixel larger than the corners' distance).
+/// Returns the factor for a box's score when a better box overlaps it by `iou` (intersection over union, with widths
+/// and heights one pixel larger than the corners' distance).
 enum class NmsMethod {
   hard,         ///< 0 above the threshold, else 1
   linear,       ///< 1 - iou above the threshold, else 1

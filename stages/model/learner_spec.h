@@ -1,5 +1,5 @@
 #pragma once
-// What a learner is made of: settings, and the batches it will get. No torch here.
+// The parts that a learner is made of: settings, and the batches it will get. The file uses no torch.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ class Settings;
 class Hooks;
 class Profile;
 
-/// What --no-optim leaves out.
+/// The part of a step that --no-optim leaves out.
 enum class TrainMode {
   full,
   no_step,      ///< --no-optim=backward: forward, loss and backward, no update
@@ -39,12 +39,12 @@ struct LearnerSpec {
   const SlabLayout* val_layout = nullptr;  ///< null without validation
   bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer
                                            ///< rows than the layouts
-  std::int64_t classes = 0;                ///< of the data set
+  std::int64_t classes = 0;                ///< classes of the data set
   std::vector<std::string> class_names = {};  ///< in label order
   std::string device = "cpu";                 ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
-  Mixing mixing = {};                                ///< of training batches
+  Mixing mixing = {};                                ///< the mixing of training batches
   unsigned processes_here = 1;                       ///< on this machine, that share its cores
   const Settings* sampler = nullptr;                 ///< with `detect`: [sampler], for a detector's validation
   const Settings* detect = nullptr;                  ///< [detect]; null where no objects are looked for
@@ -55,12 +55,12 @@ struct LearnerSpec {
   const std::vector<Settings>* metrics = nullptr;    ///< all [[metric]]; null: none
   const std::vector<Settings>* hook_list = nullptr;  ///< all [[hook]]: the learner adds them to `hooks`
   Hooks* hooks = nullptr;                            ///< called by the learner where tensors are at hand
-  MakeWorkGraph graphs = {};                         ///< for train.cuda_graph; null: the device's own
+  MakeWorkGraph graphs = {};                         ///< makes the graphs of train.cuda_graph; null: the device's own
   Profile* profile = nullptr;                        ///< told of the phases of a step; null: nobody asks
-  Group* group = &solo_group();                      ///< of a distributed run: a TorchGroup
+  Group* group = &solo_group();                      ///< the processes; a TorchGroup in a distributed run
 };
 
-/// How a run gets its learner: make_torch_learner, or what a test brings.
+/// Makes a run's learner: make_torch_learner, or a function of a test.
 using MakeLearner = std::function<std::unique_ptr<Learner>(const LearnerSpec&)>;
 
 }  // namespace flowtrain

@@ -158,7 +158,7 @@ TEST_CASE("metrics of objects where none can be found") {
   CHECK_SAYS(other, "'ap' is a metric of nets that find objects");
   const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.train.classes=4"});
   CHECK_EXIT(classes, 3);
-  CHECK_SAYS(classes, "its classes are not those of the training data: training does not know the classes ");
+  CHECK_SAYS(classes, "the classes differ from those of the training data: training does not know the classes ");
 }
 
 TEST_CASE("detectors that do not fit their data or their sizes") {

@@ -373,7 +373,8 @@ TEST_CASE("a rank that is started with other flags or periods than rank 0 is ref
     CHECK_MESSAGE(said.find(words) != std::string::npos, said);
   };
   refused("flags", {"--profile"}, "--profile is given to some ranks only");
-  refused("periods", {"--set", "display.every=7"}, "not the configuration of rank 0: display.every = 7 (rank 0: 5)");
+  refused("periods", {"--set", "display.every=7"},
+          "the configuration differs from that of rank 0: display.every = 7 (rank 0: 5)");
   place.folder().write("more.toml", "base = [\"tiny.toml\"]\n[[val.set]]\nname = \"more\"\n");
   const Words rank{"--run-dir",
                    "sets",

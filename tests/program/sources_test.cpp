@@ -217,7 +217,7 @@ TEST_CASE("several sources that do not go together are refused with where they s
   const TempRun place(two_sources());
   const auto classes = place.train({"--set", "data.source.1.classes=4"});
   CHECK_EXIT(classes, 3);
-  CHECK_SAYS(classes, "data.source.1.dataset: its classes are not those of data.source.0 (clean, tiny.toml:");
+  CHECK_SAYS(classes, "data.source.1.dataset: the classes differ from those of data.source.0 (clean, tiny.toml:");
   CHECK_SAYS(classes, "4 classes, not 6");
   const auto size = place.train({"--set", "data.source.1.size=20"});
   CHECK_EXIT(size, 2);

@@ -148,7 +148,7 @@ TEST_CASE("sets that cannot be") {
   refused("[[val.set]]\nname = \"a\"\nsamplez = 3\n", "samplez");
   const auto other = TempRun(tiny_with("[[val.set]]\nname = \"a\"\ndataset = \"shapes\"\nsize = 20\n")).train();
   CHECK_EXIT(other, 3);
-  CHECK_SAYS(other, "its rows have another form than those of [data.val]");
+  CHECK_SAYS(other, "the rows have another form than those of [data.val]");
 }
 
 }  // namespace flowtrain

@@ -295,7 +295,7 @@ TEST_CASE("an unreadable first record does not hide the others") {
   } catch (const UserError& error) {
     CHECK(error.code() == ExitCode::data);
     CHECK(std::string(error.what()) ==
-          "none of the first records can be read: memory #0: pixels of 8x8x1 do not fit 0 stored bytes");
+          "the first records cannot be read: memory #0: pixels of 8x8x1 do not fit 0 stored bytes");
   }
 }
 

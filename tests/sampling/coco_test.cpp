@@ -130,7 +130,7 @@ TEST_CASE("coco: places of the pictures") {
   CHECK(text_of(open(temp.path(), {{"pictures", std::string("elsewhere/deep")}})->read(0, buffer)) == "jpeg seven");
   const auto none = failure_of([&] { open(temp.path()); });
   check_failure(none, ExitCode::data,
-                "none of the images exists, for example seven.jpg; searched in train2017/, images/train2017/");
+                "no image exists, for example seven.jpg; searched in train2017/, images/train2017/");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"pictures", std::string("else")}});
                 }),

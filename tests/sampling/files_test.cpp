@@ -132,7 +132,7 @@ TEST_CASE("files: what cannot be listed") {
   TempFolder temp;
   check_failure(failure_of([&] { Files(temp.path() / "none"); }), ExitCode::data, "No such file or directory");
   check_failure(failure_of([&] { Files(temp.write("text", std::string(600, 'x'))); }), ExitCode::data,
-                "not a tar archive");
+                "the file is not a tar archive");
   temp.write("d/a", "");
   std::filesystem::create_directory_symlink(temp.path() / "d", temp.path() / "d/again");
   check_failure(failure_of([&] { Files(temp.path() / "d"); }), ExitCode::data, "nested deeper than 32");

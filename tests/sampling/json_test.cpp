@@ -79,7 +79,7 @@ TEST_CASE("json: texts") {
     wrong(quoted(half), "half a surrogate pair");
   for (const auto* bytes : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
                             "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xe2\x82"})
-    wrong(quoted(bytes), "not UTF-8");
+    wrong(quoted(bytes), "the text is not UTF-8");
   const auto long_text = quoted(std::string(JsonStream::max_text_bytes + 1, 'x'));
   check_failure(failure_of([&] { text_of(long_text); }), ExitCode::data, "longer than 65536 bytes");
   CHECK_NOTHROW(skip(long_text));

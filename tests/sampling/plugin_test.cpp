@@ -75,9 +75,10 @@ TEST_CASE("plugins that cannot be loaded say why") {
   CHECK(load_refusal(test_plugin("other_abi")) ==
         "it was built for interface version 43, but this flowtrain has version 2");
   const auto size_bytes = std::to_string(sizeof(ft_sampler_plugin));
-  CHECK(load_refusal(test_plugin("other_size")) ==
-        "its table has " + std::to_string(sizeof(ft_sampler_plugin) - 8) + " bytes, but flowtrain's has " + size_bytes);
-  CHECK(load_refusal(test_plugin("empty_table")) == "its table is incomplete");
+  CHECK(load_refusal(test_plugin("other_size")) == "the plugin's table has " +
+                                                       std::to_string(sizeof(ft_sampler_plugin) - 8) +
+                                                       " bytes, but flowtrain's has " + size_bytes);
+  CHECK(load_refusal(test_plugin("empty_table")) == "the plugin's table is incomplete");
   CHECK(load_refusal(test_plugin("bad_default")) == "the default of its key 'count' is not of its kind");
 }
 

@@ -192,7 +192,8 @@ TEST_CASE("shapes: colours say nothing about the class") {
 TEST_CASE("shapes: bytes that are no recipe are a bad sample") {
   Image image;
   auto recipe = plain({ShapeKind::circle, 32, 32, 10, 0, {}});
-  CHECK_THROWS_WITH_AS(draw_shapes(bytes_of(recipe).first(20), image), "not a recipe of shapes", SampleError);
+  CHECK_THROWS_WITH_AS(draw_shapes(bytes_of(recipe).first(20), image), "the record is not a recipe of shapes",
+                       SampleError);
   auto many = recipe;
   many.count = ShapeRecipe::max_shapes + 1;
   auto odd = recipe;

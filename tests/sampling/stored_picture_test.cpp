@@ -76,7 +76,7 @@ TEST_CASE("a record's picture") {
   CHECK(part.height == 3);
   CHECK(part.pixels == whole.pixels + 18 + 3);
   CHECK(crop_to_region({0, 0, 0, 0, -1}).height == 4);
-  CHECK_THROWS_WITH_AS(crop_to_region({7, 0, 9, 2, 0}), "its box is outside of the image of 6x4", SampleError);
+  CHECK_THROWS_WITH_AS(crop_to_region({7, 0, 9, 2, 0}), "the box is outside of the image of 6x4", SampleError);
   CHECK_THROWS_AS(Image().reshape(70000, 1, 3), SampleError);
   CHECK_THROWS_AS(Image().reshape(30000, 30000, 3), SampleError);
 }

@@ -208,7 +208,7 @@ TEST_CASE("tar: what is no file below the archive's folder is skipped") {
 TEST_CASE("tar: damage is refused with file and offset") {
   using namespace std::string_view_literals;
   SUBCASE("no tar") {
-    check_refused(std::string(2048, 'x'), "at byte 0: not a tar archive");
+    check_refused(std::string(2048, 'x'), "at byte 0: the file is not a tar archive");
     check_refused("", "at byte 0: there is no end mark");
     check_refused("short", "at byte 0: there is no end mark");
   }

@@ -237,7 +237,7 @@ TEST_CASE("webdataset: what is wrong is named") {
   check_failure(failure(shard({{"a", 2'000'000'000}})), ExitCode::data, "label 2000000000 is not within 0 to 1048575");
   for (const std::string& label : Texts{"", "x", "1.5", "99999999999999999999", std::string(100, '1')})
     check_failure(failure(TarBytes().entry("a.cls", label).entry("a.jpg", "").end()), ExitCode::data,
-                  "sample 'a': its .cls is not an integer");
+                  "sample 'a': the .cls is not an integer");
   const auto mixed = TarBytes().entry("a.jpg", "").entry("b.jpg", "").entry("b.cls", "0").end();
   check_failure(failure(mixed), ExitCode::data, "s.tar: a.jpg has no .cls beside it");
   check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), ExitCode::data, "a.jpg has no .cls beside it");
@@ -255,7 +255,7 @@ TEST_CASE("webdataset: what is wrong is named") {
                 "data.split: no such shard: " + (temp.path() / "none").string());
   check_failure(at(temp.path() / "s.tar", "val"), ExitCode::usage, "data.split: only a folder can have splits");
   for (const char* pattern : {"{0..", "{a..b}", "{3..1}", "{0-9}", "{0..x}", "{}", "{..}"})
-    check_failure(at(pattern), ExitCode::usage, std::string("not a pattern of shards: ") + pattern);
+    check_failure(at(pattern), ExitCode::usage, std::string("this is not a pattern of shards: ") + pattern);
   check_failure(at("{0..99999999999}"), ExitCode::usage, "more than 100000 shards");
   check_failure(at("{0..9999}{0..9999}"), ExitCode::usage, "more than 100000 shards");
   std::filesystem::create_directory(temp.path() / "empty");
@@ -402,7 +402,8 @@ TEST_CASE("webdataset: what is wrong with remote shards is named") {
   check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "not a pattern of shards");
   check_failure(failure(server.url("b{0..3}.tar?token=secret")), ExitCode::data,
                 server.url("b0.tar: the server answers with status 404 (no such file)"));
-  check_failure(failure(server.url("junk.tar")), ExitCode::data, server.url("junk.tar: at byte 0: not a tar archive"));
+  check_failure(failure(server.url("junk.tar")), ExitCode::data,
+                server.url("junk.tar: at byte 0: the file is not a tar archive"));
   const auto folder = failure(server.url());
   check_failure(folder, ExitCode::data, "data.path: a folder on a server cannot be listed");
   CHECK(folder.hint().find("shard-{000..127}.tar") != std::string::npos);

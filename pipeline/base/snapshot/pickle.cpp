@@ -137,7 +137,7 @@ class Unpickler {
     switch (instruction) {
       case 0x80: return check_protocol();   // PROTO
       case 0x95: return reader_.skip(8);    // FRAME: its length, useful for reading ahead only
-      case 'N': return push(PickleNone{});  // NONE
+      case 'N': return push(PickleNone{});  // opcode NONE
       case 0x88: return push(true);         // NEWTRUE
       case 0x89: return push(false);        // NEWFALSE
       case 'J': return push(std::int64_t{reader_.number<std::int32_t>()});    // BININT

@@ -22,7 +22,7 @@ auto naming(const std::string& rule, const Use& use) {
     return use();
   } catch (const PatternError& error) {
     throw UserError(ExitCode::usage, "'" + rule + "': " + error.what(),
-                    "as Python and Perl write them: ^(tl|br)_heats\\.");
+                    "write it as in Python and Perl: ^(tl|br)_heats\\.");
   }
 }
 
@@ -85,7 +85,7 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
   for (auto& rule : rules_->drop)
     if (!used.contains(rule.text))
       throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name",
-                      "without it all tensors are loaded");
+                      "leave it out to load all tensors");
   return left;
 }
 

@@ -26,7 +26,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 void refuse_big_endian(const std::string& path) {
-  fail(path, "its numbers are big-endian", "save it again on a little-endian machine");
+  fail(path, "the numbers are big-endian", "save it again on a little-endian machine");
 }
 
 /// Computes the bytes of a storage; returns false if the number does not fit.
@@ -107,7 +107,7 @@ class LegacyReader {
     for (const auto ref : list->items) {
       const auto* key = keys.as<std::string_view>(ref);
       const auto found = key ? wanted.find(*key) : wanted.end();
-      if (found == wanted.end()) fail(path_, "its list of storages names one that no tensor has");
+      if (found == wanted.end()) fail(path_, "the list of storages names one that no tensor has");
       if (!archive.storages.emplace(*key, next_storage(*found->second)).second)
         fail(path_, "storage " + shown(*key) + " comes twice");
     }
@@ -158,7 +158,7 @@ bool is_torch_archive(std::span<const std::byte> bytes) {
 }
 
 TorchArchive open_torch_archive(std::span<const std::byte> bytes, const std::string& path) {
-  if (!is_torch_archive(bytes)) fail(path, "not a file of torch.save");
+  if (!is_torch_archive(bytes)) fail(path, "the file was not written by torch.save");
   auto archive = text_of(bytes).starts_with(zip_start) ? open_zip(bytes, path) : LegacyReader(bytes, path).run();
   check_storages(archive, path);
   return archive;

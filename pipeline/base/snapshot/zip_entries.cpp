@@ -43,7 +43,7 @@ class ZipReader {
       if (!names.insert(listed.name).second) fail("entry " + shown(listed.name) + " comes twice");
       entries.push_back({listed.name, data_of(listed, directory)});
     }
-    if (reader.at() != directory.offset + directory.size_bytes) fail("its directory has another size than it says");
+    if (reader.at() != directory.offset + directory.size_bytes) fail("the directory has another size than it says");
     std::stable_sort(entries.begin(), entries.end(),
                      [](auto& left, auto& right) { return left.data.data() < right.data.data(); });
     for (std::size_t i = 1; i < entries.size(); ++i)
@@ -67,7 +67,7 @@ class ZipReader {
     found.size_bytes = end.number<std::uint32_t>();
     found.offset = end.number<std::uint32_t>();
     if (found.entries == big16 || found.size_bytes == big32 || found.offset == big32) found = read_end64(end_at);
-    if (found.offset > end_at || found.size_bytes > end_at - found.offset) fail("its directory is not within the file");
+    if (found.offset > end_at || found.size_bytes > end_at - found.offset) fail("the directory is not within the file");
     return found;
   }
 
@@ -99,7 +99,7 @@ class ZipReader {
   }
 
   Listed read_listed(ByteReader& reader) const {
-    if (reader.number<std::uint32_t>() != central_mark) fail("its directory does not hold what it says");
+    if (reader.number<std::uint32_t>() != central_mark) fail("the directory does not hold what it says");
     reader.skip(4);  // versions
     const bool encrypted = reader.number<std::uint16_t>() & 1;
     const bool compressed = reader.number<std::uint16_t>() != 0;

@@ -32,7 +32,7 @@ void announce(const Session& session, const RunPlan& run_plan, Learner& learner)
   tell_left_open_batch(config);
   for (auto& note : schedule_notes(config, session.epoch(), run_plan.last)) log_info("note: " + note);
   for (auto& note : idle_keys(config)) log_info("note: " + note);
-  if (run_plan.first > run_plan.last) log_info("nothing is left to do; --max-iter sets the length of a run");
+  if (run_plan.first > run_plan.last) log_info("no iteration is left to do; --max-iter sets the length of a run");
 }
 
 }  // namespace flowtrain

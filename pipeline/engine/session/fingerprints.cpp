@@ -114,7 +114,7 @@ void check_inputs(const RunInputs& before, const RunInputs& now, const Config& c
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(ExitCode::usage,
-                    "what this run's results depend on has changed since the snapshot was made: " + breaking,
+                    "inputs of this run's results have changed since the snapshot was made: " + breaking,
                     "put back what was there, start a new run (without --iter and --resume), or go on all the same "
                     "with --accept-changes");
   log_warn("going on although what the results depend on has changed since the snapshot was made: " + breaking);

@@ -23,7 +23,7 @@ struct NamedLogger {
   std::unique_ptr<Logger> logger;
 };
 
-/// What loggers are made of.
+/// The parts that loggers are made of.
 struct LoggerParts {
   const Config& config;
   ProgressMode progress = ProgressMode::off;
@@ -31,7 +31,7 @@ struct LoggerParts {
   MetricsFile* metrics = nullptr;     ///< null: this process writes no files
   Every epoch = 1;
 
-  /// That of the run; not without `metrics`.
+  /// Returns the run's folder. Call it only with `metrics`.
   std::filesystem::path folder() const { return metrics->path().parent_path(); }
 };
 

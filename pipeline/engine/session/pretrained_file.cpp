@@ -118,7 +118,7 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   }
   if (wanted.empty())
     throw net.error("pretrain", "an address needs net.sha256: what is loaded is then what was meant", ExitCode::usage,
-                    "whoever published the file says its SHA-256, or sha256sum FILE does");
+                    "ask the publisher of the file for its SHA-256, or run sha256sum FILE");
   const fs::path folder = kept_weights(net);
   fs::path kept = folder / wanted;
   if (fs::exists(kept) && sha256_of(kept) == wanted) return kept;

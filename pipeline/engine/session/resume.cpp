@@ -162,7 +162,7 @@ void rewind_snapshots(const std::filesystem::path& snapshots, const RunState& st
         !entries.empty() && std::filesystem::exists(snapshots / snapshot_name(entries.front().iteration)))
       try {
         link_snapshot(snapshots, entries.front().iteration, link);
-      } catch (const LinkError& error) {  // for example on a disk without links
+      } catch (const LinkError& error) {  // a disk without links, for example
         log_warn(error.what());
       }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a run goes on with: a snapshot's state and tensors, as [resume] says.
+// The state and tensors of a snapshot that a run continues with, as [resume] says.
 
 #include <filesystem>
 #include <optional>

@@ -275,7 +275,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   run.make_learner(make_learner);
   load_first_weights(run, start, snapshot, group, interrupt);
   run.learner().share_state();
-  if (!options.in_memory) interrupt.defer();  // From here on there is something to save.
+  if (!options.in_memory) interrupt.defer();  // There is something to save now.
   failed.succeeded();
 
   if (start.resumed && start.folder) {

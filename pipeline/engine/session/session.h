@@ -24,7 +24,7 @@ struct SessionOptions {
   bool checks_memory = true;     ///< Refuses batches that do not fit when all loaders are full.
   std::string device = {};       ///< The device in place of run.device's.
   Group* group = &solo_group();  ///< The processes that train together.
-  unsigned processes_here = 1;   ///< Those of them on this machine.
+  unsigned processes_here = 1;   ///< The processes on this machine.
   unsigned local_rank = 0;       ///< The rank among those on this machine.
   bool whole_batches = false;    ///< Validation makes whole batches, which processes take in turn.
   bool keeps_split = false;      ///< Logs the samples of data.val_share, and keeps them for later runs.

@@ -91,7 +91,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, boo
       if (!named || both != classes) named = &each;
       classes = std::move(both);
     } catch (const std::invalid_argument& differs) {
-      throw each.error("dataset", concat("its classes are not those of ", place_of(*named), ": ", differs.what()),
+      throw each.error("dataset", concat("the classes differ from those of ", place_of(*named), ": ", differs.what()),
                        ExitCode::data, "sources that are trained on together have the same classes, in the same order");
     }
     sources.push_back({name_of_source(each), std::move(dataset)});
@@ -282,7 +282,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
                       listed_classes(places.lacking), "; labels are those of the training data"));
     return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {
-    throw data.error("dataset", concat("its classes are not those of the training data: ", differs.what()),
+    throw data.error("dataset", concat("the classes differ from those of the training data: ", differs.what()),
                      ExitCode::data,
                      "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
                      "validation; data.class_names, where there is such a key, names them for both");

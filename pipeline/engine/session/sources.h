@@ -18,7 +18,7 @@ struct SourceShare {
   std::uint64_t records = 0;     ///< The records that it holds.
   std::uint64_t order_size = 0;  ///< The rows of one pass through it.
   std::uint64_t samples = 0;     ///< The samples that an epoch takes from it.
-  double ratio = 0;              ///< Its share of all samples in the configuration, 0 … 1.
+  double ratio = 0;              ///< The share of all samples in the configuration, 0 … 1.
   double passes = 0;             ///< The passes of an epoch through it.
 };
 

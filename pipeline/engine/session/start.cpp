@@ -286,7 +286,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
     different.push_back(concat(key, " = ", shown_value(key, value), " (rank 0: ", shown_value(key, theirs), ")"));
   }
   if (!different.empty())
-    throw UserError(ExitCode::usage, "not the configuration of rank 0: " + join(different),
+    throw UserError(ExitCode::usage, "the configuration differs from that of rank 0: " + join(different),
                     "start all ranks with the same file and flags");
 }
 

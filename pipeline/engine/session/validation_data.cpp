@@ -26,7 +26,7 @@ std::optional<DetectionMetrics> detection_metrics(const Config& config, const Da
 /// A table that compares the metrics of validations, with the metric's name.
 struct Rule {
   const Settings& table;
-  const char* key;  ///< that is to be told of
+  const char* key;  ///< the key that a message names
   std::string scalar;
 };
 
@@ -142,7 +142,7 @@ void check_rows(const ValidationSets& sets) {
   };
   for (auto& set : sets)
     if (!std::ranges::equal(set->data.sampler->fields(), sets.front()->data.sampler->fields(), same))
-      throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", ExitCode::data,
+      throw set->config.data(false).error("name", "the rows have another form than those of [data.val]", ExitCode::data,
                                           "sampler.size, channels and the like make all pictures alike");
 }
 

@@ -109,7 +109,7 @@ void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) 
   fields_.clear();
   for (auto& field : batch.layout().fields()) fields_.push_back(field.name);
   HashedRows& rows = own_.emplace_back();
-  if (batch.share() == 0) return;  // Its rows are padding.
+  if (batch.share() == 0) return;  // The rows are padding.
   for (auto& row : batch.rows()) rows.ids.push_back(row.id);
   rows.hashes.assign(hashes.begin(), hashes.end());
 }
@@ -149,7 +149,7 @@ void HashJournal::loop() {
   for (Line* line = nullptr; filled_.pop(line);) {
     try {
       write(*line);
-    } catch (const std::exception& error) {  // for example, no memory
+    } catch (const std::exception& error) {  // no memory, for example
       log_warn(concat(file_->path().string(), ": the line of iteration ", line->iteration,
                       " is missing: ", error.what(), "; training goes on"));
     }

@@ -52,7 +52,7 @@ struct StepLimit {
 /// The times of the slowest process and link; only in reports of several processes.
 struct RankTimes {
   int slowest = -1;            ///< The rank that the others wait for; -1 if one process trains.
-  double slowest_s = 0;        ///< Its own time per iteration, for data and computing.
+  double slowest_s = 0;        ///< The slowest rank's time per iteration, for data and computing.
   int slowest_link = -1;       ///< The rank with the slowest connection to the others.
   double link_s = 0;           ///< The longest time that a message took on it.
   double exchange_s = 0;       ///< The time of the exchange of gradients per iteration, as the slowest rank sees it.
@@ -86,7 +86,7 @@ struct ValidationEvent {
   std::uint64_t iteration = 0;  ///< the iteration that was validated
   Scalars scalars = {};
   bool improved = false;                     ///< the best so far by the first [[best]] rule
-  std::optional<ClassTable> confusion = {};  ///< where it was asked for
+  std::optional<ClassTable> confusion = {};  ///< empty unless it was asked for
   std::uint64_t replaced = 0;                ///< rows in which another record stood for a bad one
   /// Samples to look at, [data.val]'s first; null where none are asked for.
   std::shared_ptr<const std::vector<ShownSamples>> samples = {};

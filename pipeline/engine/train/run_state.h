@@ -96,7 +96,7 @@ struct HookState {
   Scalars logged = {};                        ///< The values that they have logged after the last iteration.
 };
 
-/// What results depend on beside the configuration's text. A resume compares it with what it finds.
+/// The inputs that results depend on beside the configuration's text. A resume compares it with what it finds.
 struct RunInputs {
   std::uint64_t samples_per_epoch = 0;              ///< The size of the data set.
   std::vector<std::string> classes;                 ///< The classes of the training data, in label order.
@@ -104,7 +104,7 @@ struct RunInputs {
   std::map<std::string, std::string> fingerprints;  ///< The hashes of data sets and files, by fingerprints_of().
 };
 
-/// How far a run has come; Trainer writes it.
+/// The progress of a run. Only Trainer writes it.
 struct RunProgress {
   std::uint64_t iteration = 0;
   double elapsed_s = 0;  ///< The training time over all starts.

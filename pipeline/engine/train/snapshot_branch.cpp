@@ -114,7 +114,7 @@ struct SnapshotBranch::Impl {
   } catch (const FolderLost& error) {
     fail(error.what(), error.hint());
     return false;
-  } catch (const std::exception& error) {  // for example, no memory
+  } catch (const std::exception& error) {  // no memory, for example
     const std::string what = concat("no snapshot of iteration ", job.iteration, ": ", error.what());
     if (policy.stop_on_error)
       fail(what, "snapshot.on_error = \"go_on\" lets a run go on without");
@@ -143,7 +143,7 @@ struct SnapshotBranch::Impl {
     };
     try {
       thread = named_thread("ft-snapshot", work);
-    } catch (const std::system_error&) {  // Without more threads training waits for the snapshot.
+    } catch (const std::system_error&) {  // No thread is left, so training waits for the snapshot.
       work();
     }
   }

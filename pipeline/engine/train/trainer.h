@@ -50,7 +50,7 @@ struct ReportParts {
   Loggers loggers = {};
   Every every = 20;                       ///< The iterations with a train line.
   Every histograms_every = {};            ///< The iterations with histograms of weights and gradients.
-  HashJournal* journal = nullptr;         ///< Of the iterations that the plan hashes; not null if there are any.
+  HashJournal* journal = nullptr;         ///< The journal of hashed iterations; null if the plan has none.
   Profile* profile = nullptr;             ///< Null if phases are not timed.
   const MachineMeter* machine = nullptr;  ///< Null if nobody measures.
   double peak_flops = 0;                  ///< The peak of this process's device, per second; 0: not known.

@@ -56,7 +56,7 @@ class AsyncValidation {
   const std::vector<ValidationSet> sets_;
   const Interrupt* interrupt_;
   const ErrorPolicy::Action on_error_;
-  Group* group_ = nullptr;         // of the replica
+  Group* group_ = nullptr;         // the replica's group
   std::atomic<int> given_up_ = 0;  // the signal, or 0
   std::atomic<bool> leaves_ = false, over_ = false;
   bool under_way_ = false;

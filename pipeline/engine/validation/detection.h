@@ -23,7 +23,7 @@ namespace flowtrain {
 struct DetectedImage {
   ImageResult image_result;
   Image bgr;           ///< The picture, blue first.
-  std::string damage;  ///< Why there is no usable picture (SampleError); empty if there is one.
+  std::string damage;  ///< The reason why the picture is unusable (SampleError), or empty.
   double seconds = 0;  ///< The time that the detector took.
 };
 

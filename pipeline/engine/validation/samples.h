@@ -55,7 +55,7 @@ struct ShownSamples {
   std::string kind = "samples";            ///< RowResults::kind, or "detect".
   std::vector<std::string> classes = {};   ///< The names in label order.
   std::vector<SampleResult> samples = {};  ///< The chosen ones, by record.
-  std::vector<SampleResult> worst = {};    ///< Those with the greatest loss, in this order; empty if rows have no loss.
+  std::vector<SampleResult> worst = {};    ///< The greatest losses, in this order; empty if rows have none.
   /// Further lists of worst samples, by name, of a test with several rules.
   std::vector<std::pair<std::string, std::vector<SampleResult>>> worst_by = {};
 };

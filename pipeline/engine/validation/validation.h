@@ -36,7 +36,7 @@ struct Validated {
   std::optional<ClassTable> confusion = {};  ///< The confusion of [data.val], if val.metrics asks for it.
   std::exception_ptr error = {};             ///< The error that ended the validation, if the run goes on.
   std::uint64_t replaced = 0;                ///< The rows in which another record stands for a bad one.
-  std::vector<ShownSamples> samples = {};    ///< Those of each set that shows any, in rank 0.
+  std::vector<ShownSamples> samples = {};    ///< The samples of each set that shows any, in rank 0.
 };
 
 /// Returns whether a validation goes on. It is asked before and after each batch; the ranks of a group ask equally
@@ -73,7 +73,7 @@ class ValidationPass {
   std::optional<SampleCollector> shown_;
   Detector* detector_ = nullptr;  // finds the objects that are shown; null if rows are shown
   std::vector<BadSample> bad_;
-  std::set<std::uint64_t> records_;  // what a detector looks at
+  std::set<std::uint64_t> records_;  // the records that a detector looks at
   bool given_up_ = false;
   std::exception_ptr error_;  // may pass; nothing more is computed after it
   Validated result_;

@@ -82,7 +82,7 @@ std::vector<Key> keys_of_chain(const std::vector<std::string>& chain) {
 std::unique_ptr<Sampler> make_inner(const std::string& decorator, const Settings& settings, const SamplerInput& input) {
   const auto chain = sampler_chain(settings);
   const auto own = std::ranges::find(chain, decorator);
-  if (own == chain.end() || own + 1 == chain.end()) throw InternalError("nothing comes after " + decorator);
+  if (own == chain.end() || own + 1 == chain.end()) throw InternalError("no sampler comes after " + decorator);
   return samplers().at(*(own + 1)).make(settings, input);
 }
 

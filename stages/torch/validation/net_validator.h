@@ -56,9 +56,9 @@ class NetValidator {
   const std::optional<at::ScalarType> amp_;  // val.amp
   ValidationMetrics metrics_;
   std::function<std::unique_ptr<Detector>()> make_detector_;  // null: the net finds no objects
-  std::string no_detector_;                                   // why, if it has a detector by name
+  std::string no_detector_;                                   // the reason why the named detector cannot be used
   std::unique_ptr<Detector> detector_;                        // made when it is first asked for
-  std::optional<BatchAdapter> batch_;                         // none without validation
+  std::optional<BatchAdapter> batch_;                         // empty without validation
   std::int64_t least_rows_ = 0;                               // a batch to predict has as many or more
   double loss_ = 0, rows_ = 0;
 };

@@ -34,7 +34,7 @@ class RowReader {
 
   std::span<const Field> fields_;
   std::span<const std::size_t> shown_;
-  RowResults results_;  // its kind and the number of its rows
+  RowResults results_;  // the kind and number of rows are set
   // The answers of the readout.
   std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0, pixels_ = 0, right_pixels_ = 0;
   std::vector<std::size_t> made_, wanted_;  // answers, one for each row that is shown

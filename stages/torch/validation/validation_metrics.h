@@ -57,7 +57,7 @@ class ValidationMetrics {
   };
   struct Part {  // measures the rows of one group
     double rows = 0;
-    std::vector<std::unique_ptr<nets::Metric>> metrics;  // as metrics_
+    std::vector<std::unique_ptr<nets::Metric>> metrics;  // one for each of metrics_
   };
   void check_groups(const SlabLayout& layout, const Settings& val) const;
   Part& part(std::int64_t group);

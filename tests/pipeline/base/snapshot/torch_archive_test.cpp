@@ -258,5 +258,5 @@ TEST_CASE("torch: the file's kind is told by its bytes, not by its name") {
   CHECK(WeightsFile(folder / "b.pth").tensors()[0].name == "b");
   put(folder / "c.pth", "neither");
   CHECK(contains(message_of([&] { WeightsFile(folder / "c.pth"); }), "c.pth"));
-  CHECK(contains(refusal("neither"), "f.pth: not a file of torch.save"));
+  CHECK(contains(refusal("neither"), "f.pth: the file was not written by torch.save"));
 }
