@@ -32,7 +32,7 @@ void compare_loaders(const StartOptions& start, const Config& config, const VsOp
   LoaderPair pair(config);
   StartOptions changed = start;
   // The same draws, unless the seed is what differs.
-  changed.overrides.push_back({"run.seed", to_toml(config.table("run").value("seed")), "run.seed of A"});
+  changed.overrides.push_back({"run.seed", to_toml(*config.run().seed), "run.seed of A"});
   for (auto& change : vs.changes) {
     changed.overrides.push_back(parse_set(change));
     changed.overrides.back().origin = "--vs";

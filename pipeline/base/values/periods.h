@@ -6,20 +6,18 @@
 #include <string>
 
 #include "stages/core/every.h"
+#include "stages/core/table_keys.h"
 
 namespace flowtrain {
 
-class Settings;
-struct Value;
-
-/// How often something happens: `500` iterations, `"2 epochs"`, `"10 per epoch"`, `"30 min"`; 0 = never.
+/// The distance between two events: `500` iterations, `"2 epochs"`, `"10 per epoch"`, `"30 min"`; 0 = never.
 struct Period {
   enum class Unit { iterations, epochs, per_epoch, seconds };
   Unit unit = Unit::iterations;
   std::uint64_t count = 0;
 
   bool off() const { return count == 0; }
-  /// Seconds from one time to the next where the clock counts, else 0.
+  /// Returns the seconds from one time to the next if the clock counts, else 0.
   double seconds() const { return unit == Unit::seconds ? static_cast<double>(count) : 0; }
   /// Converts the period to iterations; off for "never" and for periods by the clock. `epoch`: in iterations. If an
   /// iteration is one batch, "n per epoch" is rounded to the nearest whole number of iterations, at least 1; else its
@@ -31,27 +29,31 @@ struct Period {
 /// naming a key.
 Period parse_period(const Value& value, bool by_clock = false);
 
-/// Some of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
+/// A part of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
 struct Share {
   bool relative = false;
   std::uint64_t count = 0;
   double fraction = 0;  ///< 0 … 1; relative ones only
 
-  /// How many of `total`, rounded down; a relative share above 0 is at least 1.
+  /// Returns the number of things of `total`, rounded down; a relative share above 0 is at least 1.
   std::uint64_t of(std::uint64_t total) const;
 };
 
 /// Throws UserError(usage) saying what was expected, without naming a key.
 Share parse_share(const Value& value);
 
-/// How many damaged samples of a data set of `samples` are put up with, by the keys `bad` and `max_bad` of its table.
+/// Returns the number of damaged samples that a data set of `samples` may have, by `bad` and `max_bad` of its table.
 std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples);
 
-/// The same for a key of a table; messages name it and where it was written.
+/// Parse the value of a key; messages name the key and where it was written.
 Period period(const Settings& settings, const std::string& key, bool by_clock = false);
+inline Period period(const Setting<Value>& key, bool by_clock = false) {
+  return period(key.table(), key.key(), by_clock);
+}
 Share share(const Settings& settings, const std::string& key);
 
-/// The number of a key that takes a number or one word ("auto", "random"); nothing where it holds the word.
+/// Return the number of a key that takes a number or one word ("auto", "random"); nothing if it holds the word.
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key);
+inline std::optional<std::int64_t> number(const Setting<Value>& key) { return number(key.table(), key.key()); }
 
 }  // namespace flowtrain

@@ -13,6 +13,7 @@
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/environment.h"
 #include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/graph_json.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
@@ -111,7 +112,7 @@ class Run {
     std::deque<std::optional<SampleChoice>> shown;  // at addresses that stay
     Meters meters;
     if (metrics) {
-      meters = make_meters(session_.device(), config_.table("train").text("amp"));
+      meters = make_meters(session_.device(), *config_.train().amp);
       const Settings& display = config_.table("display");
       if (display.boolean("tensorboard")) parts.histograms_every = period(display, "histograms").to_iterations(epoch());
     }
@@ -175,10 +176,6 @@ class Run {
   const Rankings& rankings() const { return rankings_; }
 
  private:
-  ErrorPolicy errors_of(const char* table) const {
-    return ErrorPolicy::from(config_.table(table), config_.table("dist"), options_.group->size());
-  }
-
   // What follows from the configuration alone.
   TrainerParts trainer_parts() {
     TrainerParts parts{run_plan_, *loader_};
@@ -187,15 +184,15 @@ class Run {
     parts.validation_replica = net_copy_.get();
     parts.averages = validates_average(config_);
     parts.group = options_.group;
-    parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
-    parts.nonfinite.targets = std::min<std::size_t>(
-        parts.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
+    parts.nonfinite = NonFinitePolicy::from(config_.train());
+    parts.nonfinite.targets =
+        std::min<std::size_t>(parts.nonfinite.most, static_cast<std::size_t>(*config_.snapshot().keep_last));
     if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
     parts.profile = &*profile_;
-    parts.train_errors = errors_of("train");
-    parts.val_errors = errors_of("val");
+    parts.train_errors = ErrorPolicy::from(config_.train(), config_.table("dist"), options_.group->size());
+    parts.val_errors = ErrorPolicy::from(config_.val());
     parts.early_stop = EarlyStop::from(config_);
-    parts.snapshot_every_s = period(config_.table("snapshot"), "every", true).seconds();
+    parts.snapshot_every_s = period(config_.snapshot().every, true).seconds();
     const auto measures = [this](const std::string& scalar) {
       return scalar.starts_with(of_training) ? !session_.validation().empty()
                                              : has_set_of(session_.validation(), config_, scalar);
@@ -231,7 +228,7 @@ class Run {
   void conclude(const TrainerResult& result, const RunState& state, const std::vector<BestRule>& rules,
                 SnapshotBranch* snapshots, MetricsFile* metrics) {
     const auto* best = rules.front().best(state.best);
-    const bool goes_back = config_.table("snapshot").boolean("end_with_best") && best && snapshots && !result.signal;
+    const bool goes_back = *config_.snapshot().end_with_best && best && snapshots && !result.signal;
     if (goes_back) end_with(best->iteration, *snapshots);
     const std::string params = result.signal ? "" : common_params_xxh64();
     const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
@@ -324,7 +321,7 @@ class FailedStart {
 };
 
 void set_grace(Interrupt& interrupt, const Config& config) {
-  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
+  interrupt.set_grace(std::chrono::duration<double>(*config.run().grace_seconds));
 }
 
 int exit_code(const TrainerResult& result) {
@@ -333,15 +330,15 @@ int exit_code(const TrainerResult& result) {
 }
 
 SnapshotPolicy snapshot_policy(const Start& start, const Every& epoch) {
-  const Settings& snapshot = start.config.table("snapshot");
+  const SnapshotKeys snapshot = start.config.snapshot();
   SnapshotPolicy policy;
   if (start.folder) policy.folder = start.folder->snapshots();
-  policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
+  policy.keep_last = static_cast<std::size_t>(*snapshot.keep_last);
   policy.best = BestRule::all(start.config);
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(epoch);
+  policy.keep_every = period(snapshot.keep_every).to_iterations(epoch);
   // Where a rollback goes must not depend on how fast the disk is.
-  policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
-  policy.stop_on_error = snapshot.text("on_error") == "stop";
+  policy.skip_when_busy = *snapshot.when_busy == "skip" && !rolls_back(start.config);
+  policy.stop_on_error = *snapshot.on_error == "stop";
   policy.config_toml = to_toml(start.config);
   return policy;
 }

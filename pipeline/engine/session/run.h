@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/base/telemetry/progress.h"
+#include "pipeline/base/telemetry/run_page.h"
 #include "pipeline/engine/session/session.h"
 #include "pipeline/engine/session/start.h"
 #include "stages/hooks/hook.h"

@@ -9,7 +9,7 @@ namespace flowtrain {
 
 // Where a validation goes through a part of its set, as many more are chosen, so that each one meets about as many.
 std::optional<SampleChoice> sample_choice(const ValidationData& set) {
-  const auto pictures = static_cast<std::uint64_t>(set.config.table("val").integer("pictures"));
+  const auto pictures = static_cast<std::uint64_t>(*set.config.val().pictures);
   if (pictures == 0) return std::nullopt;
   const Dataset& dataset = *set.data.dataset;
   const std::uint64_t rows = std::min(set.batches() * set.data.batch, dataset.size());

@@ -4,6 +4,7 @@
 
 #include "pipeline/base/errors/agree_on_error.h"
 #include "pipeline/base/errors/bad_samples_of_all.h"
+#include "pipeline/engine/graph/loader_forward.h"
 #include "pipeline/engine/validation/detect_share.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"

@@ -10,6 +10,7 @@
 #include "pipeline/base/errors/agree_on_error.h"
 #include "pipeline/base/errors/bad_samples_of_all.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/bad_sample_log.h"
 #include "pipeline/engine/validation/packing.h"
 #include "pipeline/engine/validation/patient_detector.h"
 #include "pipeline/engine/validation/samples.h"

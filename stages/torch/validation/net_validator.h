@@ -46,7 +46,7 @@ class NetValidator {
   void add_metric(const std::string& name, const LearnerSpec& spec);
   void check_finds_objects(const std::string& metric) const;
 
-  const Settings settings_;                // [val]
+  const ValKeys val_;
   std::unique_ptr<nets::Net> flipping_;    // null without val.flip
   std::unique_ptr<nets::Step> flip_step_;  // likewise
   nets::Step& step_;
