@@ -1,5 +1,5 @@
 #pragma once
-// Keys that all rules over metrics have: [early_stop], [[best]] and the schedule plateau.
+// The keys that all rules over metrics have: [early_stop], [[best]] and the schedule plateau.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace flowtrain {
 
-/// The metric that a rule compares.
-inline Key metric_key(bool required = false) {
+/// Returns the key of the metric that a rule compares; `must`: it must be given.
+inline Key metric_key(bool must = false) {
   return {.name = "metric",
           .kind = Kind::text,
           .fallback = std::string(),
@@ -16,18 +16,18 @@ inline Key metric_key(bool required = false) {
               "one of val.metrics, or loss; <name>.<metric> of a [[val.set]]; <metric>.<group> with val.group_by; "
               "train.loss, train.<part>: mean over the epoch's training batches so far; empty: the first of "
               "val.metrics; \"-loss\": lower is better",
-          .required = required};
+          .required = must};
 }
 inline Key mode_key() {
   return {.name = "mode",
           .kind = Kind::text,
           .fallback = std::string("auto"),
-          .help = "whether a lower (min) or a higher (max) value is better; auto: as the metric says",
+          .help = "direction of an improvement: lower (min) or higher (max); auto: as the metric says",
           .choices = {"auto", "min", "max"}};
 }
 inline Key min_delta_key() {
-  return {"min_delta", Kind::real, 0.0, "least difference to the best value that counts as an improvement", 0, 1e300};
+  return {"min_delta", Kind::real, 0.0, "least difference from the best value that is an improvement", 0, 1e300};
 }
-inline Key relative_key() { return {"relative", Kind::boolean, false, "min_delta is a share of the best value"}; }
+inline Key relative_key() { return {"relative", Kind::boolean, false, "take min_delta as a share of the best value"}; }
 
 }  // namespace flowtrain

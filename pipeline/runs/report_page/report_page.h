@@ -5,13 +5,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pipeline/base/config/metric_rules.h"
-#include "pipeline/base/telemetry/drawing.h"
 #include "pipeline/runs/report_page/log_warnings.h"
-#include "stages/core/every.h"
 
 namespace flowtrain {
 
@@ -46,17 +42,5 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
 /// The whole page: HTML that loads nothing. With several runs they are drawn over one another, with the keys in which
 /// their configurations differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
-
-/// What graph.json says beside the drawing.
-struct RunShape {
-  Every epoch = {};
-  std::uint64_t last_iteration = 0;                            ///< that the run goes to
-  std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
-  std::vector<RuledMetric> metrics = {};                       ///< of validations
-  std::vector<std::pair<std::string, RuledMetric>> best = {};  ///< by which snapshots are kept: link and metric
-};
-
-/// The text of graph.json: nodes, edges, and the shape; a metric's direction is "min" or "max".
-std::string graph_json(const Drawing& drawing, const RunShape& shape);
 
 }  // namespace flowtrain

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/base/config/run_folder.h"
+#include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/runs/verify/recorded_run.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
