@@ -48,7 +48,7 @@ int compare_loaders(const StartOptions& start, const Config& config, const VsOpt
   LoaderPair pair(config);
   StartOptions changed = start;
   // Both loaders draw the same numbers, unless a change sets the seed.
-  changed.overrides.push_back({"run.seed", to_toml(config.table("run").value("seed")), "run.seed of A"});
+  changed.overrides.push_back({"run.seed", to_toml(*config.run().seed), "run.seed of A"});
   for (auto& change : vs.changes) {
     changed.overrides.push_back(parse_set(change));
     changed.overrides.back().origin = "--vs";

@@ -21,7 +21,7 @@ void shape_run(StartOptions& start, const LrRange& range) {
   const char* flag = "flowtrain lr-find";
   const auto set = [&](const char* key, const std::string& value) { start.overrides.push_back({key, value, flag}); };
   // Rules that count validations stay valid, but no validation is due.
-  if (!period(load_for_use(start).table("val"), "every").off()) set("val.every", std::to_string(range.iterations + 1));
+  if (!period(load_for_use(start).val().every).off()) set("val.every", std::to_string(range.iterations + 1));
   set("run.max_iter", std::to_string(range.iterations));
   set("display.every", "1");
   set("early_stop.hours", "0");

@@ -21,8 +21,7 @@ TrainMode train_mode(const std::string& no_optim) {
 void shorten(StartOptions& start) {
   const char* flag = "--fast-dev-run";
   const std::string iterations = "3";
-  const bool validates = !period(load_for_use(start).table("val"), "every").off();
-  if (validates)
+  if (!period(load_for_use(start).val().every).off())
     for (auto& [key, value] : {std::pair{"val.every", iterations}, {"val.batches", "1"}})
       start.overrides.push_back({key, value, flag});
   for (auto& [key, value] :

@@ -9,12 +9,11 @@
 
 #include "sampling/images/mix.h"
 #include "stages/core/group.h"
+#include "stages/core/table_keys.h"
 #include "stages/device/device_graph.h"
 #include "stages/model/compute.h"
 
 namespace flowtrain {
-
-class Settings;
 
 class Hooks;
 class Profile;
@@ -32,9 +31,9 @@ struct LearnerSpec {
   const Settings& loss;
   const std::vector<Settings>& optims;  ///< [optim], or all [[optim]]
   const std::vector<Settings>& groups;  ///< all [[group]]
-  const Settings& train;
-  const Settings& run;
-  const Settings& val;
+  TrainKeys train;
+  RunKeys run;
+  ValKeys val;
   const SlabLayout& train_layout;
   const SlabLayout* val_layout = nullptr;  ///< null without validation
   bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer

@@ -147,8 +147,7 @@ nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::D
 
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {
   std::optional<BatchMixer> mixer;
-  if (spec.mixing.any())
-    mixer.emplace(spec.mixing, layout, spec.seed, static_cast<std::uint32_t>(spec.train.integer("accum")));
+  if (spec.mixing.any()) mixer.emplace(spec.mixing, layout, spec.seed, static_cast<std::uint32_t>(*spec.train.accum));
   return std::make_unique<BatchAdapter>(layout, at::Device(spec.device), spec.net.boolean("channels_last"),
                                         std::move(mixer));
 }

@@ -134,7 +134,7 @@ TEST_CASE("rules that contradict each other, or the rest") {
   refused("[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"loss\"\n", {}, "another [[best]] has it, too");
   refused("[[best]]\nmetric = \"loss\"\n", {"--set", "snapshot.keep_best=2"},
           "snapshot.keep_best: [[best]] is given, too");
-  refused("[[best]]\nmetric = \"train.noise\"\n", {}, "what is better of 'train.noise' is known to you alone");
+  refused("[[best]]\nmetric = \"train.noise\"\n", {}, "only you know which values of 'train.noise' are better");
   std::string silent = tiny_config;
   silent.replace(silent.find("every = 20"), 10, "every = 0");
   for (auto more : {"[[best]]\nmetric = \"loss\"\n", "[early_stop]\n"}) {

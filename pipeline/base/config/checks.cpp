@@ -29,17 +29,17 @@ void check_name(const Config& config) {
     throw config.table("").error("name", "cannot be a folder's name: " + to_toml(Value(name)));
 }
 
-void check_device(const Settings& run) {
-  std::string_view device = run.text("device");
+void check_device(const RunKeys& run) {
+  const std::string_view device = *run.device;
   if (device == "auto" || device == "cpu" || device == "cuda") return;
   constexpr std::string_view cuda = "cuda:";
   auto index = device.substr(std::min(device.size(), cuda.size()));
   bool digits = std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!device.starts_with(cuda) || index.empty() || index.size() > 3 || !digits)
-    throw run.error("device", "expected auto, cpu, cuda or cuda:N, got " + to_toml(run.value("device")));
+    throw run.device.error("expected auto, cpu, cuda or cuda:N, got " + to_toml(*run.device));
 }
 
-// What an entry says of its own keys together.
+// Calls the check that an entry has for its own keys.
 void check_parts_of(const Config& config, const PartKind& kind) {
   const auto check = [&](const Settings& settings) {
     const std::string& name = settings.text(kind.key);
@@ -58,10 +58,10 @@ void check_parts_of(const Config& config, const PartKind& kind) {
 /// Refuses two tables of one name.
 class Names {
  public:
-  /// `table`: as it stands in messages; `hint`: the way out.
+  /// `table`: its name in messages; `hint`: the way out.
   explicit Names(std::string table, std::string hint = {}) : table_(std::move(table)), hint_(std::move(hint)) {}
 
-  /// `key`: the one of `settings` that says its name, which stands in lines and in names of files.
+  /// `key`: the key of `settings` that holds its name, which is written into lines and names of files.
   void add(const Settings& settings, const std::string& key) {
     if (std::ranges::any_of(settings.text(key), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
       throw settings.error(key, "expected a name without line breaks and other control characters");
@@ -86,7 +86,7 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
                            "known: " + join(labels.all(), ", ", [](auto& label) { return label.first; }));
 }
 
-// Rules of several sources, and that what only they need is given for nothing else.
+// Checks several sources, and refuses keys that only they need if there are none.
 void check_sources(const Config& config) {
   const auto& sources = config.list("data.source");
   const Settings &train = config.data(true), &val = config.data(false);
@@ -98,7 +98,7 @@ void check_sources(const Config& config) {
       throw config.table("data.val").error(key, "validation has one data set", ExitCode::usage, "set it in [data]");
   }
   if (sources.empty()) return;
-  if (val.text("dataset").empty() && !period(config.table("val"), "every").off())
+  if (val.text("dataset").empty() && !period(config.val().every).off())
     throw sources.front().error("dataset", "is for training alone: data.val.dataset must be given", ExitCode::usage,
                                 "name a data set in [data.val], or set val.every = 0");
   Names names("data.source", "give each a name");
@@ -114,7 +114,7 @@ void check_sources(const Config& config) {
   }
 }
 
-// Validation's samples are those that training leaves out, or samples of its own.
+// Refuses samples that are held out of training beside samples that validation has of its own.
 void check_val_share(const Config& config) {
   for (const char* table : {"data.train", "data.val"})
     if (config.table(table).given("val_share"))
@@ -142,7 +142,7 @@ void check_pattern(const Settings& settings, const std::string& key) {
   try {
     Pattern pattern(settings.text(key));
   } catch (const PatternError& error) {
-    throw settings.error(key, error.what(), ExitCode::usage, "as Python and Perl write them: ^layer1\\.");
+    throw settings.error(key, error.what(), ExitCode::usage, "write it as in Python and Perl: ^layer1\\.");
   }
 }
 
@@ -163,28 +163,28 @@ void check_own_metrics(const std::vector<Settings>& own) {
   }
 }
 
-void check_metric_names(const Settings& val, const std::vector<Settings>& own) {
-  for (auto& name : val.texts("metrics"))
+void check_metric_names(const ValKeys& val, const std::vector<Settings>& own) {
+  for (auto& name : *val.metrics)
     if (name != "loss" && !is_detection_metric(name) && !nets::find_metric(name) &&
         std::ranges::find(own, name, label_of) == own.end())
-      throw val.error("metrics", concat("unknown metric '", name, "'; known: ", join(nets::metrics().names()), ", ",
-                                        join(detection_metric_names())));
+      throw val.metrics.error(concat("unknown metric '", name, "'; known: ", join(nets::metrics().names()), ", ",
+                                     join(detection_metric_names())));
 }
 
 void check_metric(const Settings& rule, const Config& config) {
-  const Settings& val = config.table("val");
+  const ValKeys val = config.val();
   auto metric = ruled_metric(rule, config).name;
   if (rule.text("metric").empty()) return;
   if (metric.starts_with(of_training)) {
     if (rule.text("mode") == "auto" && !rule.text("metric").starts_with('-') && metric_of(metric, {}).empty())
-      throw rule.error("mode", concat("what is better of '", metric, "' is known to you alone"), ExitCode::usage,
+      throw rule.error("mode", concat("only you know which values of '", metric, "' are better"), ExitCode::usage,
                        "mode = \"min\" or \"max\"");
     return;
   }
   for (auto& set : config.list("val.set"))
     if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
-  const auto& known = val.texts("metrics");
-  if (!val.text("group_by").empty())
+  const auto& known = *val.metrics;
+  if (!val.group_by->empty())
     if (const auto whole = metric_of(metric, known);
         !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") && metric.size() > whole.size() + 1)
       metric = whole;
@@ -193,38 +193,38 @@ void check_metric(const Settings& rule, const Config& config) {
                      concat("'", metric, "' is not a single number, so it cannot rank snapshots or end a run"),
                      ExitCode::usage, "balanced_accuracy or f1, say, are means over the classes");
   if (metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
-  throw rule.error("metric", concat("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
-                                    val.origin("metrics").text(), ")"));
+  throw rule.error("metric", concat("'", metric, "' is not among val.metrics = ", to_toml(known), " (",
+                                    val.metrics.origin().text(), ")"));
 }
 
-// The command line may well switch validation off.
-bool is_off_for_once(const Settings& val) {
-  return period(val, "every").off() && val.given("every") && val.origin("every").line == 0;
+// Returns whether the command line has switched validation off, which is no mistake.
+bool is_off_for_once(const ValKeys& val) {
+  return period(val.every).off() && val.every.given() && val.every.origin().line == 0;
 }
 
-// A rule that could never fire is a slip.
+// Refuses a rule that could never act.
 void check_rule(const Settings& rule, const Config& config) {
-  const Settings& val = config.table("val");
-  if (rule.integer("patience") > 0 && period(val, "every").off())
+  const ValKeys val = config.val();
+  if (rule.integer("patience") > 0 && period(val.every).off())
     throw rule.error("patience",
-                     "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
+                     "counts validations, and there are none: val.every is 0 (" + val.every.origin().text() + ")",
                      ExitCode::usage, "set val.every, \"1 epoch\" say");
   check_metric(rule, config);
 }
 
 void check_schedule(const Settings& schedule, const Config& config) {
-  const Settings& val = config.table("val");
+  const ValKeys val = config.val();
   const std::string& name = schedule.text("name");
   if (!schedules().at(name).traits.has_state || is_off_for_once(val)) return;
-  if (period(val, "every").off())
+  if (period(val.every).off())
     throw schedule.error("name",
                          concat("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
-                                val.origin("every").text(), ")"),
+                                val.every.origin().text(), ")"),
                          ExitCode::usage, "set val.every, \"1 epoch\" say");
   if (schedule.has("metric")) check_metric(schedule, config);
 }
 
-// Files of the set are in a folder of its name.
+// Checks the name of a set, which is the name of a folder of its files.
 void check_set_name(const Settings& set, std::initializer_list<std::string_view> taken) {
   const std::string& name = set.text("name");
   if (name.empty() || name.find_first_of("./") != std::string::npos)
@@ -233,7 +233,7 @@ void check_set_name(const Settings& set, std::initializer_list<std::string_view>
     throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
 }
 
-void check_sets(const std::vector<Settings>& sets, const Settings& val) {
+void check_sets(const std::vector<Settings>& sets, const ValKeys& val) {
   Names names("val.set");
   for (auto& set : sets) {
     const std::string& name = set.text("name");
@@ -242,14 +242,14 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
       throw set.error("name", "'train.' begins the names of training's own values: choose another name");
     if (concat(name, ".") == class_accuracy)
       throw set.error("name", "'accuracy.' begins the metrics of accuracy_per_class: choose another name");
-    if (metric_of(name, val.texts("metrics")) == name)
+    if (metric_of(name, *val.metrics) == name)
       throw set.error("name",
                       concat("'", name, "' is a metric of [data.val] (val.metrics, or loss): choose another name"));
     names.add(set, "name");
   }
 }
 
-// Results of several are told apart by their names, which are parts of folders' names.
+// Checks the names of sets and settings, which tell results apart and are parts of folders' names.
 void check_test(const Config& config) {
   Names sets("test.set"), settings("test.setting");
   for (auto& set : config.list("test.set")) {
@@ -275,7 +275,8 @@ void check_test(const Config& config) {
 
 void check_best(const Config& config) {
   const auto& rules = config.list("best");
-  const Settings &val = config.table("val"), &snapshot = config.table("snapshot");
+  const ValKeys val = config.val();
+  const SnapshotKeys snapshot = config.snapshot();
   std::map<std::string, const Settings*> metrics;
   for (auto& rule : rules) {
     check_metric(rule, config);
@@ -285,18 +286,17 @@ void check_best(const Config& config) {
     if (!is_new)
       throw rule.error("metric", concat("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
   }
-  if (!rules.empty() && snapshot.integer("keep_best") != 1)
-    throw snapshot.error("keep_best", concat("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
-                         ExitCode::usage, "[[best]] has keep");
-  if ((!rules.empty() || snapshot.boolean("end_with_best")) && period(val, "every").off() && !is_off_for_once(val))
-    throw(rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
+  if (!rules.empty() && *snapshot.keep_best != 1)
+    throw snapshot.keep_best.error(concat("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
+                                   ExitCode::usage, "[[best]] has keep");
+  if ((!rules.empty() || *snapshot.end_with_best) && period(val.every).off() && !is_off_for_once(val))
+    throw(rules.empty() ? snapshot.end_with_best.error("no snapshot is the best without validation: val.every is 0")
                         : rules.front().error("metric", "no snapshot is the best without validation: val.every is 0"));
 }
 
-void check_parts(const Settings& snapshot) {
-  auto& parts = snapshot.texts("save");
-  if (std::find(parts.begin(), parts.end(), "params") == parts.end())
-    throw snapshot.error("save", "\"params\" must be among them, got " + to_toml(snapshot.value("save")));
+void check_parts(const Setting<std::vector<std::string>>& save) {
+  if (std::ranges::find(*save, "params") == save->end())
+    throw save.error("\"params\" must be among them, got " + to_toml(*save));
 }
 
 void check_range(const Settings& settings, const std::string& key) {
@@ -305,7 +305,7 @@ void check_range(const Settings& settings, const std::string& key) {
     throw settings.error(key, "must be [least, most], got " + to_toml(settings.value(key)));
 }
 
-// A metric that the rule does not read is a slip.
+// Refuses keys that the rule does not read.
 void check_init_rule(const Settings& rule) {
   const std::string& name = rule.text("rule");
   const bool kaiming = name.starts_with("kaiming"), normal = name == "normal", truncated = name == "trunc_normal";
@@ -342,7 +342,7 @@ void check_mixing(const Settings& mix, const Settings& loss) {
 
 void check_values(const Config& config) {
   check_name(config);
-  check_device(config.table("run"));
+  check_device(config.run());
   for (auto& kind : part_kinds()) check_parts_of(config, kind);
   check_labels(config.list("optim"), config.list("schedule"));
   for (auto table : {"optim", "group", "net.init"})
@@ -350,21 +350,21 @@ void check_values(const Config& config) {
   for (auto& rule : config.list("net.init")) check_init_rule(rule);
   check_hooks(config.list("hook"));
   check_own_metrics(config.list("metric"));
-  check_metric_names(config.table("val"), config.list("metric"));
-  check_sets(config.list("val.set"), config.table("val"));
+  check_metric_names(config.val(), config.list("metric"));
+  check_sets(config.list("val.set"), config.val());
   check_test(config);
   check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);
   check_best(config);
   check_sources(config);
   check_val_share(config);
-  check_parts(config.table("snapshot"));
+  check_parts(config.snapshot().save);
   for (auto key : {"scale", "ratio"}) check_range(config.table("batch_augment.erase"), key);
   check_mixing(config.table("batch_augment"), config.table("loss"));
-  for (auto table : {"val", "display"}) period(config.table(table), "every");
-  period(config.table("snapshot"), "every", /*by_clock=*/true);
-  period(config.table("snapshot"), "keep_every");
-  period(config.table("display"), "histograms");
+  period(config.val().every);
+  period(config.snapshot().every, /*by_clock=*/true);
+  period(config.snapshot().keep_every);
+  for (auto key : {"every", "histograms"}) period(config.table("display"), key);
   listen_address(config.table("display"), "prometheus");
   period(config.table("lr"), "stepsize");
   for (bool training : {true, false}) bad_sample_budget(config.data(training), 0);

@@ -62,8 +62,7 @@ Config Config::with_validation_data(const Settings& data) const {
 }
 
 void Config::check_trainable() const {
-  auto& run = table("run");
-  if (run.integer("max_iter") == 0 && run.integer("max_epochs") == 0)
+  if (*run().max_iter == 0 && *run().max_epochs == 0)
     throw UserError(ExitCode::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
@@ -80,8 +79,7 @@ Config load_config(const std::filesystem::path& file, const std::vector<Override
 }
 
 Config load_stored_config(const std::filesystem::path& file, const Config& now) {
-  return load_config(file,
-                     {{"run.plugins", to_toml(escape_variables(now.table("run").value("plugins"))), "run.plugins"}});
+  return load_config(file, {{"run.plugins", to_toml(escape_variables(*now.run().plugins)), "run.plugins"}});
 }
 
 }  // namespace flowtrain

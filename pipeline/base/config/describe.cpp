@@ -9,18 +9,10 @@ namespace flowtrain {
 namespace {
 
 const char* name_of(const Key& key) {
-  switch (key.kind) {
-    case Kind::boolean: return "true or false";
-    case Kind::integer: return "integer";
-    case Kind::real: return "number";
-    case Kind::text: return "text";
-    case Kind::integers:
-      return std::holds_alternative<std::int64_t>(key.fallback) ? "integer or list of integers" : "list of integers";
-    case Kind::reals: return "list of numbers";
-    case Kind::texts: return "list of texts";
-    case Kind::integer_or_text: return "integer or text";
-  }
-  throw InternalError("a key of no known kind");
+  static constexpr const char* names[] = {"true or false",    "integer",         "number",        "text",
+                                          "list of integers", "list of numbers", "list of texts", "integer or text"};
+  const bool takes_one = key.kind == Kind::integers && std::holds_alternative<std::int64_t>(key.fallback);
+  return takes_one ? "integer or list of integers" : names[static_cast<std::size_t>(key.kind)];
 }
 
 std::string describe(const std::vector<Key>& keys) {
@@ -47,10 +39,11 @@ std::string describe_parts(const PartKind& kind) {
 std::string describe_keys() {
   std::string text =
       "base = []  [list of texts]\n      files read before this one, relative to it; at the top of a file\n";
-  for (auto& [name, help, keys, repeats] : core_tables()) {
-    const auto header = repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
-    if (!name.empty()) text += concat("\n", header, "  ", help, "\n");
-    text += describe(keys);
+  for (auto& table : core_tables()) {
+    const std::string& name = table.name;
+    const auto header = table.repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
+    if (!name.empty()) text += concat("\n", header, "  ", table.help, "\n");
+    text += describe(table.keys);
     for (auto& kind : part_kinds())
       if (kind.table == name && name != "data.source") text += describe_parts(kind);
   }

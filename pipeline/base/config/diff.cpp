@@ -1,11 +1,12 @@
-// What changed between two configurations, and whether a run can go on with it bit for bit.
+// Compares two configurations, and says whether a run continues exactly with the changes.
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
-#include <set>
 
 #include "pipeline/base/config/config.h"
+#include "pipeline/base/config/decides.h"
 #include "pipeline/base/config/keys.h"
 #include "pipeline/base/config/part_kinds.h"
 #include "sampling/core/settings.h"
@@ -14,122 +15,52 @@
 namespace flowtrain {
 namespace {
 
-/// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
-const std::set<std::string> exact = {"net",
-                                     "loss",
-                                     "optim",
-                                     "group",
-                                     "schedule",
-                                     "lr",
-                                     "lr.warmup",
-                                     "train",
-                                     "step",
-                                     "hook",
-                                     "ema",
-                                     "data",
-                                     "data.train",
-                                     "data.source",
-                                     "sampler",
-                                     "batch_augment",
-                                     "batch_augment.color",
-                                     "batch_augment.erase",
-                                     "order",
-                                     "run.seed",
-                                     "run.threads",
-                                     "run.deterministic",
-                                     "run.cudnn",
-                                     "loader.batch",
-                                     "loader.last_batch",
-                                     "loader.cache_mb",
-                                     "dist.same_draws"};
-
-/// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",
-                                        "net.sha256",
-                                        "net.strict",
-                                        "net.pretrain_drop",
-                                        "net.pretrain_rename",
-                                        "net.pretrain_key",
-                                        "data.bad",
-                                        "data.max_bad",
-                                        "data.train.bad",
-                                        "data.train.max_bad",
-                                        "train.nonfinite",
-                                        "train.max_nonfinite",
-                                        "train.on_error",
-                                        "train.max_skipped",
-                                        "optim.label",
-                                        "ema.validate",
-                                        "data.source.name",
-                                        "sampler.process",
-                                        "sampler.process_timeout",
-                                        "sampler.check_every",
-                                        "sampler.slow_us"};
-
-/// Whether a [[hook]] changes nothing that is computed.
+/// Returns whether a [[hook]] changes nothing that is computed.
 bool observes_only(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).observes_only; }
 
 bool breaks(const std::string& table, const std::string& key) {
-  auto full = table + "." + key;
-  return (exact.contains(table) || exact.contains(full)) && !harmless.contains(full);
+  return breaks_resume(decided_by(concat(table, ".", key)));
 }
 
-/// Beside those: what decides what processes that train together do together, and when.
-const std::set<std::string> joint = {"run.max_iter", "run.max_epochs", "train", "val",           "val.set",
-                                     "metric",       "early_stop",     "best",  "display.every", "snapshot",
-                                     "dist",         "data.val",       "verify"};
-
-/// Exceptions within those tables: of one process or machine.
-const std::set<std::string> own = {"val.workers", "dist.url", "dist.backend", "dist.timeout", "dist.max_restarts"};
-
-bool is_common(const std::string& table, const std::string& key) {
-  auto full = table + "." + key;
-  return breaks(table, key) || ((joint.contains(table) || joint.contains(full)) && !own.contains(full));
-}
-
-/// What of a value a result depends on.
+/// Returns the part of a value on which results depend.
 std::string effect_of(const std::string& key, const std::string& text) {
   return key == "loader.cache_mb" && text != "0" ? "pictures are decoded whole" : text;
 }
 
-/// Keys that name files, in whichever table they stand.
+/// The keys that name files, in whichever table they stand.
 constexpr const char* file_keys[] = {"plugins", "script", "package", "pretrain", "weights_file"};
 
 std::string text_of(const Settings& settings, const std::string& key) {
   return settings.has(key) ? to_toml(settings.value(key)) : "(none)";
 }
 
-/// Names of all keys of either, in the order of `now`.
-std::vector<std::string> names_of(const Settings& before, const Settings& now) {
-  std::vector<std::string> names;
-  for (auto& key : now.keys()) names.push_back(key.name);
-  for (auto& key : before.keys())
-    if (!now.has(key.name)) names.push_back(key.name);
-  return names;
+/// Returns the keys of both, in the order of `now`.
+std::vector<Key> keys_of(const Settings& before, const Settings& now) {
+  std::vector<Key> keys = now.keys();
+  std::ranges::copy_if(before.keys(), std::back_inserter(keys), [&](auto& key) { return !now.has(key.name); });
+  return keys;
 }
 
-/// Whether a key holds one path, said in two ways.
-bool are_same_paths(const Settings& before, const Settings& now, const std::string& key) {
-  const Key* known = find_key(now.keys(), key);
-  if (!known || !known->is_path || known->kind != Kind::text || !before.has(key)) return false;
-  const std::string &was = before.text(key), &is = now.text(key);
+/// Returns whether a key holds one path, written in two ways.
+bool are_same_paths(const Settings& before, const Settings& now, const Key& key) {
+  if (!key.is_path || key.kind != Kind::text || !before.has(key.name) || !now.has(key.name)) return false;
+  const std::string &was = before.text(key.name), &is = now.text(key.name);
   std::error_code error;
   return !was.empty() && !is.empty() && std::filesystem::equivalent(was, is, error) && !error;
 }
 
 void compare(const std::string& table, const Settings& before, const Settings& now, std::vector<Difference>& found) {
-  for (auto& key : names_of(before, now)) {
-    auto full = table.empty() ? key : concat(table, ".", key);
-    auto was = text_of(before, key), is = text_of(now, key);
-    if (was != is && are_same_paths(before, now, key)) continue;
-    if (was != is && full != "run.resume" && table != "resume")
-      found.push_back({full, was, is, breaks(table, key) && effect_of(full, was) != effect_of(full, is)});
+  for (auto& key : keys_of(before, now)) {
+    const auto full = table.empty() ? key.name : concat(table, ".", key.name);
+    const auto was = text_of(before, key.name), is = text_of(now, key.name);
+    if (was == is || are_same_paths(before, now, key) || has(decided_by(full), Decides::start)) continue;
+    found.push_back({full, was, is, breaks(table, key.name) && effect_of(full, was) != effect_of(full, is)});
   }
 }
 
 using Entries = std::vector<const Settings*>;
 
-/// Entry by entry, as schedule.0, schedule.1 …; [optim] alone keeps its name.
+/// Compares entry by entry, as schedule.0, schedule.1 …; a single [optim] keeps its name.
 void compare_entries(const std::string& table, const Entries& was, const Entries& is, bool harmless,
                      std::vector<Difference>& found) {
   static const Settings none;
@@ -145,7 +76,7 @@ void compare_entries(const std::string& table, const Entries& was, const Entries
   }
 }
 
-/// Hooks that only look on are compared apart: they may come and go.
+/// Compares hooks that only observe apart from the others, as they may come and go.
 void compare_lists(const std::string& table, const Config& before, const Config& now, std::vector<Difference>& found) {
   for (const bool watching : {false, true}) {
     const auto entries = [&](const Config& config) {
@@ -158,7 +89,7 @@ void compare_lists(const std::string& table, const Config& before, const Config&
   }
 }
 
-/// What training and validation both see changed is told once, as [data].
+/// Reports a change that training and validation share once, as one of [data].
 void compare_data(const Config& before, const Config& now, std::vector<Difference>& found) {
   std::vector<Difference> train, val;
   compare("data.train", before.data(true), now.data(true), train);
@@ -196,7 +127,7 @@ std::map<std::string, std::string> common_values(const Config& config) {
   std::map<std::string, std::string> values;
   const auto add = [&](const std::string& table, const Settings& settings, const std::string& reported) {
     for (auto& key : settings.keys())
-      if (is_common(table, key.name))
+      if (breaks(table, key.name) || has(decided_by(concat(table, ".", key.name)), Decides::joint))
         values[reported + "." + key.name] = effect_of(table + "." + key.name, text_of(settings, key.name));
   };
   for (auto& table : core_tables()) {
@@ -211,7 +142,7 @@ std::map<std::string, std::string> common_values(const Config& config) {
     } else if (!table.name.starts_with("data"))
       add(table.name, config.table(table.name), table.name);
   }
-  values["run.plugins"] = join(config.table("run").texts("plugins"), ", ", [](auto& path) {
+  values["run.plugins"] = join(*config.run().plugins, ", ", [](auto& path) {
     return std::filesystem::path(path).filename().string();  // each host may have them at another place
   });
   add("data.train", config.data(true), config.data(true).table());
@@ -225,7 +156,7 @@ std::vector<NamedFile> files_of(const Config& config) {
     for (const char* key : file_keys) {
       if (!settings.has(key)) continue;
       const std::string place = settings.table() + "." + key;
-      // What run.plugins add may be anything that is chosen by name.
+      // A plugin may add anything that is chosen by name.
       const bool decides = breaks(table, key) || place == "run.plugins";
       const Value& value = settings.value(key);
       if (const auto* paths = std::get_if<std::vector<std::string>>(&value))

@@ -40,7 +40,7 @@ std::vector<T> elements(const toml::array& array) {
   return list;
 }
 
-/// An empty list says nothing of its type; it comes back as integers, and the key decides (resolve.cpp).
+/// Converts a list. An empty one has no type: it becomes a list of integers, and the key decides (resolve.cpp).
 Value list_of(const toml::array& array, const std::string& key, const Origin& origin) {
   auto all = [&](auto wanted) { return std::all_of(array.begin(), array.end(), wanted); };
   if (all([](auto& each) { return each.is_integer(); })) return elements<std::int64_t>(array);
@@ -60,7 +60,7 @@ Value value_of(const toml::node& node, const std::string& key, const Origin& ori
   }
 }
 
-/// Where a node stands and which layer it belongs to.
+/// The place of a node, and the layer that it belongs to.
 struct Place {
   std::string source;
   bool has_lines;  ///< false for flags, whose origin is their name alone
@@ -69,7 +69,7 @@ struct Place {
   Origin of(const toml::node& node) const { return has_lines ? origin_of(node, source) : Origin{source}; }
 };
 
-/// The entries of [[key]], or of `key = []` at the top level, where all lists are tables.
+/// Returns the entries of [[key]], or of `key = []` at the top level, where all lists are tables.
 const toml::array* tables_in(const toml::node& node, const std::string& prefix) {
   const auto* array = node.as_array();
   const bool tables = array && (array->is_array_of_tables() || (array->empty() && prefix.empty()));
@@ -112,7 +112,7 @@ void merge(Document& document, const toml::table& table, const std::string& pref
   }
 }
 
-/// The whole file. `asked_by` names who wants it, for the message ("configs/a.toml:1:1: base: "), or is empty.
+/// Returns the whole file. `asked_by` is the beginning of messages ("configs/a.toml:1:1: base: "), or empty.
 std::string read_text(const std::filesystem::path& file, const std::string& asked_by) {
   auto refuse = [&](const std::string& why) {
     throw UserError(ExitCode::usage, asked_by + "cannot read the configuration '" + file.string() + "': " + why,
@@ -134,13 +134,13 @@ std::string read_text(const std::filesystem::path& file, const std::string& aske
   return text;
 }
 
-/// The place after the string that begins at `at`, in one of TOML's four kinds of quotes.
+/// Returns the place after the string that begins at `at`, in one of TOML's four kinds of quotes.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string marks(text.substr(at, 3) == std::string(3, quote) ? 3 : 1, quote);
   for (at += marks.size(); at < text.size(); ++at) {
     if (text.substr(at, marks.size()) == marks) return at + marks.size();
-    if (marks.size() == 1 && text[at] == '\n') return at;  // not closed: the parser will say so
+    if (marks.size() == 1 && text[at] == '\n') return at;  // the parser reports that it is not closed
     if (quote == '"' && text[at] == '\\') ++at;
   }
   return text.size();

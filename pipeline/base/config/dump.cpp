@@ -10,24 +10,24 @@
 namespace flowtrain {
 namespace {
 
-/// A comment must end with its line, whatever a file is called.
+/// Replaces line breaks in the name of a file, as a comment must end with its line.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   return text;
 }
 
-/// Whether a key that [data] does not give may be written there: not where one of the two data sets has its own value.
+/// Returns whether a key that [data] does not give may be written there: neither data set has a value of its own.
 bool is_shared(const Config& config, const std::string& key, const Value& value) {
   auto agrees = [&](const Settings& data) { return !data.has(key) || (!data.given(key) && data.value(key) == value); };
   return agrees(config.data(true)) && agrees(config.data(false));
 }
 
-/// What one of [data], [data.train] and [data.val] says for all, or of itself alone.
+/// Returns whether a key is written into this one of [data], [data.train] and [data.val].
 bool is_shown(const Config& config, const Settings& settings, const std::string& key) {
   const bool given = settings.given(key), several = !config.list("data.source").empty();
   if (settings.table() != "data") {
-    // Of several sources nothing is shared: what validation has stands where validation is.
+    // Several sources share nothing with validation, whose keys are written into [data.val].
     const bool whole = several && settings.table() == "data.val" && !config.data(false).text("dataset").empty();
     return given || (whole && !is_of_loader(key));
   }
@@ -39,7 +39,7 @@ std::string written(const Settings& settings, const std::string& key) {
   return key + " = " + to_toml(as_written(settings, key)) + "  # " + one_line(settings.origin(key).text()) + "\n";
 }
 
-/// [[schedule]]s, say; what [optim] alone says is written as it was.
+/// Writes all tables of a name, such as [[schedule]]; a single [optim] stays a table.
 std::string list_to_toml(const Config& config, const KeyTable& table) {
   const auto& list = config.list(table.name);
   std::string text;

@@ -7,8 +7,8 @@
 
 namespace flowtrain {
 
-/// The text with "${NAME}" replaced by the value of that environment variable, and "$${" by "${". Throws
-/// UserError(usage), without naming a key, where the variable is not set, or the braces hold no name.
+/// Returns the text with "${NAME}" replaced by the value of that environment variable, and "$${" by "${". Throws
+/// UserError(usage), without naming a key, if the variable is not set or the braces hold no name.
 std::string expand_variables(const std::string& text);
 /// Expands a text, or each text of a list; other values stay as they are.
 Value expand_variables(const Value& value);

@@ -1,5 +1,5 @@
 #pragma once
-// Keys that are given and that nothing reads.
+// Finds keys that are given but have no effect.
 
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace flowtrain {
 
-/// A line for each: its place, and what keeps it from being read. No error, for a base or a flag may well change the
-/// other key.
+/// Returns a line for each: its place, and why it is not read. These are no errors, as a base or a flag may well change
+/// the other key.
 std::vector<std::string> idle_keys(const Config& config);
 
 }  // namespace flowtrain

@@ -32,14 +32,14 @@ std::vector<std::string> divided(const std::string& values) {
   return all;
 }
 
-// "size=64" of "sampler.size=64".
+// Returns "size=64" for "sampler.size=64".
 std::string short_name(const Override& change) {
   std::string name = concat(change.key.substr(change.key.rfind('.') + 1), "=", change.value);
   std::ranges::replace(name, '/', '_');
   return name;
 }
 
-// The settings of one [[test.sweep]]: the keys change together, one with a single value has it in all, and all values
+// Returns the settings of one [[test.sweep]]. The keys change together; one with a single value keeps it; all values
 // are part of the name.
 std::vector<InferenceSetting> alternatives(const Settings& sweep) {
   std::vector<InferenceSetting> all;

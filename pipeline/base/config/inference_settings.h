@@ -1,5 +1,5 @@
 #pragma once
-// How `flowtrain test` looks at its sets: [[test.setting]] and [[test.sweep]].
+// The settings under which `flowtrain test` measures its sets: [[test.setting]] and [[test.sweep]].
 
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@ namespace flowtrain {
 
 /// Changes of the configuration under which a snapshot is measured.
 struct InferenceSetting {
-  std::string name = {};  ///< part of a folder's name: without '/'; empty: the configuration as it is
+  std::string name = {};  ///< part of a folder's name, without '/'; empty: nothing is changed
   std::vector<Override> overrides = {};
 };
 
-/// Those of each [[test.setting]], then each combination of the values of the [[test.sweep]]s, the last of which
-/// changes fastest; a single one without a name where there are neither. Throws UserError(usage) for a change that is
-/// not "key=value", and for keys of one [[test.sweep]] with different numbers of values.
+/// Returns the setting of each [[test.setting]], then each combination of the values of the [[test.sweep]]s, of which
+/// the last changes fastest; without both, a single setting without a name. Throws UserError(usage) for a change that
+/// is not "key=value", and for keys of one [[test.sweep]] with different numbers of values.
 std::vector<InferenceSetting> inference_settings(const Config& config);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Where a server of a run listens: a value of the configuration.
+// The address at which a server of a run listens, as a value of the configuration.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ struct ListenAddress {
 };
 
 /// Reads "9400", "localhost:9400" or "[::1]:9400"; without a host it is 127.0.0.1, so that only this machine gets in.
-/// Nothing for an empty text. Throws UserError(usage) naming the key.
+/// Returns nothing for an empty text. Throws UserError(usage) naming the key.
 std::optional<ListenAddress> listen_address(const Settings& settings, const std::string& key);
 
 }  // namespace flowtrain

@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-// Null for the loss and for metrics of boxes, of which the higher is better.
+// Returns null for the loss and for metrics of boxes, of which higher values are better.
 const nets::MetricEntry* entry_of(const std::string& metric, const Config& config) {
   for (auto& own : config.list("metric"))
     if (label_of(own) == metric) return nets::find_metric(own.text("name"));
@@ -18,7 +18,7 @@ const nets::MetricEntry* entry_of(const std::string& metric, const Config& confi
 
 bool lower_is_better(const std::string& name, const Config& config) {
   const auto own = std::string_view(name).substr(name.starts_with(of_training) ? of_training.size() : 0);
-  const std::string metric = metric_of(own, config.table("val").texts("metrics"));
+  const std::string metric = metric_of(own, *config.val().metrics);
   const auto* entry = entry_of(metric.empty() ? std::string(own) : metric, config);
   return metric == "loss" || (entry && entry->traits.lower_is_better);
 }
@@ -31,7 +31,7 @@ bool is_single_number(const std::string& metric, const Config& config) {
 }
 
 RuledMetric ruling_metric(const Config& config) {
-  const auto& metrics = config.table("val").texts("metrics");
+  const auto& metrics = *config.val().metrics;
   const auto ruling =
       std::find_if(metrics.begin(), metrics.end(), [&](auto& metric) { return is_single_number(metric, config); });
   const std::string name = ruling == metrics.end() ? "loss" : *ruling;
@@ -40,7 +40,7 @@ RuledMetric ruling_metric(const Config& config) {
 
 std::vector<RuledMetric> validation_metrics(const Config& config) {
   std::vector<RuledMetric> all{{"loss", true}};
-  for (auto& name : config.table("val").texts("metrics")) all.push_back({name, lower_is_better(name, config)});
+  for (auto& name : *config.val().metrics) all.push_back({name, lower_is_better(name, config)});
   for (auto& own : config.list("metric")) all.push_back({label_of(own), lower_is_better(label_of(own), config)});
   return all;
 }

@@ -20,7 +20,7 @@ PartFacts facts_of(const Registry& registry, const std::string& name) {
   return {entry.help, entry.keys, entry.check};
 }
 
-/// Takes an entry out of `registry`, whose name is free then. Parts that it has made stay as they are.
+/// Removes an entry from `registry`, so that its name is free. Parts that it has made remain valid.
 template <class Registry>
 void remove_from(Registry& registry, const std::string& name) {
   Registry rest(registry.kind());

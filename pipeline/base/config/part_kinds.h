@@ -1,5 +1,5 @@
 #pragma once
-// The kinds of parts that a configuration names, all alike: what is listed, checked and explained of them.
+// The kinds of parts that a configuration names: how each kind is listed, checked and explained.
 
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// What a configuration needs of an entry.
+/// The facts of an entry that a configuration needs.
 struct PartFacts {
   std::string help;
   std::vector<Key> keys;
@@ -19,24 +19,24 @@ struct PartFacts {
 
 /// One kind: the table that names a part, the key that does so, and the registry.
 struct PartKind {
-  std::string table;  ///< "net"; of [[hook]] "hook"
+  std::string table;  ///< "net"; "hook" for [[hook]]
   std::string key;    ///< "name"; "dataset" in [data]
-  std::string title;  ///< for lists: "nets (net.name)"
-  std::string kind;   ///< in messages: "net"
+  std::string title;  ///< a heading of lists: "nets (net.name)"
+  std::string kind;   ///< name in messages: "net"
   std::function<std::vector<std::string>()> names;
   /// Throws UserError(usage) with the known names.
   std::function<PartFacts(const std::string& name)> at;
-  /// Takes the part out; parts that it has made stay good.
+  /// Removes the entry; parts that it has made remain valid.
   std::function<void(const std::string& name)> remove;
 };
 
-/// In the order of the tables.
+/// Returns all kinds, in the order of the tables.
 const std::vector<PartKind>& part_kinds();
 
-/// The kind whose parts `table` names by `key`; null where it names none.
+/// Returns the kind whose parts `table` names by `key`; null if it names none.
 const PartKind* part_kind(const std::string& table, const std::string& key);
 
-/// The keys of `table` that names the part `name`: the core ones, and the entry's.
+/// Returns the keys of a table that names the part `name`: the core keys, and those of the entry.
 std::vector<Key> keys_with(const std::string& table, const std::string& name);
 
 }  // namespace flowtrain

@@ -18,7 +18,7 @@ namespace flowtrain {
 namespace {
 
 const std::string rebuild = "build it with this flowtrain's headers, its LibTorch and its compiler: docs/extending.md";
-// Of processes that never have LibTorch: the Python package, whose library exports nothing.
+// The message in processes that never have LibTorch: the Python package, whose library exports nothing.
 const std::string no_symbols =
     "plugins of pipeline/plugin.h need symbols that only the program has; here samplers of the C interface "
     "(sampling/plugin_abi.h, or plugin.hpp for C++) can be opened: docs/extending.md";
@@ -75,7 +75,7 @@ void check_build(const std::string& path, const PluginInfo& info) {
 #endif
 }
 
-/// Names by kind, in the order of part_kinds().
+/// Returns the names by kind, in the order of part_kinds().
 std::vector<std::vector<std::string>> all_names() {
   std::vector<std::vector<std::string>> names;
   for (auto& kind : part_kinds()) names.push_back(kind.names());
@@ -93,7 +93,7 @@ std::vector<AddedPart> added_since(const std::vector<std::vector<std::string>>& 
   return added;
 }
 
-// A table's own key would be taken for the part's.
+// Otherwise a key of the table would be taken for the key of the part.
 void check_keys(const std::string& path, const std::vector<AddedPart>& added) {
   for (auto& [kind, name] : added)
     for (auto& own : kind.at(name).keys)

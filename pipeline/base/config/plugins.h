@@ -18,11 +18,11 @@ struct AddedPart {
 /// Opens the plugin at `path` for good and lets it add its entries, once in a process: one of pipeline/plugin.h, or a
 /// sampler of the C interface (sampling/plugin_abi.h). Throws UserError(usage), beginning with the path: no such file,
 /// not a plugin, one of another build, a name that is taken, a key that its table has already. Returns what it has
-/// added; nothing where it was open already.
+/// added; nothing if it was open already.
 std::vector<AddedPart> open_plugin(const std::string& path);
 
-/// Takes out of the registries what all plugins have added, so that another configuration may open others that add
-/// parts of the same names. Parts that were made stay good: the files stay open.
+/// Removes all entries of plugins from the registries, so that another configuration may open others that add
+/// parts of the same names. Parts that were made remain valid, as the files stay open.
 void forget_plugins();
 
 /// Sets the function that is called before the plugin at `plugin` is opened because the configuration at `config` names
@@ -31,8 +31,8 @@ void set_plugin_guard(void (*guard)(const std::filesystem::path& config, const s
 /// Calls that function, if there is one.
 void guard_plugin(const std::filesystem::path& config, const std::filesystem::path& plugin);
 
-/// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which
-/// the program opens only then. May throw.
+/// Sets the function that open_plugin() calls before it retries a file that cannot be loaded: a plugin that computes
+/// needs LibTorch, which the program opens only then. The function may throw.
 void set_torch_loader(void (*load)());
 
 }  // namespace flowtrain

@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-/// Keeps the key of the later source, of two that exclude each other.
+/// Keeps the key of the later source among two that exclude each other.
 void keep_later(Document& document, const std::string& first, const std::string& second) {
   auto a = document.values.find(first), b = document.values.find(second);
   auto is_set = [&](auto found) {
@@ -25,7 +25,7 @@ void keep_later(Document& document, const std::string& first, const std::string&
   document.values.erase(a->second.layer < b->second.layer ? a : b);
 }
 
-/// [lr] and [[schedule]] say the same; the one of the later source stands.
+/// Keeps the one of [lr] and [[schedule]] that the later source has, as they exclude each other.
 void keep_later_schedule(Document& document) {
   const auto list = document.lists.find("schedule");
   if (list == document.lists.end()) return;
@@ -41,8 +41,8 @@ void keep_later_schedule(Document& document) {
   erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
 }
 
-/// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a
-/// data set before there were several is validation's alone from then on.
+/// Keeps the one of [data] and [[data.source]] that the later source has, as both name the training data. A data set
+/// that [data] named before is then used for validation alone.
 void keep_later_sources(Document& document) {
   const auto list = document.lists.find("data.source");
   if (list == document.lists.end()) return;
@@ -69,16 +69,16 @@ void keep_later_sources(Document& document) {
       throw UserError(
           ExitCode::usage,
           written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
-          "what is trained on stands in each [[data.source]] (data.source.0." + split_key(key).second +
-              "), what is validated with in [data.val]");
+          "write the training data into each [[data.source]] (data.source.0." + split_key(key).second +
+              "), the validation data into [data.val]");
     if (of_both) document.values.emplace("data.val." + split_key(key).second, written);
     if (of_both && has_test_data(document)) document.values.emplace("data.test." + split_key(key).second, written);
     document.values.erase(key);
   }
 }
 
-/// net.package chooses the net "package", whose losses and layout of memory are in the file. Where another net.name
-/// comes later, that one stands.
+/// Chooses the net "package" for net.package, whose losses and memory layout are in the file, unless a later source
+/// gives another net.name.
 void choose_package(Document& document) {
   const auto found = document.values.find("net.package");
   if (found == document.values.end()) return;

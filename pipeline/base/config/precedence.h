@@ -8,10 +8,10 @@
 
 namespace flowtrain {
 
-/// "lr.warmup.mode" → {"lr.warmup", "mode"}; "name" → {"", "name"}.
+/// Splits "lr.warmup.mode" into {"lr.warmup", "mode"}; "name" into {"", "name"}.
 std::pair<std::string, std::string> split_key(const std::string& key);
 
-/// Whether [data.test] says anything.
+/// Returns whether [data.test] has keys.
 bool has_test_data(const Document& document);
 
 /// Keeps the values of the later source among those that exclude each other: run.max_iter and run.max_epochs, [lr] and

@@ -24,8 +24,8 @@ std::vector<Key> optional(std::vector<Key> keys) {
   return keys;
 }
 
-/// A path that leads somewhere from `folder`, as it does from there; any other as it is. It may hold variables.
-std::string led_from(const std::filesystem::path& folder, const std::string& path) {
+/// Returns a path that leads somewhere from `folder` relative to that; any other unchanged. It may hold variables.
+std::string path_from(const std::filesystem::path& folder, const std::string& path) {
   const std::string expanded = expand_variables(path);
   const bool is_relative = !expanded.empty() && !expanded.starts_with('/') && !expanded.starts_with('~');
   std::error_code ignored;
@@ -64,8 +64,8 @@ class Resolver {
                        [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
   }
 
-  /// The value in the type that `key` wants, as far as what was written can be meant so, with environment variables.
-  /// `name`: the key's, with its table.
+  /// Converts what was written to the type of `key`, if possible, and expands environment variables. `name`: the dotted
+  /// name of the key.
   Value fitted(const std::string& name, const Key& key, const Written& written) const try {
     return expand_variables(unexpanded(key, written));
   } catch (const UserError& error) {
@@ -75,16 +75,16 @@ class Resolver {
   Value unexpanded(const Key& key, const Written& written) const {
     Value value = key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
     if (!key.is_path || document_.paths_from.empty() || written.origin.source != document_.file) return value;
-    if (auto* path = std::get_if<std::string>(&value)) *path = led_from(document_.paths_from, *path);
+    if (auto* path = std::get_if<std::string>(&value)) *path = path_from(document_.paths_from, *path);
     if (auto* paths = std::get_if<std::vector<std::string>>(&value))
-      for (auto& path : *paths) path = led_from(document_.paths_from, path);
+      for (auto& path : *paths) path = path_from(document_.paths_from, path);
     return value;
   }
 
   bool is_written(const std::string& key) const { return document_.values.contains(key); }
 
-  /// `table` with the core keys of `kind`, of which only `key` is stored: enough to see a choice before its other keys
-  /// are known.
+  /// Returns `table` with the core keys of `kind`, of which only `key` is stored, to know a choice before its other
+  /// keys are known.
   Settings choice(const std::string& table, const std::string& kind, const std::string& key) const {
     Settings settings(table, core_keys(kind));
     if (auto written = document_.values.find(table + "." + key); written != document_.values.end())
@@ -93,8 +93,8 @@ class Resolver {
     return settings;
   }
 
-  /// The keys of the part that `settings` names by the kind's key; none where it names none. An unknown name is told at
-  /// its place.
+  /// Returns the keys of the part that `settings` names by the kind's key; none if it names none. The error for an
+  /// unknown name has its place.
   static std::vector<Key> entry_keys(const PartKind& kind, const Settings& settings) {
     const std::string& name = settings.text(kind.key);
     if (name.empty()) return {};
@@ -105,12 +105,12 @@ class Resolver {
     }
   }
 
-  /// The core keys of `kind`, and those of the part that `table`, one of that kind, names.
+  /// Returns the core keys of `kind`, and those of the part that `table`, one of that kind, names.
   std::vector<Key> part_keys(const std::string& table, const std::string& kind) const {
     return joined(core_keys(kind), entry_keys(*part_kind(kind, "name"), choice(table, kind, "name")));
   }
 
-  /// The name of the detector that [detect] names, or of the net's.
+  /// Returns the name of the detector that [detect] names, or of the net's.
   auto detector() const { return detector_name(choice("detect", "detect", "name"), choice("net", "net", "name")); }
 
   std::vector<Key> detector_keys() const {
@@ -118,7 +118,7 @@ class Resolver {
     return joined(core_keys("detect"), part_kind("detect", "name")->at(detector()).keys);
   }
 
-  /// Of [sampler]: a decorator's table has the keys of what it decorates, too.
+  /// Returns the keys of [sampler]: a decorator's table also has the keys of the sampler that it decorates.
   std::vector<Key> sampler_keys() const {
     Settings settings("sampler", part_keys("sampler", "sampler"));
     for (const std::string key : {"name", "inner"})
@@ -135,8 +135,8 @@ class Resolver {
     return is_written(table + ".dataset") || is_written("data.dataset") || (has_sources() && table == "data.train");
   }
 
-  /// `table`: "data.train" or "data.val". Without a choice the core keys alone: what else is wrong is reported before
-  /// what is missing (data_of), which has no line.
+  /// `table`: "data.train" or "data.val". Returns the core keys alone if no data set is chosen: other mistakes are
+  /// reported before a missing key (data_of), which has no line.
   std::vector<Key> dataset_keys(const std::string& table) const {
     const bool chooses_one = is_written(table + ".dataset") || is_written("data.dataset");
     if (!chooses_one && has_sources()) return optional(core_keys("data"));
@@ -145,14 +145,15 @@ class Resolver {
     return joined(core_keys("data"), entry_keys(*part_kind("data", "dataset"), settings));
   }
 
-  // First: all other tables may name what they bring.
+  // Called first, as all other tables may name their parts.
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
-    for (auto& path : run.texts("plugins")) guard_plugin(document_.file, path);
-    for (auto& path : run.texts("plugins")) try {
+    const auto plugins = RunKeys(run).plugins;
+    for (auto& path : *plugins) guard_plugin(document_.file, path);
+    for (auto& path : *plugins) try {
         open_plugin(path);
       } catch (const UserError& error) {
-        throw run.error("plugins", error.what(), error.code(), error.hint());
+        throw plugins.error(error.what(), error.code(), error.hint());
       }
   }
 
@@ -193,7 +194,7 @@ class Resolver {
     tables_.emplace(table, Settings(table, keys));
   }
 
-  /// Of a [[val.set]] or [[test.set]]: those of its own data set, or of [data.val]'s or [data.test]'s.
+  /// Returns the keys of a [[val.set]] or [[test.set]]: those of its own data set, or of [data.val] or [data.test].
   std::vector<Key> set_keys(const std::string& table) const {
     const std::string kind = split_key(table).first;
     const auto& core = core_keys(kind);
@@ -203,7 +204,7 @@ class Resolver {
                   entry_keys(*part_kind("data", "dataset"), choice(table, kind, "dataset")));
   }
 
-  /// Whether `table` is a [[val.set]] or [[test.set]].
+  /// Returns whether `table` is a [[val.set]] or [[test.set]].
   static bool is_set(const std::string& table) {
     return is_of(table, *part_kind("val.set", "dataset")) || is_of(table, *part_kind("test.set", "dataset"));
   }
@@ -213,7 +214,7 @@ class Resolver {
     return keys;
   }
 
-  /// With what it leaves to [data.val] or [data.test], which `val` is.
+  /// Returns `set` with the keys that it leaves to [data.val] or [data.test], which is `val`.
   Settings completed(const Settings& set, const Settings& val) const {
     Settings all(set.table(), set_keys(set.table()));
     const bool own = set.given("dataset");
@@ -232,7 +233,7 @@ class Resolver {
     settings.check_required(written == document_.tables.end() ? document_.file : written->second.text());
   }
 
-  /// The entries of all tables that repeat, or the one table.
+  /// Returns the entries of all tables that repeat, or the single table.
   Config::Lists take_lists() {
     Config::Lists lists;
     for (auto& each : core_tables()) {
@@ -298,7 +299,8 @@ class Resolver {
     }
   }
 
-  /// Whether a key belongs to a choice that a later source has replaced, or to a data set that is still to be chosen.
+  /// Returns whether a key belongs to a choice that a later source has replaced, or to a data set that is still to be
+  /// chosen.
   bool is_left_aside(const std::string& table, const std::string& leaf, int layer) const {
     auto replaced = [&](const std::string& key) {
       auto written = document_.values.find(key);
@@ -316,15 +318,15 @@ class Resolver {
     });
   }
 
-  /// Whether `table` is a set without a data set of its own: it has the keys of [data.val]'s, or [data.test]'s.
+  /// Returns whether `table` is a set without a data set of its own: it has the keys of [data.val]'s, or [data.test]'s.
   bool inherits_dataset(const std::string& table) const { return is_set(table) && !is_written(table + ".dataset"); }
 
-  /// Whether `table` ("optim", "optim.1") names parts of this kind.
+  /// Returns whether `table` ("optim", "optim.1") names parts of this kind.
   static bool is_of(const std::string& table, const PartKind& kind) {
     return table == kind.table || (repeats(kind.table) && split_key(table).first == kind.table);
   }
 
-  /// Names of the parts of a kind that have a key.
+  /// Returns the names of the parts of a kind that have a key.
   static std::vector<std::string> parts_with(const PartKind& kind, const std::string& key) {
     std::vector<std::string> names;
     for (auto& name : kind.names())
@@ -360,7 +362,7 @@ class Resolver {
                      "`flowtrain config --keys` lists all tables and keys");
   }
 
-  /// Where other parts than the one that `table` names have such a key: which ones.
+  /// Returns the error for a key that only other parts than the named one have; nothing if none has it.
   std::optional<UserError> key_of_other_parts(const std::string& key, const std::string& table, const std::string& leaf,
                                               const Origin& origin) const {
     const auto reported = [&](const std::string& kind, const std::string& name,
@@ -385,8 +387,8 @@ class Resolver {
     return std::nullopt;
   }
 
-  /// A table whose name is spelt like this one; else the one that has, with the tables below it, most of the keys that
-  /// are written here; else one whose name has a word in common.
+  /// Returns a table whose name is spelt like this one; else the table that has, with those below it, most of the keys
+  /// that are written here; else one whose name has a word in common.
   std::string suggested_table(const std::string& table) const {
     std::vector<std::string> known;
     for (auto& each : core_tables()) known.push_back(each.name);
@@ -405,8 +407,8 @@ class Resolver {
     return best.empty() ? similar(table, known) : best;
   }
 
-  /// A slip of spelling in the same table, else the same key of another table, else a key of the same table with a word
-  /// in common, else a slip in the table's name.
+  /// Returns a key of the same table with a similar spelling, else the same key of another table, else a key of the
+  /// same table with a word in common, else a key whose table is spelt alike.
   std::string suggestion(const std::string& key, const std::string& table, const std::string& leaf) const {
     std::vector<std::string> all, same_table, same_leaf;
     for (auto& [name, settings] : tables_) {
@@ -424,7 +426,7 @@ class Resolver {
     return alike.empty() || table.empty() ? alike : table + "." + alike;
   }
 
-  /// [data] with the changes of `table`.
+  /// Returns [data] with the changes of `table`.
   Settings data_of(const std::string& table, const std::vector<Key>& keys) const {
     Settings settings(table == "data.test" ? table : "data", keys);
     for (auto& key : keys)

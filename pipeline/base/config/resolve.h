@@ -1,5 +1,5 @@
 #pragma once
-// From what was written to a checked configuration: which keys there are depends on the choices made.
+// Turns a document into a checked configuration: the keys that exist depend on the parts that it names.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// `default_name` is the run's name where none was written. Throws UserError(usage) for whatever does not hold.
+/// `default_name` is the run's name if none was written. Throws UserError(usage) for the first mistake.
 Config resolve(Document document, const std::string& default_name);
 
 }  // namespace flowtrain

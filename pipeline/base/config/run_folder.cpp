@@ -24,7 +24,7 @@ UserError failed(const std::string& what, const fs::path& path, const std::strin
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
 
-/// A run writes these into its folder, so that another start must not take them for its own. Empty folders do no harm.
+/// The files that a run writes into its folder, which another start must not take for its own. Empty folders are fine.
 constexpr const char* written_names[] = {
     "train.log",   "env.json",   "metrics.jsonl", "bad_samples.jsonl", "verify.jsonl", "graph.json", "result.json",
     "report.html", "trace.json", "confusion.csv", "tensorboard",       "pictures",     "logs",       "flight"};
@@ -37,7 +37,7 @@ void make_run_folders(const fs::path& path) {
   if (error) throw failed("make the folder", path, error.message());
 }
 
-/// N of "name-N" (written plainly, N >= 2), 1 of "name" itself, 0 of anything else.
+/// Returns N for "name-N" (written plainly, N >= 2), 1 for "name" itself, 0 for all else.
 unsigned long number_of(const std::string& folder, const std::string& name) {
   if (folder == name) return 1;
   if (!folder.starts_with(name + "-")) return 0;
@@ -50,7 +50,7 @@ std::string numbered(const std::string& name, unsigned long number) {
   return number == 1 ? name : name + "-" + std::to_string(number);
 }
 
-/// The greatest number among the folders of `name` that `counts` accepts; 0: none.
+/// Returns the greatest number among the folders of `name` that `counts` accepts; 0: none.
 template <class Counts>
 unsigned long greatest(const fs::path& dir, const std::string& name, Counts counts) {
   unsigned long most = 0;
@@ -62,7 +62,7 @@ unsigned long greatest(const fs::path& dir, const std::string& name, Counts coun
   return most;
 }
 
-/// The id that a process wrote into the lock file; empty where there is none yet.
+/// Returns the id that a process wrote into the lock file; empty if there is none yet.
 std::string held_by(int descriptor) {
   char digits[32];
   auto size = pread(descriptor, digits, sizeof digits, 0);
@@ -71,7 +71,7 @@ std::string held_by(int descriptor) {
   return pid;
 }
 
-/// The same for a message.
+/// Returns a name of that process for a message.
 std::string holder(int descriptor) {
   const auto pid = held_by(descriptor);
   return pid.empty() ? "another process" : "process " + pid;
@@ -138,7 +138,7 @@ void RunFolder::lock() {
   int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) throw failed("open", file, std::strerror(errno));
   held_ = std::make_shared<const HeldFolder>(path_, file, descriptor);
-  // writer_of() holds it for an instant, which is no writer.
+  // writer_of() holds it for an instant without being a writer.
   int tries = 20;
   while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
@@ -215,7 +215,7 @@ fs::path other_start_folder(const fs::path& config) {
 std::optional<int> writer_of(const fs::path& run) {
   const int descriptor = ::open((run / "run.lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
-  // Taken for a moment, and shared: who looks at a run at the same time is not taken for its writer.
+  // The lock is shared, so that two readers at one time are not taken for writers.
   const bool is_locked = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   const auto pid = is_locked ? parse_number<int>(held_by(descriptor)) : std::nullopt;
   close(descriptor);

@@ -1,5 +1,5 @@
 #pragma once
-// The folder that holds one run: config.toml, logs, metrics and snapshots/. Who writes there, and which one is resumed.
+// The folder of a run: config.toml, logs, metrics and snapshots/. It says who writes there, and which run is resumed.
 
 #include <filesystem>
 #include <functional>
@@ -13,20 +13,21 @@
 
 namespace flowtrain {
 
-/// A run's folder, made and locked. The lock (run.lock, flock) lasts as long as this object and dies with the process,
-/// so that two trainers never write one run. The folder is held meanwhile (HeldFolder): once it is removed, renamed or
-/// replaced, nothing is written at its path. Errors are UserError(snapshot) with the system's reason, unless said.
+/// The folder of a run, which this process has locked. The lock (run.lock, flock) lasts as long as this object and dies
+/// with the process, so that two trainers never write one run. The folder is held meanwhile (HeldFolder): once it is
+/// removed, renamed or replaced, nothing is written at its path. Errors are UserError(snapshot) with the system's
+/// reason, unless said.
 class RunFolder {
  public:
-  /// For a fresh start: `dir`/`name`, or `dir`/`name`-2, -3 … : one more than the greatest that is there. Folders in
-  /// use or not, empty or not, are never touched; two starts at one time get two folders.
+  /// Creates the folder of a fresh start: `dir`/`name`, or `dir`/`name`-2, -3 …, one more than the greatest number.
+  /// Folders that exist are never touched, even empty ones; two starts at one time get two folders.
   static RunFolder create(const std::filesystem::path& dir, const std::string& name);
-  /// Takes a folder for a fresh start (--run-dir). UserError(usage) naming the choices where it already holds a run, or
-  /// a file that a run would write into.
+  /// Takes a folder for a fresh start (--run-dir). Throws UserError(usage), which names the choices, if it holds a run
+  /// or a file that a run would write into.
   static RunFolder create_at(const std::filesystem::path& path);
-  /// The same refusal, before there is anything to lose. Touches nothing.
+  /// Throws what create_at() would throw for this folder, without touching anything.
   static void check_free(const std::filesystem::path& path);
-  /// To go on in a run that is there. UserError(usage) where there is none.
+  /// Opens the folder of an existing run to continue it. Throws UserError(usage) if there is none.
   static RunFolder open(const std::filesystem::path& path);
 
   /// Removes what a start made: files of a run that were not there when the folder was taken, and the folder if it was
@@ -48,19 +49,19 @@ class RunFolder {
   std::shared_ptr<const HeldFolder> held_;  ///< has run.lock open
 };
 
-/// Whether a folder holds a run: a config.toml, or something in snapshots/.
+/// Returns whether a folder holds a run: a config.toml, or something in snapshots/.
 bool holds_run(const std::filesystem::path& path);
-/// Throws UserError(usage) where it holds none.
+/// Throws UserError(usage) if it holds none.
 void require_run(const std::filesystem::path& path);
-/// The name of a run's folder, also of "runs/one/" and ".".
+/// Returns the name of a run's folder, also of "runs/one/" and ".".
 std::string run_name(const std::filesystem::path& path);
 
-/// The newest run called `name` in `dir` (`name` itself, or the greatest -N), or nothing. A run called "net-b" or
-/// "net-02" is none of "net"'s.
+/// Returns the newest run called `name` in `dir` (`name` itself, or the greatest -N), or nothing. A run called "net-b"
+/// or "net-02" is none of "net"'s.
 std::optional<std::filesystem::path> newest_run(const std::filesystem::path& dir, const std::string& name);
 
-/// The run's folder where the command line's CONFIG is one, or nothing where it is a file. UserError(usage) for a
-/// folder without config.toml.
+/// Returns the run's folder if the command line's CONFIG is one, or nothing if it is a file. Throws UserError(usage)
+/// for a folder without config.toml.
 std::optional<std::filesystem::path> as_run_folder(const std::filesystem::path& config);
 
 /// The key of env.json that says where a run was started.
@@ -69,14 +70,14 @@ inline constexpr const char* start_folder_key = "started_in";
 /// The file of a run that has the hashes of its iterations, which `flowtrain verify` compares.
 inline constexpr const char* hash_journal_name = "verify.jsonl";
 
-/// For env.json: the current folder, as it is reached from the run's.
+/// Returns the current folder, relative to the folder of the run, for env.json.
 std::string start_folder(const std::filesystem::path& run);
 
-/// The folder that a run was started in, by the config.toml of the run or of one of its snapshots; empty where that is
-/// the current folder, is not known any more, or `config` is no such file.
+/// Returns the folder in which a run was started, by the config.toml of the run or of one of its snapshots; empty if
+/// that is the current folder or not known any more, or if `config` is no such file.
 std::filesystem::path other_start_folder(const std::filesystem::path& config);
 
-/// The process that is writing a run, by its lock; nothing where nobody does.
+/// Returns the process that is writing a run, by its lock; nothing if there is none.
 std::optional<int> writer_of(const std::filesystem::path& run);
 
 }  // namespace flowtrain

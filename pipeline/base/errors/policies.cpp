@@ -13,12 +13,20 @@
 
 namespace flowtrain {
 
-NonFinitePolicy NonFinitePolicy::from(const Settings& train) {
-  const std::string& action = train.text("nonfinite");
-  return {action == "skip"       ? Action::skip
-          : action == "rollback" ? Action::rollback
-                                 : Action::stop,
-          static_cast<std::uint64_t>(train.integer("max_nonfinite")), train.real("rollback_lr")};
+namespace {
+
+ErrorPolicy::Action action_of(const std::string& on_error) {
+  using Action = ErrorPolicy::Action;
+  return on_error == "skip" ? Action::skip : on_error == "save" ? Action::save : Action::stop;
+}
+
+}  // namespace
+
+NonFinitePolicy NonFinitePolicy::from(const TrainKeys& train) {
+  return {*train.nonfinite == "skip"       ? Action::skip
+          : *train.nonfinite == "rollback" ? Action::rollback
+                                           : Action::stop,
+          static_cast<std::uint64_t>(*train.max_nonfinite), *train.rollback_lr};
 }
 
 bool is_finite(const StepStats& result) {
@@ -43,22 +51,20 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
                           "train.clip, or let train.nonfinite skip such updates"));
 }
 
-ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
-  const std::string& action = settings.text("on_error");
-  const bool trains = settings.has("max_skipped");
-  if (action == "save" && processes > 1 && trains)
-    throw settings.error("on_error", "only a process that trains alone can save after an error", ExitCode::usage,
-                         "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
-  if (action == "skip" && processes > 1 && trains && dist.boolean("sync_batch_norm"))
-    throw settings.error("on_error",
-                         concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
-                                ") exclude each other: the others would wait"),
-                         ExitCode::usage, "keep one of the two");
-  return {action == "skip"   ? Action::skip
-          : action == "save" ? Action::save
-                             : Action::stop,
-          trains ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
+ErrorPolicy ErrorPolicy::from(const TrainKeys& train, const Settings& dist, int processes) {
+  const Action action = action_of(*train.on_error);
+  if (action == Action::save && processes > 1)
+    throw train.on_error.error(
+        "only a process that trains alone can save after an error", ExitCode::usage,
+        "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
+  if (action == Action::skip && processes > 1 && dist.boolean("sync_batch_norm"))
+    throw train.on_error.error(concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
+                                      ") exclude each other: the others would wait"),
+                               ExitCode::usage, "keep one of the two");
+  return {action, static_cast<std::uint64_t>(*train.max_skipped)};
 }
+
+ErrorPolicy ErrorPolicy::from(const ValKeys& val) { return {action_of(*val.on_error)}; }
 
 namespace {
 

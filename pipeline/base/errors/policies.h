@@ -8,6 +8,7 @@
 
 #include "sampling/core/error.h"
 #include "stages/core/group.h"
+#include "stages/core/table_keys.h"
 #include "stages/model/compute.h"
 
 namespace flowtrain {
@@ -28,7 +29,7 @@ struct NonFinitePolicy {
   std::string run = "CONFIG";  ///< name of the run in a command: its folder, if it has one
 
   /// Reads [train].
-  static NonFinitePolicy from(const Settings& train);
+  static NonFinitePolicy from(const TrainKeys& train);
 };
 
 /// Gradients that overflow under the loss's scale do not count: the learner handles them.
@@ -53,10 +54,10 @@ struct ErrorPolicy {
   Action action = Action::stop;
   std::uint64_t most = 0;  ///< limit of left-out updates in a row; one more ends the run
 
-  /// Reads [train] or [val]. Throws UserError(usage) for actions that several `processes` cannot take in training,
-  /// because those without an error would wait for the one that had it: "save", and leaving an update out where forward
-  /// exchanges data (dist.sync_batch_norm).
-  static ErrorPolicy from(const Settings& settings, const Settings& dist, int processes);
+  /// Throws UserError(usage) for actions that several `processes` cannot take, because those without an error would
+  /// wait for the one that had it: "save", and leaving an update out if forward exchanges data (dist.sync_batch_norm).
+  static ErrorPolicy from(const TrainKeys& train, const Settings& dist, int processes);
+  static ErrorPolicy from(const ValKeys& val);
 };
 
 /// Returns whether other batches may succeed after this error. It is false if the host has no memory left, for errors

@@ -7,8 +7,8 @@
 
 namespace flowtrain {
 
-/// Returns the key of the metric that a rule compares.
-inline Key metric_key(bool required = false) {
+/// Returns the key of the metric that a rule compares; `must`: it must be given.
+inline Key metric_key(bool must = false) {
   return {
       .name = "metric",
       .kind = Kind::text,
@@ -17,7 +17,7 @@ inline Key metric_key(bool required = false) {
           "name of one of val.metrics, or loss; <name>.<metric> of a [[val.set]]; <metric>.<group> with val.group_by; "
           "train.loss, train.<part>: mean over the epoch's training batches so far; empty: the first of "
           "val.metrics; \"-loss\": lower is better",
-      .required = required};
+      .required = must};
 }
 inline Key mode_key() {
   return {.name = "mode",
@@ -27,7 +27,7 @@ inline Key mode_key() {
           .choices = {"auto", "min", "max"}};
 }
 inline Key min_delta_key() {
-  return {"min_delta", Kind::real, 0.0, "least difference to the best value that counts as an improvement", 0, 1e300};
+  return {"min_delta", Kind::real, 0.0, "least difference from the best value that is an improvement", 0, 1e300};
 }
 inline Key relative_key() { return {"relative", Kind::boolean, false, "makes min_delta a share of the best value"}; }
 

@@ -6,11 +6,9 @@
 #include <string>
 
 #include "stages/core/every.h"
+#include "stages/core/table_keys.h"
 
 namespace flowtrain {
-
-class Settings;
-struct Value;
 
 /// The time between two events: `500` iterations, `"2 epochs"`, `"10 per epoch"`, `"30 min"`; 0 = never.
 struct Period {
@@ -48,9 +46,13 @@ std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples);
 
 /// Reads a key of a table; messages name it and where it was written.
 Period period(const Settings& settings, const std::string& key, bool by_clock = false);
+inline Period period(const Setting<Value>& key, bool by_clock = false) {
+  return period(key.table(), key.key(), by_clock);
+}
 Share share(const Settings& settings, const std::string& key);
 
 /// Returns the number of a key that takes a number or one word ("auto", "random"); nothing if it holds the word.
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key);
+inline std::optional<std::int64_t> number(const Setting<Value>& key) { return number(key.table(), key.key()); }
 
 }  // namespace flowtrain

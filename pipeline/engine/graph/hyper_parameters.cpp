@@ -86,17 +86,15 @@ std::vector<std::string> schedule_notes(const Config& config, const Every& epoch
 namespace {
 
 std::uint64_t run_end(const Config& config, const Every& epoch) {
-  const Settings& run = config.table("run");
-  if (const auto iterations = run.integer("max_iter"); iterations > 0) return static_cast<std::uint64_t>(iterations);
-  return epoch.iterations(static_cast<std::uint64_t>(run.integer("max_epochs")));
+  if (const auto iterations = *config.run().max_iter; iterations > 0) return static_cast<std::uint64_t>(iterations);
+  return epoch.iterations(static_cast<std::uint64_t>(*config.run().max_epochs));
 }
 
 std::string describe_end(const Settings& schedule, const Config& config) {
   if (const auto own = schedule.integer("end"); own > 0)
     return concat(own, schedule.text("by") == "epoch" ? " epochs" : "", ", its own");
-  const Settings& run = config.table("run");
-  const auto iterations = run.integer("max_iter");
-  return iterations > 0 ? concat(iterations, ", the run's") : concat(run.integer("max_epochs"), " epochs, the run's");
+  const auto iterations = *config.run().max_iter;
+  return iterations > 0 ? concat(iterations, ", the run's") : concat(*config.run().max_epochs, " epochs, the run's");
 }
 
 /// Returns whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.

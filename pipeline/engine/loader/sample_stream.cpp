@@ -43,12 +43,12 @@ SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std:
   batch_ = batch_rows(config_, options_.training, options_.slice.world);
   if (options_.training) {
     order_ = make_training_order(config_, *dataset_, batch_, seed_of(config_)).order;
-    prefetch_ = static_cast<std::uint32_t>(config_.table("loader").integer("prefetch"));
+    prefetch_ = static_cast<std::uint32_t>(*config_.loader().prefetch);
   } else {
     order_ = make_validation_order(config_, *dataset_);
     prefetch_ = validation_prefetch;
   }
-  workers_ = workers_of(config_.table(options_.training ? "loader" : "val"));
+  workers_ = workers_of(options_.training ? config_.loader().workers : config_.val().workers);
   check_batch(batch_, samples(), options_.slice.world, options_.drop_last);
 }
 

@@ -1,8 +1,6 @@
 #include "pipeline/engine/loader/stream_rules.h"
 
-#include <algorithm>
-#include <array>
-
+#include "pipeline/base/config/decides.h"
 #include "pipeline/base/values/periods.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -11,21 +9,19 @@
 namespace flowtrain {
 namespace {
 
-// Returns whether a key decides the samples, their order, or their draws; the data may lie anywhere.
-bool decides(const std::string& key, bool training) {
-  for (const char* end : {".path", ".bad", ".max_bad"})
-    if (key.ends_with(end)) return false;
-  if (key.starts_with("order.") && !training) return false;
+// Returns whether a key belongs to what identifies a stream. A validation has an order of its own.
+bool is_of_stream(const std::string& key, bool training) {
+  const Decides decides = decided_by(key);
+  if (has(decides, Decides::no_stream)) return false;
   if (key.starts_with("data.")) return key.starts_with("data.val.") != training;
-  return std::ranges::any_of(std::array{"order.", "sampler.", "run.seed", "run.plugins"},
-                             [&key](auto* start) { return key.starts_with(start); });
+  return has(decides, training ? Decides::order | Decides::rows : Decides::rows);
 }
 
 }  // namespace
 
 void check_seed(const Config& config) {
-  if (!number(config.table("run"), "seed"))
-    throw config.table("run").error("seed", "expected a number: a stream needs a seed to be resumed");
+  if (const auto seed = config.run().seed; !number(seed))
+    throw seed.error("expected a number: a stream needs a seed to be resumed");
 }
 
 void check_batch(std::uint64_t batch, std::uint64_t samples, std::uint64_t world, bool drop_last) {
@@ -43,7 +39,7 @@ std::map<std::string, std::string> stream_basis(const Config& config, bool train
   std::map<std::string, std::string> basis{{"records", hash_hex(dataset.fingerprint())},
                                            {"samples", std::to_string(samples)}};
   for (auto& [key, value] : common_values(config))
-    if (decides(key, training)) basis[key] = value;
+    if (is_of_stream(key, training)) basis[key] = value;
   // Sources that fill whole batches, or epochs of so many batches, make the order depend on the batch.
   const Settings& data = config.data(true);
   if (training && !config.list("data.source").empty() &&

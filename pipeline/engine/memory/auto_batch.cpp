@@ -59,13 +59,11 @@ FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& atte
   return search.found();
 }
 
-bool batch_is_left_open(const Config& config) {
-  return config.table("loader").origin("batch").text() == batch_left_open;
-}
+bool batch_is_left_open(const Config& config) { return config.loader().batch.origin().text() == batch_left_open; }
 
 void tell_left_open_batch(const Config& config) {
   if (batch_is_left_open(config))
-    log_info(concat("batches of ", config.table("loader").integer("batch"), ": ", batch_left_open));
+    log_info(concat("batches of ", to_toml(*config.loader().batch), ": ", batch_left_open));
 }
 
 }  // namespace flowtrain

@@ -15,25 +15,25 @@ namespace flowtrain {
 namespace {
 
 // Values of the configuration stay as they are.
-std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
+std::uint32_t deepest_prefetch(const LoaderKeys& loader, std::size_t batch_bytes) {
   constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // the limits of prepared batches
-  const auto prefetch = static_cast<std::uint32_t>(loader.integer("prefetch"));
-  if (loader.given("prefetch")) return prefetch;
+  const auto prefetch = static_cast<std::uint32_t>(*loader.prefetch);
+  if (loader.prefetch.given()) return prefetch;
   return std::max(prefetch, static_cast<std::uint32_t>(std::min(most, most_bytes / batch_bytes)));
 }
 
 Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const std::string& device) {
   constexpr unsigned most_readers = 64;
-  const Settings& loader = config.table("loader");
-  const Settings& run = config.table("run");
+  const LoaderKeys loader = config.loader();
+  const RunKeys run = config.run();
   Tuner::Limits limits;
   limits.most = {parts.workers, parts.readers, parts.prefetch};
-  if (!loader.given("readers") && !parts.dataset->resident())
+  if (!loader.readers.given() && !parts.dataset->resident())
     limits.most.readers = std::max(parts.readers, most_readers);
   const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
   limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
-  if (limits.shares_cores && !run.boolean("deterministic") && number(run, "threads").value_or(0) == 0)
+  if (limits.shares_cores && !*run.deterministic && number(run.threads).value_or(0) == 0)
     limits.most_threads = usable_cores();
   return limits;
 }
@@ -69,12 +69,11 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 }  // namespace
 
 std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world) {
-  const Settings& loader = config.table("loader");
-  if (const auto own = config.table("val").integer("batch"); !training && own > 0)
-    return static_cast<std::uint32_t>(own);
-  if (const auto per_rank = static_cast<std::uint64_t>(loader.integer("batch_per_rank")); per_rank > 0)
+  const LoaderKeys loader = config.loader();
+  if (const auto own = *config.val().batch; !training && own > 0) return static_cast<std::uint32_t>(own);
+  if (const auto per_rank = static_cast<std::uint64_t>(*loader.batch_per_rank); per_rank > 0)
     return static_cast<std::uint32_t>(per_rank * world);
-  return static_cast<std::uint32_t>(loader.integer("batch"));
+  return static_cast<std::uint32_t>(number(loader.batch).value());
 }
 
 std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset) {
@@ -84,13 +83,13 @@ std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset
 
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice, bool needs_targets) {
-  const Settings& loader = config.table("loader");
+  const LoaderKeys loader = config.loader();
   DataParts parts;
   parts.dataset = std::move(dataset);
   parts.batch = batch_rows(config, training, data_slice.slice.world);
   if (training && parts.batch < data_slice.slice.world)
-    throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
-                                    std::to_string(data_slice.slice.world) + " processes: each needs one at least");
+    throw loader.batch.error("a batch of " + std::to_string(parts.batch) + " rows for " +
+                             std::to_string(data_slice.slice.world) + " processes: each needs one at least");
 
   if (training) {
     auto [order, shares] = make_training_order(config, *parts.dataset, parts.batch, seed_of(config));
@@ -101,32 +100,30 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   }
   parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
   if (training) check_mixing(config, parts.sampler->fields());
-  if (training && loader.integer("cache_mb") > 0)
-    parts.dataset =
-        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("cache_mb")) << 20);
+  if (training && *loader.cache_mb > 0)
+    parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(*loader.cache_mb) << 20);
 
   parts.slice = data_slice.slice;
-  parts.batches =
-      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
-  parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
-  parts.workers = workers_of(training ? loader : config.table("val"), data_slice.processes_here);
-  parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
-  parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
-  if (training && !number(loader, "workers") && data_slice.slice.world == 1)
+  parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(*loader.last_batch) : LastBatch::pad);
+  parts.prefetch = training ? static_cast<std::uint32_t>(*loader.prefetch) : validation_prefetch;
+  parts.workers = workers_of(training ? loader.workers : config.val().workers, data_slice.processes_here);
+  parts.readers = training ? static_cast<unsigned>(*loader.readers) : 1;
+  parts.read_ahead = static_cast<std::uint64_t>(*loader.read_ahead);
+  if (training && !number(loader.workers) && data_slice.slice.world == 1)
     parts.tunes = tuning_limits(config, parts, device);
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
-  parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
+  parts.device = make_device(device, Loader::slabs(most_prefetch), *loader.pin);
   return parts;
 }
 
 // The batches do not depend on the number of workers; threads without end cost memory and time.
-unsigned workers_of(const Settings& settings, unsigned processes_here) {
+unsigned workers_of(const Setting<Value>& key, unsigned processes_here) {
   constexpr unsigned per_core = 8, always = 64;
   const unsigned cores = usable_cores(), most = std::max(always, per_core * cores);
-  const auto workers = number(settings, "workers");
+  const auto workers = number(key);
   if (!workers) return std::max(1u, cores / processes_here);
   if (*workers <= most) return static_cast<unsigned>(*workers);
-  log_warn(concat(settings.table(), ".workers = ", *workers, " (", settings.origin("workers").text(), "): ", most,
+  log_warn(concat(key.table().table(), ".workers = ", *workers, " (", key.origin().text(), "): ", most,
                   " are taken, as this machine has ", cores, cores == 1 ? " core" : " cores"));
   return most;
 }
@@ -164,7 +161,7 @@ DataParts open_validation_data(const Config& config, const std::vector<std::stri
 }
 
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
-  return Loader::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
+  return Loader::slabs(data.tunes ? deepest_prefetch(config.loader(), batch_bytes) : data.prefetch);
 }
 
 LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first,
@@ -173,7 +170,7 @@ LoaderParts loader_parts(const std::string& name, const DataParts& data, const C
   parts.seed = seed_of(config);
   parts.slice = data.slice;
   parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
-  parts.accum = name == "train" ? static_cast<std::uint32_t>(config.table("train").integer("accum")) : 1;
+  parts.accum = name == "train" ? static_cast<std::uint32_t>(*config.train().accum) : 1;
   parts.workers = data.workers;
   parts.readers = data.readers;
   parts.prefetch = data.prefetch;
@@ -184,11 +181,11 @@ LoaderParts loader_parts(const std::string& name, const DataParts& data, const C
 }
 
 std::string choose_device(const Config& config, unsigned local_rank, unsigned processes_here) {
-  const Settings& run = config.table("run");
-  const std::string& wish = run.text("device");
+  const auto device = config.run().device;
+  const std::string& wish = *device;
   if (wish.starts_with("cuda:") && processes_here > 1)
-    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes",
-                    ExitCode::usage, "\"cuda\" gives each of them its own");
+    throw device.error(wish + " is one GPU, for " + std::to_string(processes_here) + " processes", ExitCode::usage,
+                       "\"cuda\" gives each of them its own");
   if (wish != "auto" && wish != "cuda") return wish;
   const int gpus = count_gpus();
   const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
@@ -204,33 +201,32 @@ std::string choose_device(const Config& config, unsigned local_rank, unsigned pr
 }
 
 int gpus_to_share(const Config& config) {
-  const std::string& wish = config.table("run").text("device");
+  const std::string& wish = *config.run().device;
   return wish == "auto" || wish == "cuda" ? count_gpus() : 0;
 }
 
 std::uint64_t seed_of(const Config& config) {
-  const auto seed = number(config.table("run"), "seed");
+  const auto seed = number(config.run().seed);
   if (!seed) throw InternalError("run.seed was not drawn");
   return static_cast<std::uint64_t>(*seed);
 }
 
 Every epoch_of(const Config& config, const Batches& batches) {
-  return {batches.per_epoch(), static_cast<std::uint64_t>(config.table("train").integer("accum"))};
+  return {batches.per_epoch(), static_cast<std::uint64_t>(*config.train().accum)};
 }
 
 RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
-  const Settings& run = config.table("run");
   const Every epoch = epoch_of(config, batches);
   RunPlan run_plan;
   run_plan.first = first;
-  const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
-  const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
+  const auto iterations = static_cast<std::uint64_t>(*config.run().max_iter);
+  const auto epochs = static_cast<std::uint64_t>(*config.run().max_epochs);
   run_plan.last = iterations > 0 ? iterations : epoch.iterations(std::max<std::uint64_t>(epochs, 1));
-  run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(epoch) : Every();
-  run_plan.snapshot_every = period(config.table("snapshot"), "every", true).to_iterations(epoch);
+  run_plan.accum = static_cast<std::uint32_t>(*config.train().accum);
+  run_plan.validate_every = validate ? period(config.val().every).to_iterations(epoch) : Every();
+  run_plan.snapshot_every = period(config.snapshot().every, true).to_iterations(epoch);
   run_plan.hash_every = period(config.table("verify"), "every").to_iterations(epoch);
-  run_plan.final_snapshot = config.table("snapshot").boolean("final");
+  run_plan.final_snapshot = *config.snapshot().final;
   run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, epoch, run_plan.last);
   return run_plan;
 }

@@ -44,7 +44,7 @@ void FinishedRun::log_retries() const {
 
 std::string FinishedRun::finish(Learner& learner, const std::vector<BestRule>& rules, SnapshotBranch* snapshots) const {
   const auto* best = rules.front().best(state_.validations.best);
-  const bool end_with_best = session_.config().table("snapshot").boolean("end_with_best");
+  const bool end_with_best = *session_.config().snapshot().end_with_best;
   const bool goes_back = end_with_best && best && snapshots && !result_.signal;
   if (goes_back) load_best(learner, best->iteration, *snapshots);
   const std::string params = result_.signal ? "" : common_params_xxh64(learner);

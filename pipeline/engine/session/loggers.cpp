@@ -13,11 +13,11 @@ namespace flowtrain {
 namespace {
 
 PicturePolicy picture_policy(const LoggerParts& parts) {
-  const Settings& snapshot = parts.config.table("snapshot");
+  const SnapshotKeys snapshot = parts.config.snapshot();
   PicturePolicy policy;
   if (parts.metrics) policy.folder = parts.folder() / "pictures";
-  policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(parts.epoch);
+  policy.keep_last = static_cast<std::size_t>(*snapshot.keep_last);
+  policy.keep_every = period(snapshot.keep_every).to_iterations(parts.epoch);
   return policy;
 }
 
@@ -25,11 +25,11 @@ PicturePolicy picture_policy(const LoggerParts& parts) {
 
 std::vector<NamedLogger> make_loggers(const LoggerParts& parts) {
   std::vector<NamedLogger> all;
-  const std::string& groups = parts.config.table("val").text("group_by");
+  const std::string& groups = *parts.config.val().group_by;
   all.push_back({"display", "bar, log, metrics.jsonl", Display::depth,
                  std::make_unique<Display>(parts.progress, parts.last, parts.metrics,
                                            /*groups=*/!groups.empty() && groups != "label")});
-  if (parts.config.table("val").integer("pictures") > 0)
+  if (*parts.config.val().pictures > 0)
     all.push_back({"pictures", "PNG, JSON", PictureLog::depth, std::make_unique<PictureLog>(picture_policy(parts))});
   const Settings& display = parts.config.table("display");
   const auto folder = parts.metrics ? parts.folder() : std::filesystem::path();  // empty: they write nothing

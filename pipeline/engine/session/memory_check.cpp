@@ -49,8 +49,7 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
     return loader.bytes();
   };
   const std::uint64_t training = need.train ? add(*need.train, "training", "loader.prefetch + 2") : 0;
-  const Settings& val = need.config.table("val");
-  const bool own = val.integer("batch") > 0;
+  const bool own = *need.config.val().batch > 0;
   for (auto* data : need.validation) add(*data, "validation", own ? "val.batch" : "loader.batch");
   if (copies || !need.computes) as_floats = 0;
   bytes += as_floats;
@@ -60,14 +59,15 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   const bool by_validation = own && bytes - training > training;
   const std::string of_several =
       need.processes_here > 1 && !copies ? concat(" for each of ", need.processes_here, " processes here") : "";
-  throw(by_validation ? val : need.config.table("loader"))
-      .error("batch",
-             concat("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here),
-                    " are free", of_several, ": ", join(parts, "; "),
-                    as_floats > 0 ? concat("; and one in work as floats, ", format_bytes(as_floats)) : ""),
-             ExitCode::usage,
-             concat("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
-                    " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
+  const auto error = [&](const auto& key) {
+    return key.error(concat("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here),
+                            " are free", of_several, ": ", join(parts, "; "),
+                            as_floats > 0 ? concat("; and one in work as floats, ", format_bytes(as_floats)) : ""),
+                     ExitCode::usage,
+                     concat("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
+                            " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
+  };
+  throw by_validation ? error(need.config.val().batch) : error(need.config.loader().batch);
 }
 
 }  // namespace flowtrain

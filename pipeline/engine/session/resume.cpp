@@ -88,7 +88,7 @@ void restart_averages(LearnerState& own, const std::set<std::string>& anew) {
 }  // namespace
 
 bool rolls_back(const Config& config) {
-  return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
+  return NonFinitePolicy::from(config.train()).action == NonFinitePolicy::Action::rollback;
 }
 
 RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group) {
@@ -106,7 +106,7 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
       log_info(concat("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
   }
   state = RunState::from_json(group.ask_leader("the state to begin with", [&] { return state.to_json(); }));
-  state.saved = start.config.table("snapshot").texts("save");
+  state.saved = *start.config.snapshot().save;
   state.world = group.size();
   if (const auto& rules = start.config.table("resume").texts("rename"); !rules.empty()) state.renamed = rules;
   if (!rolls_back(start.config))
@@ -128,13 +128,13 @@ bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& l
   const bool renames = !rules.empty() && rules != RunState::from_json(snapshot.state_json).renamed;
   if (renames) rename_tensors(state, resume);
   const bool had_scale = std::any_of(state.optim.begin(), state.optim.end(), is_scale);
-  const bool has_scale = config.table("train").text("amp") == "fp16";
+  const bool has_scale = *config.train().amp == "fp16";
   const bool had_optim = std::ranges::any_of(state.optim, [](auto& tensor) { return !is_average(tensor.name); });
   if (!resume.boolean("optim")) state.optim.clear();
   if (resume.boolean("scaler") && resume.boolean("optim") && had_optim && had_scale != has_scale)
-    throw config.table("train").error(
-        "amp", concat("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"),
-        ExitCode::usage, "resume.scaler = false begins it anew");
+    throw config.train().amp.error(
+        concat("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), ExitCode::usage,
+        "resume.scaler = false begins it anew");
   if (!resume.boolean("scaler")) std::erase_if(state.optim, is_scale);
   if (resume.boolean("strict")) {
     learner.load_state(state);

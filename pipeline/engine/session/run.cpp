@@ -81,7 +81,7 @@ class Run {
     TrainerParts parts = trainer_parts();
     Meters meters;
     if (metrics) {
-      meters = make_meters(session_.device(), config_.table("train").text("amp"));
+      meters = make_meters(session_.device(), *config_.train().amp);
       const Settings& display = config_.table("display");
       if (display.boolean("tensorboard"))
         parts.reports.histograms_every = period(display, "histograms").to_iterations(epoch());
@@ -149,10 +149,6 @@ class Run {
   const Rankings& rankings() const { return rankings_; }
 
  private:
-  ErrorPolicy errors_of(const char* table) const {
-    return ErrorPolicy::from(config_.table(table), config_.table("dist"), options_.group->size());
-  }
-
   // Returns the parts that follow from the configuration alone.
   TrainerParts trainer_parts() {
     TrainerParts parts{run_plan_, *loader_};
@@ -160,11 +156,11 @@ class Run {
     parts.group = options_.group;
     parts.hooks = &hooks_;
     parts.epoch = epoch();
-    parts.snapshot_every_s = period(config_.table("snapshot"), "every", true).seconds();
+    parts.snapshot_every_s = period(config_.snapshot().every, true).seconds();
     parts.rules = step_rules();
     parts.validation.rules = {.best = BestRule::all(config_),
                               .early_stop = EarlyStop::from(config_),
-                              .errors = errors_of("val"),
+                              .errors = ErrorPolicy::from(config_.val()),
                               .averages = validates_average(config_)};
     parts.validation.replica = replica_.get();
     // A metric without a validation set must not trigger early stopping.
@@ -177,11 +173,11 @@ class Run {
 
   StepRules step_rules() const {
     StepRules rules;
-    rules.nonfinite = NonFinitePolicy::from(config_.table("train"));
-    rules.nonfinite.targets = std::min<std::size_t>(
-        rules.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
+    rules.nonfinite = NonFinitePolicy::from(config_.train());
+    rules.nonfinite.targets =
+        std::min<std::size_t>(rules.nonfinite.most, static_cast<std::size_t>(*config_.snapshot().keep_last));
     if (!options_.folder.empty()) rules.nonfinite.run = options_.folder;
-    rules.errors = errors_of("train");
+    rules.errors = ErrorPolicy::from(config_.train(), config_.table("dist"), options_.group->size());
     rules.schedules = stateful_schedules(config_, epoch(), run_plan_.last,
                                          [this](const std::string& scalar) { return is_measured(scalar); });
     return rules;
@@ -219,7 +215,7 @@ class Run {
 };
 
 void set_grace(Interrupt& interrupt, const Config& config) {
-  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
+  interrupt.set_grace(std::chrono::duration<double>(*config.run().grace_seconds));
 }
 
 int exit_code(const TrainerResult& result) {

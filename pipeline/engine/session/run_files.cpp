@@ -35,15 +35,15 @@ Journals::Journals(const Start& start, const RunState& state) {
 }
 
 SnapshotPolicy snapshot_policy(const Start& start, const Every& epoch) {
-  const Settings& snapshot = start.config.table("snapshot");
+  const SnapshotKeys snapshot = start.config.snapshot();
   SnapshotPolicy policy;
   if (start.folder) policy.folder = start.folder->snapshots();
-  policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
+  policy.keep_last = static_cast<std::size_t>(*snapshot.keep_last);
   policy.best = BestRule::all(start.config);
-  policy.keep_every = period(snapshot, "keep_every").to_iterations(epoch);
+  policy.keep_every = period(snapshot.keep_every).to_iterations(epoch);
   // The target of a rollback must not depend on the speed of the disk.
-  policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
-  policy.stop_on_error = snapshot.text("on_error") == "stop";
+  policy.skip_when_busy = *snapshot.when_busy == "skip" && !rolls_back(start.config);
+  policy.stop_on_error = *snapshot.on_error == "stop";
   policy.config_toml = to_toml(start.config);
   return policy;
 }

@@ -52,8 +52,7 @@ DataParts& Session::open_training() {
 }
 
 ValidationSets& Session::open_validation() {
-  const bool validates =
-      !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
+  const bool validates = !options_.dry_run && options_.mode == TrainMode::full && !period(config_.val().every).off();
   if (!validates) return validation_;
   const auto tell = [&](const EmptyDataset& empty, const std::string& set) {
     if (options_.group->leads()) tell_empty_set(empty, set, config_);
@@ -115,8 +114,8 @@ RunPlan Session::run_plan(std::uint64_t first) const {
 }
 
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
-  LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
-                   config.table("train"), config.table("run"),  config.table("val"),  layout};
+  LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"),
+                   config.train(),      config.run(),         config.val(),         layout};
   if (!validation_.empty() && validation_.front()->loader) spec.val_layout = &validation_.front()->loader->layout();
   const auto world = static_cast<std::uint64_t>(options_.group->size());
   spec.short_batches = ends_short(train_.batches) || (train_.dataset && train_.batches.size() % world != 0) ||
@@ -149,7 +148,7 @@ std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const Sl
   return make(spec);
 }
 
-bool Session::validates_async() const { return !validation_.empty() && config_.table("val").text("mode") == "async"; }
+bool Session::validates_async() const { return !validation_.empty() && *config_.val().mode == "async"; }
 
 std::uint64_t Session::retries() const {
   std::uint64_t sum = train_.dataset->retries();

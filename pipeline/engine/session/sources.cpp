@@ -155,7 +155,7 @@ double share_to_hold_out(const Config& config, bool has_split) {
   const double share = config.data(true).real("val_share");
   if (!reads_same_data(config)) return 0;
   if (share >= 0) return share;
-  return has_split || period(config.table("val"), "every").off() ? 0 : default_val_share;
+  return has_split || period(config.val().every).off() ? 0 : default_val_share;
 }
 
 /// Returns the file beside the data; none for data on a server, or for a pattern of files.
@@ -207,13 +207,12 @@ std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& in
   if (!make_isolated)
     throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
                          ExitCode::usage, "leave sampler.process out, or use `flowtrain`");
-  const Settings& loader = config.table("loader");
-  if (loader.integer("cache_mb") > 0)
+  if (const auto cache = config.loader().cache_mb; *cache > 0)
     throw settings.error("process",
-                         concat("loader.cache_mb is given, too (", loader.origin("cache_mb").text(),
+                         concat("loader.cache_mb is given, too (", cache.origin().text(),
                                 "): what another process decodes cannot be kept in this one"),
                          ExitCode::usage, "leave out one of the two");
-  return make_isolated(settings, config.table("run").texts("plugins"), input);
+  return make_isolated(settings, *config.run().plugins, input);
 }
 
 /// Makes another sampler's rows, with the index of the row's source at the end.

@@ -57,7 +57,7 @@ std::optional<fs::path> run_to_resume(const StartOptions& options, const std::st
     return path;
   }
   if (options.run_dir) return holds_run(*options.run_dir) ? options.run_dir : std::nullopt;
-  return newest_run(config.table("run").text("dir"), config.name());
+  return newest_run(*config.run().dir, config.name());
 }
 
 std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume,
@@ -78,7 +78,7 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
 void check_changes(const std::vector<std::pair<std::string, Config>>& before, const Config& now, bool accepted) {
   std::vector<std::string> breaking, reported;
   bool other_end = false;
-  const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
+  const bool grown = now.loader().batch.origin().text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
   const auto breaks_run = [&](const std::string& key) {
     if (std::ranges::find(breaking, key) == breaking.end()) breaking.push_back(key);
@@ -128,7 +128,7 @@ std::string draw_seed() {
   return std::to_string(source() & 0x7fffffff);
 }
 
-bool seed_is_random(const Config& config) { return !number(config.table("run"), "seed"); }
+bool seed_is_random(const Config& config) { return !number(config.run().seed); }
 
 fs::path config_file(const StartOptions& options) {
   const auto folder = as_run_folder(options.config);
@@ -146,13 +146,13 @@ struct Choices {
   std::function<Batch()> batch;
 };
 
-bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
+bool batch_is_auto(const Config& config) { return !number(config.loader().batch); }
 
 // Returns `config`, as loaded from `file`, with numbers for all values that are drawn, found, or follow from the number
 // of ranks, so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
 Config completed(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
                  std::optional<int> world) {
-  const auto rows = config.table("loader").integer("batch_per_rank");
+  const auto rows = *config.loader().batch_per_rank;
   const bool draws = seed_is_random(config), grows = world && rows > 0, searches = batch_is_auto(config);
   if (!draws && !grows && !searches) return config;
   auto overrides = options.overrides;
@@ -169,16 +169,10 @@ Config completed(const Config& config, const StartOptions& options, const fs::pa
   return load_config(file, overrides);
 }
 
-Batch left_open(const Config& config) {
-  const auto& keys = config.table("loader").keys();
-  const auto key = std::find_if(keys.begin(), keys.end(), [](auto& each) { return each.name == "batch"; });
-  return {to_toml(key->fallback), batch_left_open};
-}
-
 // Searches with a small batch, of all processes together.
 Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed,
                  const FindRows& find_rows, Group& group) {
-  if (!find_rows) return left_open(config);
+  if (!find_rows) return {to_toml(config.loader().batch.fallback()), batch_left_open};
   constexpr int few = 2;  // Batch normalisation needs more than one row.
   const auto probe = [&] { return Batch{std::to_string(few), batch_left_open}; };
   const Config few_rows = completed(config, options, file, {seed, probe}, std::nullopt);
@@ -188,9 +182,9 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
   for (auto& rows : group.gather("the batch that fits", std::to_string(own.rows)))
     least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
-    throw config.table("loader").error(
-        "batch", concat("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)),
-        ExitCode::usage, "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
+    throw config.loader().batch.error(
+        concat("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), ExitCode::usage,
+        "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
   if (least == 0) throw FailedElsewhere(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? concat(", ", least, " for each of ", group.size(), " processes") : "";
   const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
@@ -205,7 +199,7 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
   if (options.run_dir) RunFolder::check_free(*options.run_dir);  // Checks this before a long search.
   Config config = completed(given, options, file, choices, world);
   if (options.leaves_nothing) return {.config = std::move(config)};
-  const fs::path dir = config.table("run").text("dir");
+  const fs::path dir = *config.run().dir;
   const bool earlier = newest_run(dir, config.name()).has_value();
   const Interrupt::Deferral whole(interrupt);
   auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
@@ -235,7 +229,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
                                 return find_batch(options, config, file, seed, find_rows, group);
                               }};
 
-  std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
+  std::string resume = options.resume.empty() ? *config.run().resume : options.resume;
   if (resume == "none" || options.leaves_nothing) resume.clear();
   while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // A shell completes a folder's name so.
   if (as_run_folder(options.config) && options.resume.empty() && !options.leaves_nothing) resume = "auto";
@@ -246,7 +240,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
     if (options.iteration)
       throw UserError(ExitCode::snapshot,
                       concat("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
-                             config.table("run").text("dir"), " to go on in"),
+                             *config.run().dir, " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(concat("no run called '", config.name(), "' yet: starting at iteration 0"));
     return fresh(options, config, file, fresh_choices, world, interrupt);
@@ -254,10 +248,8 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   auto folder = RunFolder::open(*run);
   const Config stored = load_stored_config(folder.config_file(), config);
-  const auto stored_batch = [&] {
-    return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
-  };
-  config = completed(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
+  const auto stored_batch = [&] { return Batch{to_toml(*stored.loader().batch), folder.config_file().string()}; };
+  config = completed(config, options, file, {to_toml(*stored.run().seed), stored_batch}, world);
   clean_leftovers(folder.snapshots());
   for (auto& link : restore_links(folder.snapshots()))
     log_info(concat(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
@@ -308,8 +300,8 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);
     if (start.folder) start.path = fs::absolute(start.folder->path());
-    group.broadcast(the_start, packed_json({{"seed", to_toml(start.config.table("run").value("seed"))},
-                                            {"batch", to_toml(start.config.table("loader").value("batch"))},
+    group.broadcast(the_start, packed_json({{"seed", to_toml(*start.config.run().seed)},
+                                            {"batch", to_toml(*start.config.loader().batch)},
                                             {"common", common_values(start.config)},
                                             {"folder", start.path.string()},
                                             {"resumed", start.resumed},

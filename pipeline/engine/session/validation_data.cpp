@@ -18,7 +18,7 @@ namespace {
 
 std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset) {
   DetectionMetrics metrics{dataset, {}, decoding_of(config.table("sampler"))};
-  for (auto& name : config.table("val").texts("metrics"))
+  for (auto& name : *config.val().metrics)
     if (is_detection_metric(name)) metrics.names.push_back(name);
   return metrics.names.empty() ? std::nullopt : std::optional(std::move(metrics));
 }
@@ -35,9 +35,10 @@ std::vector<Rule> rules_of(const Config& config) {
   const auto scalar = [&](const Settings& table) { return ruled_metric(table, config).name; };
   std::vector<Rule> rules;
   for (auto& best : config.list("best")) rules.push_back({best, "metric", scalar(best)});
-  const Settings& snapshot = config.table("snapshot");
-  if (config.list("best").empty() && (snapshot.given("keep_best") || snapshot.boolean("end_with_best")))
-    rules.push_back({snapshot, snapshot.boolean("end_with_best") ? "end_with_best" : "keep_best", ruling});
+  const auto keep = config.snapshot().keep_best;
+  const auto end = config.snapshot().end_with_best;
+  if (config.list("best").empty() && (keep.given() || *end))
+    rules.push_back({keep.table(), *end ? end.key() : keep.key(), ruling});
   const Settings& stop = config.table("early_stop");
   if (stop.integer("patience") > 0) rules.push_back({stop, "patience", scalar(stop)});
   for (auto& schedule : config.list("schedule"))
@@ -55,11 +56,11 @@ std::string set_of(const std::string& scalar, const Config& config) {
 
 // Only now are the names of classes known.
 void check_classes_of_groups(const Config& config, const std::vector<std::string>& classes) {
-  const Settings& val = config.table("val");
-  if (val.text("group_by") != "label" || classes.empty()) return;
+  const ValKeys val = config.val();
+  if (*val.group_by != "label" || classes.empty()) return;
   for (auto& [table, key, scalar] : rules_of(config)) {
     if (scalar.starts_with(of_training)) continue;
-    const auto set = set_of(scalar, config), metric = metric_of(scalar, val.texts("metrics"));
+    const auto set = set_of(scalar, config), metric = metric_of(scalar, *val.metrics);
     const auto before = (set.empty() ? 0 : set.size() + 1) + metric.size();
     if (scalar.size() <= before) continue;
     const auto group = scalar.substr(before + 1);
@@ -71,7 +72,7 @@ void check_classes_of_groups(const Config& config, const std::vector<std::string
 }  // namespace
 
 std::uint64_t ValidationData::batches() const {
-  const auto requested = static_cast<std::uint64_t>(config.table("val").integer("batches"));
+  const auto requested = static_cast<std::uint64_t>(*config.val().batches);
   return requested > 0 ? requested : data.batches.per_epoch();
 }
 
@@ -161,7 +162,7 @@ std::string describe_sizes(const ValidationSets& sets) {
 
 // If a validation goes through a part of its set, more samples are chosen, so that each validation meets about as many.
 std::optional<SampleChoice> sample_choice(const ValidationData& set) {
-  const auto pictures = static_cast<std::uint64_t>(set.config.table("val").integer("pictures"));
+  const auto pictures = static_cast<std::uint64_t>(*set.config.val().pictures);
   if (pictures == 0) return std::nullopt;
   const Dataset& dataset = *set.data.dataset;
   const std::uint64_t rows = std::min(set.batches() * set.data.batch, dataset.size());

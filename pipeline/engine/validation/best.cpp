@@ -34,8 +34,7 @@ std::vector<BestRule> BestRule::all(const Config& config) {
     const RuledMetric of = ruled_metric(table, config);
     rules.push_back({of, static_cast<std::size_t>(table.integer("keep")), rules.empty() ? "best" : "best-" + of.name});
   }
-  if (rules.empty())
-    rules.push_back({ruling_metric(config), static_cast<std::size_t>(config.table("snapshot").integer("keep_best"))});
+  if (rules.empty()) rules.push_back({ruling_metric(config), static_cast<std::size_t>(*config.snapshot().keep_best)});
   return rules;
 }
 

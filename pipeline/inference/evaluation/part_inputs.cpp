@@ -1,7 +1,7 @@
 #include "pipeline/inference/evaluation/part_inputs.h"
 
-#include <set>
-
+#include "pipeline/base/config/decides.h"
+#include "pipeline/base/config/keys.h"
 #include "pipeline/base/snapshot/file.h"
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/snapshot/manifest.h"
@@ -15,22 +15,20 @@ namespace flowtrain {
 
 namespace {
 
-// The keys of [val] that only decide when and how a training validates.
-const std::set<std::string> of_training_alone{"every", "batches", "workers", "mode", "on_error", "pictures"};
-
 std::string settings_text(const Config& config) {
   std::string text;
-  const auto add = [&](const Settings& settings) {
+  const auto add = [&](const Settings& settings, bool whole) {
     for (auto& key : settings.keys())
-      if (settings.table() != "val" || !of_training_alone.contains(key.name))
-        text += concat(settings.table(), ".", key.name, " = ", to_toml(settings.value(key.name)), "\n");
+      if (const auto name = concat(settings.table(), ".", key.name); whole || has(decided_by(name), Decides::tests))
+        text += concat(name, " = ", to_toml(settings.value(key.name)), "\n");
   };
-  add(config.data(false));
-  for (const char* table : {"sampler", "net", "loss", "step", "val", "ema", "detect"}) add(config.table(table));
-  for (auto& metric : config.list("metric")) add(metric);
-  for (const char* key : {"seed", "deterministic"}) text += to_toml(config.table("run").value(key)) + "\n";
-  for (auto& rule : config.list("test.worst")) add(rule);
-  for (const char* key : {"batch", "batch_per_rank"}) text += to_toml(config.table("loader").value(key)) + "\n";
+  add(config.data(false), /*whole=*/true);
+  for (auto& table : core_tables()) {
+    if (table.name.starts_with("data")) continue;
+    if (!config.has_list(table.name)) add(config.table(table.name), false);
+    if (config.has_list(table.name))
+      for (auto& entry : config.list(table.name)) add(entry, false);
+  }
   return text;
 }
 

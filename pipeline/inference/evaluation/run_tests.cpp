@@ -48,15 +48,14 @@ struct TestedSnapshot {
 std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& config) {
   if (subject.snapshot) return {{*subject.snapshot}};
   auto run = as_run_folder(subject.start.config);
-  if (!run) run = newest_run(config.table("run").text("dir"), config.name());
+  if (!run) run = newest_run(*config.run().dir, config.name());
   if (!run && !subject.snapshots.snapshots.empty() && subject.snapshots.iterations.empty()) {
     std::vector<ChosenSnapshot> named;
     for (auto& path : subject.snapshots.snapshots) named.push_back({path});
     return named;
   }
   if (!run)
-    throw UserError(ExitCode::snapshot,
-                    concat("there is no run called '", config.name(), "' in ", config.table("run").text("dir")),
+    throw UserError(ExitCode::snapshot, concat("there is no run called '", config.name(), "' in ", *config.run().dir),
                     "train first, or name a snapshot: --snapshot PATH");
   return test_snapshots(*run / "snapshots", subject.snapshots);
 }
@@ -146,7 +145,7 @@ class TestRun {
       if (!group_.leads()) return;
       const Config config =
           draws_seed(subject_.start) ? load_config(first.path / "config.toml") : load_for_use(subject_.start);
-      seed = to_toml(config.table("run").value("seed"));
+      seed = to_toml(*config.run().seed);
     });
     seed = group_.broadcast("the seed of a test", seed);
     start_ = subject_.start;

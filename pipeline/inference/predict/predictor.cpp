@@ -33,7 +33,7 @@ Config without_metrics(const Config& config) {
 }
 
 unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
-  const auto own = static_cast<unsigned>(config.table("loader").integer("readers"));
+  const auto own = static_cast<unsigned>(*config.loader().readers);
   const bool is_remote = std::ranges::any_of(inputs, [](auto& input) { return input.remote != nullptr; });
   return is_remote ? std::max(own, remote_readers) : own;
 }
@@ -50,7 +50,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
     : config_(without_metrics(config)),
       limits_(limits),
       batch_(batch_rows(config_, false, 1)),
-      workers_(workers_of(config_.table("loader"))) {
+      workers_(workers_of(config_.loader().workers)) {
   const OpenSnapshot opened = open_snapshot(snapshot);
   RunState state = RunState::from_json(opened.state_json);
   classes_ = std::move(state.inputs.classes);
@@ -61,7 +61,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   form_.emplace(none_, classes_, pixels_);
   sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
   layout_.emplace(sampler_->fields(), batch_);
-  device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), config_.table("loader").boolean("pin"));
+  device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), *config_.loader().pin);
   scheduler_.emplace(workers_);
   LearnerSpec spec = session_.learner_spec(*layout_, config_);
   spec.val_layout = &*layout_;

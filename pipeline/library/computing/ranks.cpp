@@ -16,7 +16,7 @@ namespace {
 
 // Returns the first rank's device, without making this process use a GPU.
 std::string expected_device(const Config& config, int processes) {
-  if (config.table("run").text("device") == "auto") return count_gpus() > 0 ? "cuda:0" : "cpu";
+  if (*config.run().device == "auto") return count_gpus() > 0 ? "cuda:0" : "cpu";
   return choose_device(config, 0, static_cast<unsigned>(processes));
 }
 

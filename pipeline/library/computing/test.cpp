@@ -99,7 +99,7 @@ int test_here(const TestRequest& request, TestOptions options) {
   std::vector<TestResults> tested;
   for (auto& subject : request.subjects) {
     Lines details;
-    const std::string group_by = load_for_use(subject.start).table("val").text("group_by");
+    const std::string group_by = *load_for_use(subject.start).val().group_by;
     options.on_measured = [&](const TestPart& part, const Measurement& measured) {
       log_info(concat(part.folder.filename().string(), ": ", format_count(measured.size), " samples measured"));
       details = details_of(part, measured, group_by);

@@ -1,6 +1,7 @@
 #include "pipeline/runs/verify/setting_differences.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "pipeline/base/config/decides.h"
 #include "pipeline/base/telemetry/json_file.h"
 #include "pipeline/runs/run_reader/stored_config.h"
 #include "sampling/core/error.h"
@@ -23,24 +25,7 @@ namespace {
 
 using Keys = std::span<const std::string_view>;
 
-// The keys and whole tables that decide each kind of value, if the values before it in a step are equal.
-constexpr std::string_view config_of_order[] = {
-    "order",      "data", "run.seed", "run.plugins", "loader.batch", "loader.batch_per_rank", "loader.last_batch",
-    "train.accum"};
-constexpr std::string_view config_of_rows[] = {"sampler", "data", "run.seed", "run.plugins", "loader.cache_mb"};
-constexpr std::string_view config_of_training[] = {"net",           "loss",
-                                                   "optim",         "group",
-                                                   "schedule",      "lr",
-                                                   "train",         "step",
-                                                   "hook",          "ema",
-                                                   "batch_augment", "run.device",
-                                                   "run.threads",   "run.seed",
-                                                   "run.plugins",   "run.deterministic",
-                                                   "dist",          "data",
-                                                   "run.cudnn",     "resume",
-                                                   "run.max_iter",  "run.max_epochs"};
-constexpr std::string_view config_of_validation[] = {"val",    "data", "sampler",     "metric",
-                                                     "detect", "ema",  "run.threads", "run.plugins"};
+// The members of env.json on which each kind of value depends, if what comes before it in a step is equal.
 constexpr std::string_view environment_of_order[] = {"version", "revision"};
 constexpr std::string_view environment_of_rows[] = {"version",  "revision",  "build_type",
                                                     "compiler", "libraries", "cpu"};
@@ -56,12 +41,12 @@ const std::set<std::string> of_the_start = {"command",
                                             "environment.FLOWTRAIN_SPAWNED",
                                             "environment.FLOWTRAIN_URL"};
 
-Keys config_keys_of(Compared kind) {
+Decides decided_in(Compared kind) {
   switch (kind) {
-    case Compared::ids: return config_of_order;
-    case Compared::field: return config_of_rows;
-    case Compared::validation: return config_of_validation;
-    default: return config_of_training;
+    case Compared::ids: return Decides::order;
+    case Compared::field: return Decides::rows;
+    case Compared::validation: return Decides::validation;
+    default: return Decides::training;
   }
 }
 
@@ -79,8 +64,8 @@ bool is_among(const std::string& key, Keys keys) {
   });
 }
 
-void mark(std::vector<SettingDifference>& differences, Keys keys) {
-  for (auto& each : differences) each.likely = is_among(each.key, keys);
+void mark(std::vector<SettingDifference>& differences, const std::function<bool(const std::string& key)>& is_likely) {
+  for (auto& each : differences) each.likely = is_likely(each.key);
   std::ranges::stable_partition(differences, &SettingDifference::likely);
 }
 
@@ -173,8 +158,8 @@ SettingDifferences compare_settings(const fs::path& a, const fs::path& b, const 
   compare_configs(a, b, found);
   compare_environments(a, b, found);
   if (const auto* first = comparison.first()) {
-    mark(found.config, config_keys_of(first->kind));
-    mark(found.environment, environment_keys_of(first->kind));
+    mark(found.config, [&](auto& key) { return has(decided_by(key), decided_in(first->kind)); });
+    mark(found.environment, [&](auto& key) { return is_among(key, environment_keys_of(first->kind)); });
   }
   return found;
 }

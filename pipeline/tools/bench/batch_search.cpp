@@ -21,15 +21,15 @@ std::uint64_t spare(std::uint64_t free_bytes) { return free_bytes / 10 * 8; }
 
 // Returns the batches for validation, which are as large as those for training by default.
 std::uint32_t validation_slabs(const Config& config) {
-  const Settings& val = config.table("val");
-  if (period(val, "every").off() || val.integer("batch") > 0) return 0;
+  const ValKeys val = config.val();
+  if (period(val.every).off() || *val.batch > 0) return 0;
   return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Loader::slabs(validation_prefetch);
 }
 
 // Returns the bytes of the weights' copy for async validation. Its batches keep little without gradients.
 std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
-  const Settings& val = config.table("val");
-  if (period(val, "every").off() || val.text("mode") == "inline") return 0;
+  const ValKeys val = config.val();
+  if (period(val.every).off() || *val.mode == "inline") return 0;
   return weight_bytes(net);
 }
 
@@ -95,12 +95,12 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
                      ", batches ahead ", format_bytes(batches)));
     return step ? std::optional(*step + batches + copy) : std::nullopt;
   };
-  const Settings& settings = config.table("loader");
-  const auto requested = static_cast<std::uint64_t>(settings.integer("batch_max"));
+  const LoaderKeys keys = config.loader();
+  const auto requested = static_cast<std::uint64_t>(*keys.batch_max);
   const std::uint64_t samples = requested > 0 ? std::min(requested, data.order->size()) : data.order->size();
   const auto most =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(samples / processes, 1), 1u << 24));
-  const auto limit = static_cast<std::uint64_t>(settings.integer("batch_memory_mb")) << 20;
+  const auto limit = static_cast<std::uint64_t>(*keys.batch_memory_mb) << 20;
   const FoundRows found = find_rows(most, limit > 0 ? limit : free_bytes ? spare(*free_bytes) : host_limit, attempt);
   loader->stop();
   return found;

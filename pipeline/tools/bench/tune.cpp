@@ -39,7 +39,7 @@ class LoaderTune {
     report_.batch = data_.batch;
     report_.present = {data_.workers, data_.readers, data_.prefetch};
     most_ = largest_shape(data_);
-    data_.device = make_device(session_.device(), Loader::slabs(most_.prefetch), config.table("loader").boolean("pin"));
+    data_.device = make_device(session_.device(), Loader::slabs(most_.prefetch), *config.loader().pin);
     data_.workers = most_.workers;  // the session reserves so many threads
     session_.prepare();
     data_.workers = report_.present.workers;

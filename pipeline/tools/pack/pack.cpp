@@ -260,11 +260,11 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   options.pictures.decoding = decoding_of(config.table("sampler"));
   const auto splits =
       open_splits(config, options);  // all splits are opened first: a missing one is an error before hours of work
-  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
+  interrupt.set_grace(std::chrono::duration<double>(*config.run().grace_seconds));
   interrupt.defer();  // files exist from here on, which must be removed at a signal
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
-  const auto workers = workers_of(config.table("loader"));
+  const auto workers = workers_of(config.loader().workers);
   const Scheduler scheduler(workers);
   for (const auto& split : splits) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;

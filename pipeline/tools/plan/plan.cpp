@@ -86,20 +86,20 @@ std::string validations(const PlanParts& parts) {
 std::string snapshots(const PlanParts& parts) {
   const Every every = parts.run_plan.snapshot_every;
   const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
-  const Settings& snapshot = parts.config.table("snapshot");
-  const bool by_clock = period(snapshot, "every", true).seconds() > 0;
-  if (count == 0) return by_clock ? concat("every ", snapshot.text("every")) : "none";
-  const Every keep_every = period(snapshot, "keep_every").to_iterations(epoch_of(parts.config, parts.train.batches));
+  const SnapshotKeys snapshot = parts.config.snapshot();
+  const bool by_clock = period(snapshot.every, true).seconds() > 0;
+  if (count == 0) return by_clock ? concat("every ", std::get<std::string>(*snapshot.every)) : "none";
+  const Every keep_every = period(snapshot.keep_every).to_iterations(epoch_of(parts.config, parts.train.batches));
   std::uint64_t best = 0;
   for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
-  const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
-                             (parts.val ? best : 0) + keep_every.ended(parts.run_plan.last);
+  const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(*snapshot.keep_last)) + (parts.val ? best : 0) +
+                             keep_every.ended(parts.run_plan.last);
   const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
   const char* more = parts.async ? ", more where a validation begins" : ", more where a validation is the best so far";
   return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"), ", ",
                 format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
-                by_clock ? concat(", more every ", snapshot.text("every")) : "", "; at most ", kept, " are kept, ",
-                format_bytes(kept * bytes));
+                by_clock ? concat(", more every ", std::get<std::string>(*snapshot.every)) : "", "; at most ", kept,
+                " are kept, ", format_bytes(kept * bytes));
 }
 
 std::string memory(const PlanParts& parts) {

@@ -99,7 +99,7 @@ BreakdownSearch find_breakdown(const EarlierRun& run, std::uint64_t last, const 
   BreakdownSearch found;
   const std::uint64_t after = iteration_of(snapshot);
   found.from = after + 1;
-  const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));
+  const NonFinitePolicy policy = NonFinitePolicy::from(run.config.train());
   std::uint64_t overflows = 0;  // consecutive failures
   const auto on_scalars = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
     found.to = iteration;

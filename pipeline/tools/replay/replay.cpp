@@ -173,7 +173,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
   const DataParts& data = session.open_training();
   session.prepare();
-  const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  const auto accum = static_cast<std::uint32_t>(*config.train().accum);
   const auto loader = session.make_loader(loader_parts("train", data, config, iteration, iteration));
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;

@@ -108,7 +108,7 @@ bool has_stateful_schedule(const Config& config) {
 }
 
 bool goes_back(const Config& config) {
-  return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
+  return NonFinitePolicy::from(config.train()).action == NonFinitePolicy::Action::rollback;
 }
 
 // Returns a configuration that only trains, without validations, early stops and displays.
@@ -130,17 +130,16 @@ EarlierRun find_earlier_run(StartOptions start) {
     warn_of_changes(load_stored_config(*folder / "config.toml", config), config);
   } else {
     const Config written = load_config(start.config, start.overrides);
-    folder = newest_run(written.table("run").text("dir"), written.name());
-    const bool draws_seed = !number(written.table("run"), "seed");
+    folder = newest_run(*written.run().dir, written.name());
+    const bool draws_seed = !number(written.run().seed);
     if (!folder && draws_seed)
-      throw written.table("run").error("seed", "each start draws another seed, and there is no run with one",
-                                       ExitCode::usage, "choose one with --seed N");
+      throw written.run().seed.error("each start draws another seed, and there is no run with one", ExitCode::usage,
+                                     "choose one with --seed N");
     if (folder && fs::exists(*folder / "config.toml")) {
       const Config stored = load_stored_config(*folder / "config.toml", written);
-      if (draws_seed)
-        start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
-      if (!number(written.table("loader"), "batch"))
-        start.overrides.push_back({"loader.batch", to_toml(stored.table("loader").value("batch")), folder->string()});
+      if (draws_seed) start.overrides.push_back({"run.seed", to_toml(*stored.run().seed), folder->string()});
+      if (!number(written.loader().batch))
+        start.overrides.push_back({"loader.batch", to_toml(*stored.loader().batch), folder->string()});
       warn_of_changes(stored, load_for_use(start));
     }
   }

@@ -74,7 +74,7 @@ void TorchMemoryProbe::try_step(Slab& slab, BatchAdapter& batches) {
   readout_.forget(step_);
   weights_.keep_buffers();
   step_.begin(0, weights_.parameters());  // every optimizer is at work in iteration 0
-  for (std::int64_t micro = 0; micro < std::min<std::int64_t>(spec_.train.integer("accum"), 2); ++micro)
+  for (std::int64_t micro = 0; micro < std::min<std::int64_t>(*spec_.train.accum, 2); ++micro)
     step_.add_gradients(slab, batches, {});
   step_.finish_gradients();
   readout_.read(step_);
@@ -88,7 +88,7 @@ std::uint64_t TorchMemoryProbe::kept_bytes(Slab& slab) {
   std::int64_t most = 0;
   for (auto& pass : step_.passes()) {
     const LiveBytes live;
-    const Autocast cast(amp_type(spec_.train), at::Device(spec_.device).type());  // the cast copies count, too
+    const Autocast cast(amp_type(*spec_.train.amp), at::Device(spec_.device).type());  // the cast copies count, too
     const auto losses = step_.step()(batch, pass.losses);
     most = std::max(most, live.now());
   }

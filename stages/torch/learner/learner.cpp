@@ -34,19 +34,17 @@ namespace flowtrain {
 namespace {
 
 // Sets LibTorch's own options for the whole process. `processes_here` is the number that share the cores.
-void configure_torch(const Settings& run, unsigned processes_here) {
-  const auto* given = std::get_if<std::int64_t>(&run.value("threads"));
+void configure_torch(const RunKeys& run, unsigned processes_here) {
+  const auto* given = std::get_if<std::int64_t>(&*run.threads);
   auto threads = given ? static_cast<int>(*given) : 0;
   if (threads == 0) threads = static_cast<int>(std::max(1u, usable_cores() / processes_here));
   torch::set_num_threads(threads);
-  const bool deterministic = run.boolean("deterministic");
-  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  at::globalContext().setDeterministicAlgorithms(*run.deterministic, /*warn_only=*/true);
   // No result depends on memory that kernels leave unwritten; filling new memory first costs a CPU 3 % of a step.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
-  at::globalContext().setDeterministicCuDNN(deterministic);
-  const std::string& cudnn = run.text("cudnn");
-  at::globalContext().setUserEnabledCuDNN(cudnn != "off");
-  at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
+  at::globalContext().setDeterministicCuDNN(*run.deterministic);
+  at::globalContext().setUserEnabledCuDNN(*run.cudnn != "off");
+  at::globalContext().setBenchmarkCuDNN(*run.cudnn == "auto" && !*run.deterministic);
 }
 
 class TorchLearner : public Learner, public RowValidator, public ClassPredictor, public LayerLister {
@@ -58,7 +56,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
         step_(spec_, *net_),
         batches_(make_train_batches(spec_, spec.train_layout)),
         validator_(spec_, net_, step_.step()) {
-    if (spec.train.boolean("cuda_graph")) keep_hyper_on_device();
+    if (*spec.train.cuda_graph) keep_hyper_on_device();
     if (spec.profile && spec.profile->detailed() && nets::compiled_net(*net_))
       warn("--profile: the compiled graph of net.package is one operation, so there are no times of layers");
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
@@ -176,8 +174,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   }
 
   static bool may_discard(const LearnerSpec& spec) {
-    return spec.train.integer("accum") > 1 || spec.train.text("nonfinite") == "skip" ||
-           spec.train.text("on_error") != "stop";
+    return *spec.train.accum > 1 || *spec.train.nonfinite == "skip" || *spec.train.on_error != "stop";
   }
 
   // This applies from the first step on, so that the steps before a capture, which a resumed run makes again, round the
@@ -226,7 +223,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   bool validating_ = false;
   TorchMemoryProbe memory_probe_{spec_, weights_, step_, readout_};
   TorchNonFiniteSearch nonfinite_search_{
-      {*this, *net_, step_, *batches_, graphs_, static_cast<std::uint32_t>(spec_.train.integer("accum"))}};
+      {*this, *net_, step_, *batches_, graphs_, static_cast<std::uint32_t>(*spec_.train.accum)}};
 };
 
 }  // namespace

@@ -5,14 +5,12 @@
 #include <torch/types.h>
 
 #include <optional>
-
-#include "sampling/core/settings.h"
+#include <string>
 
 namespace flowtrain {
 
-/// Returns the type that train.amp names; nothing if it is off.
-inline std::optional<at::ScalarType> amp_type(const Settings& train) {
-  const std::string& amp = train.text("amp");
+/// Returns the type that train.amp or val.amp names; nothing if it is "off".
+inline std::optional<at::ScalarType> amp_type(const std::string& amp) {
   return amp == "off" ? std::nullopt : std::optional(amp == "fp16" ? at::kHalf : at::kBFloat16);
 }
 

@@ -108,8 +108,8 @@ nets::NetUse use_of_net(const LearnerSpec& spec) {
                    .short_batches = spec.short_batches,
                    .classes = spec.classes,
                    .capability = capability_of(at::Device(spec.device)),
-                   .amp = spec.train.text("amp"),
-                   .val_amp = spec.val.given("amp") ? spec.val.text("amp") : "",
+                   .amp = *spec.train.amp,
+                   .val_amp = spec.val.amp.given() ? *spec.val.amp : "",
                    .mixes_labels = spec.mixing.mixes()};
   if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
   return use;

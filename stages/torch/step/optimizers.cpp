@@ -13,10 +13,10 @@ namespace flowtrain {
 
 namespace {
 
-nets::ClipSpec clip_spec(const Settings& train) {
-  const std::string& by = train.text("clip_by");
+nets::ClipSpec clip_spec(const TrainKeys& train) {
+  const std::string& by = *train.clip_by;
   const auto kind = by == "norm" ? nets::ClipBy::norm : by == "value" ? nets::ClipBy::value : nets::ClipBy::adaptive;
-  return {kind, train.real("clip"), train.real("clip_p")};
+  return {kind, *train.clip, *train.clip_p};
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Optimizers::Optimizers(const LearnerSpec& spec, const AssignedParameters& assign
     optimizers_.push_back({std::move(optimizer), accum, {}});
     if (accum > 1) optimizers_.back().sum.emplace(own, static_cast<double>(accum));
   }
-  if (amp_type(spec.train) == at::kHalf) scaler_.emplace(at::Device(spec.device));
+  if (amp_type(*spec.train.amp) == at::kHalf) scaler_.emplace(at::Device(spec.device));
   if (spec.ema && spec.ema->real("decay") > 0) {
     ema_.emplace(learned_, spec.ema->real("decay"), spec.ema->boolean("warmup"));
     ema_validates_ = spec.ema->boolean("validate");

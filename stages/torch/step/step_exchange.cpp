@@ -14,7 +14,7 @@ namespace flowtrain {
 
 StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, nets::Net& net)
     : passes_(passes),
-      accum_(static_cast<double>(spec.train.integer("accum"))),
+      accum_(static_cast<double>(*spec.train.accum)),
       has_gradients_(spec.mode != TrainMode::forward_only) {
   auto* group = spec.group->size() > 1 ? dynamic_cast<TorchGroup*>(spec.group) : nullptr;
   if (!group) return;

@@ -21,7 +21,7 @@ constexpr int warm_up_steps = 3;  // made without graphs: libraries choose their
 constexpr int most_captures = 8;  // more captures do not pay
 }  // namespace
 
-StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.boolean("cuda_graph")) {
+StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(*spec.train.cuda_graph) {
   const at::Device where(spec.device);
   if (on_) make_ = spec.graphs || where.is_cpu() ? spec.graphs : cuda_work_graphs(where.index());
 }
@@ -76,7 +76,7 @@ std::string StepGraphs::obstacle() const {
   if (!make_)
     return at::Device(spec_.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
   if (spec_.mode != TrainMode::full) return "there is no update";
-  if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
+  if (*spec_.train.accum > 1) return "train.accum is more than 1";
   if (spec_.group->size() > 1) return "several processes train";
   if (spec_.profile && spec_.profile->detailed()) return "--profile observes the step";
   if (spec_.mixing.any()) return "[batch_augment] draws numbers for each batch";

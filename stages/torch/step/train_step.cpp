@@ -15,7 +15,7 @@ namespace flowtrain {
 
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
     : spec_(spec),
-      amp_(amp_type(spec.train)),
+      amp_(amp_type(*spec.train.amp)),
       takes_scale_(amp_ == at::kHalf ? nets::compiled_net(net) : nullptr),
       step_(make_training_step(spec, net)),
       observers_(spec) {
@@ -53,7 +53,7 @@ void TrainStep::seed_draws(const Ticket& ticket) const {
 
 void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags) {
   const Ticket& ticket = slab.ticket();
-  const auto accum = static_cast<std::uint32_t>(spec_.train.integer("accum"));
+  const auto accum = static_cast<std::uint32_t>(*spec_.train.accum);
   exchange_->begin_batch(iteration_, slab, ticket.micro + 1u == accum, flags);
   seed_draws(ticket);
   nets::NamedTensors batch;
@@ -96,7 +96,7 @@ double TrainStep::flops() const {
     const auto often = std::ranges::min(passes_[i].served, {}, &Pass::Served::every).every;
     sum += forward_flops_[i] / static_cast<double>(often);
   }
-  return sum * (spec_.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(spec_.train.integer("accum"));
+  return sum * (spec_.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(*spec_.train.accum);
 }
 
 nets::NamedTensors TrainStep::forward(const Pass& pass, const nets::NamedTensors& batch) const {

@@ -45,18 +45,18 @@ nets::NamedTensors filled_up(const nets::NamedTensors& batch, std::int64_t rows)
 }  // namespace
 
 NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
-    : settings_(spec.val),
-      flipping_(spec.val.boolean("flip") ? average_over_flips(net) : nullptr),
+    : val_(spec.val),
+      flipping_(*spec.val.flip ? average_over_flips(net) : nullptr),
       flip_step_(flipping_ ? make_training_step(spec, *flipping_) : nullptr),
       step_(flip_step_ ? *flip_step_ : step),
       where_(spec.device),
-      amp_(amp_type(spec.val)),
+      amp_(amp_type(*spec.val.amp)),
       metrics_(spec.class_names) {
   if (const auto* const compiled = nets::compiled_net(*net)) least_rows_ = compiled->rows();
   if (spec.detect) choose_detector(spec, *net);
-  if (make_detector_ && spec.val.integer("pictures") > 0) detector();  // refuses values of [detect] that do not fit
-  metrics_.group_by(spec.val.text("group_by"));
-  for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
+  if (make_detector_ && *spec.val.pictures > 0) detector();  // refuses values of [detect] that do not fit
+  metrics_.group_by(*spec.val.group_by);
+  for (auto& name : *spec.val.metrics) add_metric(name, spec);
   if (!spec.val_layout) return;
   metrics_.check_inputs(*net, *spec.val_layout, spec.val);
   batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
@@ -88,8 +88,8 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
   }
   const std::string kind = own ? own->text("name") : name;
   const Settings settings = own ? *own : Settings("val", nets::find_metric(kind)->keys);
-  if (!own) settings.check_required(spec.val.origin("metrics").text());
-  rethrow_at_key(own ? *own : spec.val, own ? "name" : "metrics", [&] {
+  if (!own) settings.check_required(val_.metrics.origin().text());
+  rethrow_at_key(own ? *own : val_.metrics.table(), own ? "name" : val_.metrics.key(), [&] {
     metrics_.add(name,
                  [kind, settings, classes = metrics_.classes()] { return nets::make_metric(kind, settings, classes); });
   });
@@ -97,13 +97,13 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
 
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
-    throw settings_.error(
-        "metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not", ExitCode::usage,
-        no_detector_.empty() ? "metrics of other nets: " + join(nets::metrics().names()) : no_detector_);
-  if (!settings_.text("group_by").empty())
-    throw settings_.error("group_by",
-                          "'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
-                          ExitCode::usage, "leave it out; each [[val.set]] is measured by itself");
+    throw val_.metrics.error("'" + metric + "' is a metric of nets that find objects, which this one does not",
+                             ExitCode::usage,
+                             no_detector_.empty() ? "metrics of other nets: " + join(nets::metrics().names())
+                                                  : no_detector_);
+  if (!val_.group_by->empty())
+    throw val_.group_by.error("'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
+                              ExitCode::usage, "leave it out; each [[val.set]] is measured by itself");
 }
 
 Detector* NetValidator::detector() {
@@ -146,7 +146,7 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   const auto count = static_cast<double>(slab.rows().size());
   loss_ += readout.one(mean) * count;
   rows_ += count;
-  rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
+  rethrow_at_key(val_.metrics.table(), val_.metrics.key(), [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);

@@ -48,7 +48,7 @@ class NetValidator {
   void choose_detector(const LearnerSpec& spec, nets::Net& net);
   void check_finds_objects(const std::string& metric) const;
 
-  const Settings settings_;                // [val]
+  const ValKeys val_;
   std::unique_ptr<nets::Net> flipping_;    // null without val.flip
   std::unique_ptr<nets::Step> flip_step_;  // null without val.flip
   nets::Step& step_;

@@ -49,47 +49,44 @@ void ValidationMetrics::add(const std::string& name, Make make) {
   metrics_.push_back({name, std::move(make), std::move(metric)});
 }
 
-void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const {
+void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val) const {
   check_groups(layout, val);
   for (auto& [name, make, metric] : metrics_) {
     const auto [output, field] = metric->inputs();
     if (!net.may_give(output))
-      throw val.error(
-          "metrics", concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
+      throw val.metrics.error(
+          concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
           output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
                              : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
                                "(net.package) that was exported with that output");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
-    throw val.error(
-        "metrics",
+    throw val.metrics.error(
         concat("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
         ExitCode::usage, concat("take another metric, or a sampler whose batches have '", field, "'"));
   }
 }
 
-void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& val) const {
+void ValidationMetrics::check_groups(const SlabLayout& layout, const ValKeys& val) const {
   if (field_.empty()) return;
   const auto& fields = layout.fields();
   const auto found = std::find_if(fields.begin(), fields.end(), [&](auto& there) { return there.name == field_; });
   if (found == fields.end())
-    throw val.error("group_by",
-                    concat("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
-                    ExitCode::usage, "several sources are measured apart as several [[val.set]]s");
+    throw val.group_by.error(
+        concat("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)), ExitCode::usage,
+        "several sources are measured apart as several [[val.set]]s");
   if (found->dtype == DType::f32 || !found->shape.empty())
-    throw val.error("group_by", concat("'", field_, "' is not one whole number for each sample"));
+    throw val.group_by.error(concat("'", field_, "' is not one whole number for each sample"));
   if (metrics_.empty())
-    throw val.error("group_by", "val.metrics has nothing that could be told by groups", ExitCode::usage,
-                    "name a metric, or leave it out");
+    throw val.group_by.error("val.metrics has nothing that could be told by groups", ExitCode::usage,
+                             "name a metric, or leave it out");
   for (auto& [name, make, metric] : metrics_)
     if (metric->form() != nets::MetricForm::scalar)
-      throw val.error("group_by",
-                      concat("'", name, "' of val.metrics (", val.origin("metrics").text(),
-                             ") is no single metric that a group could have"),
-                      ExitCode::usage, "take it out of val.metrics, or leave val.group_by out");
+      throw val.group_by.error(concat("'", name, "' of val.metrics (", val.metrics.origin().text(),
+                                      ") is no single metric that a group could have"),
+                               ExitCode::usage, "take it out of val.metrics, or leave val.group_by out");
   if (field_ == "label" && classes_.size() > most_groups)
-    throw val.error("group_by",
-                    concat("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
+    throw val.group_by.error(concat("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
 }
 
 // Each known class has a metric, even if no row is of it.

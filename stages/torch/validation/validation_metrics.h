@@ -14,12 +14,11 @@
 #include "nets/metrics/metric.h"
 #include "nets/net.h"
 #include "stages/core/group.h"
+#include "stages/core/table_keys.h"
 #include "stages/evaluation/class_table.h"
 #include "stages/model/compute.h"
 
 namespace flowtrain {
-
-class Settings;
 
 /// Adds up metrics in one thread. All processes have the same ones, and those of counts do not depend on how many
 /// processes there are.
@@ -40,7 +39,7 @@ class ValidationMetrics {
   std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
   /// Throws UserError(usage) for metrics whose inputs neither the net, as far as it says, nor the batches give, and for
   /// groups that cannot be told.
-  void check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const;
+  void check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val) const;
 
   void begin();
   void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
@@ -59,7 +58,7 @@ class ValidationMetrics {
     double rows = 0;
     std::vector<std::unique_ptr<nets::Metric>> metrics;  // one for each of metrics_
   };
-  void check_groups(const SlabLayout& layout, const Settings& val) const;
+  void check_groups(const SlabLayout& layout, const ValKeys& val) const;
   Part& part(std::int64_t group);
   void update_parts(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
   void share_groups(Group& group);

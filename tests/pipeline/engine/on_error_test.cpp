@@ -36,27 +36,25 @@ TEST_CASE("errors that a run may go on after, and those that end it in any case"
 
 TEST_CASE("several processes may leave out an update, and deal with errors of validations as one does") {
   using Action = ErrorPolicy::Action;
-  for (const std::string table : {"train", "val"}) {
-    Settings settings(table, core_keys(table)), dist("dist", core_keys("dist"));
-    CHECK(ErrorPolicy::from(settings, dist, 4).action == Action::stop);
-    for (const std::string action : {"save", "skip"}) {
-      settings.set("on_error", action, {"a.toml", 3, 1});
-      const Action expected = action == "save" ? Action::save : Action::skip;
-      CHECK(ErrorPolicy::from(settings, dist, 1).action == expected);
-      if (table == "val" || action == "skip") {
-        CHECK(ErrorPolicy::from(settings, dist, 2).action == expected);
-        continue;
-      }
-      const auto failure = failure_of([&] { ErrorPolicy::from(settings, dist, 2); });
-      check_failure(failure, ExitCode::usage, "a.toml:3:1: " + table + ".on_error: only a process that trains alone");
-    }
-    dist.set("sync_batch_norm", true, {"a.toml", 8, 1});
-    CHECK(ErrorPolicy::from(settings, dist, 1).action == Action::skip);
-    if (table == "val") CHECK(ErrorPolicy::from(settings, dist, 2).action == Action::skip);
-    if (table == "train")
-      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), ExitCode::usage,
-                    "dist.sync_batch_norm (a.toml:8:1) exclude each other");
+  Settings train("train", core_keys("train")), val("val", core_keys("val")), dist("dist", core_keys("dist"));
+  CHECK(ErrorPolicy::from(TrainKeys(train), dist, 4).action == Action::stop);
+  CHECK(ErrorPolicy::from(ValKeys(val)).action == Action::stop);
+  for (const std::string action : {"save", "skip"}) {
+    train.set("on_error", action, {"a.toml", 3, 1});
+    val.set("on_error", action, {"a.toml", 3, 1});
+    const Action expected = action == "save" ? Action::save : Action::skip;
+    CHECK(ErrorPolicy::from(TrainKeys(train), dist, 1).action == expected);
+    CHECK(ErrorPolicy::from(ValKeys(val)).action == expected);
+    if (action == "skip")
+      CHECK(ErrorPolicy::from(TrainKeys(train), dist, 2).action == expected);
+    else
+      check_failure(failure_of([&] { ErrorPolicy::from(TrainKeys(train), dist, 2); }), ExitCode::usage,
+                    "a.toml:3:1: train.on_error: only a process that trains alone");
   }
+  dist.set("sync_batch_norm", true, {"a.toml", 8, 1});
+  CHECK(ErrorPolicy::from(TrainKeys(train), dist, 1).action == Action::skip);
+  check_failure(failure_of([&] { ErrorPolicy::from(TrainKeys(train), dist, 2); }), ExitCode::usage,
+                "dist.sync_batch_norm (a.toml:8:1) exclude each other");
 }
 
 TEST_CASE("of an error with a stack the first line is shown") {

@@ -65,7 +65,7 @@ TEST_CASE("a session's net has the classes and layouts of what was opened") {
   const auto spec = session.learner_spec(layout, config);
   CHECK(spec.classes == 6);
   CHECK(spec.val_layout == &session.validation().front()->loader->layout());
-  CHECK(session.learner_spec(layout, config.with("train", "accum", std::int64_t{3})).train.integer("accum") == 3);
+  CHECK(*session.learner_spec(layout, config.with("train", "accum", std::int64_t{3})).train.accum == 3);
   Loader& more = *session.validation().back()->loader;
   more.start();
   Ticket ticket;

@@ -40,7 +40,7 @@ struct Story {
 class NumberLearner : public Learner {
  public:
   NumberLearner(const LearnerSpec& spec, Story& story)
-      : group_(*spec.group), accum_(static_cast<std::uint64_t>(spec.train.integer("accum"))), story_(story) {}
+      : group_(*spec.group), accum_(static_cast<std::uint64_t>(*spec.train.accum)), story_(story) {}
   ~NumberLearner() override { story_.weights[static_cast<std::size_t>(group_.rank())] = weight_; }
 
   void set_hyper(std::span<const HyperParameters> hyper) override { lr_ = hyper[0].lr; }

@@ -10,6 +10,7 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
+#include "pipeline/base/config/keys.h"
 #include "sampling/core/settings.h"
 #include "tests/support/parts.h"
 
@@ -224,8 +225,7 @@ TEST_CASE("groups of which each process has seen but some are the same metrics a
 
 TEST_CASE("groups that cannot be told") {
   const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
-  Settings val("val",
-               {{"metrics", Kind::texts, std::vector<std::string>{}, ""}, {"group_by", Kind::text, std::string(), ""}});
+  Settings val("val", core_keys("val"));
   val.set("metrics", std::vector<std::string>{"f1"}, {"a.toml", 3, 1});
   const SlabLayout layout({{"image", DType::u8, {4, 4, 3}}, {"label", DType::i64, {}}, {"weight", DType::f32, {}}}, 1);
   const auto refusal = [&](const std::string& field, const std::vector<std::string>& names) -> std::string {
@@ -261,7 +261,7 @@ TEST_CASE("groups that cannot be told") {
 
 TEST_CASE("what the net or the batches do not give is not measured") {
   const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
-  Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}});
+  Settings val("val", core_keys("val"));
   val.set("metrics", std::vector<std::string>{"span_f1"}, {"a.toml", 3, 1});
   const auto refusal = [&](const std::string& name, std::vector<Field> fields) -> std::string {
     const SlabLayout layout(std::move(fields), 1);

@@ -23,6 +23,19 @@ TEST_CASE("defaults stand where nothing was written") {
   CHECK_THROWS_AS(config.table("nothing"), InternalError);
 }
 
+TEST_CASE("views of tables give values and origins by the names of their keys") {
+  const auto config = loaded(letters + "[loader]\nprefetch = 7\n[val]\nevery = \"2 epochs\"\n");
+  CHECK(*config.loader().prefetch == 7);
+  CHECK(config.loader().prefetch.origin().line == 4);
+  CHECK_FALSE(config.loader().readers.given());
+  CHECK(config.loader().batch.fallback() == Value(std::int64_t{64}));
+  CHECK(std::get<std::string>(*config.val().every) == "2 epochs");
+  CHECK(*config.train().clip_by == "norm");
+  CHECK(*config.snapshot().final);
+  CHECK(std::string(config.run().seed.error("no").what()) == "run.seed: no");
+  CHECK_THROWS_AS(Setting<bool>(config.table("run"), "seed"), InternalError);
+}
+
 TEST_CASE("every value knows where it was written") {
   add_entries();
   TempFolder temp;

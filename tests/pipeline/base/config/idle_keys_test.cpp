@@ -48,4 +48,5 @@ TEST_CASE("a key that is read, or that is as by default, is not told") {
   CHECK(notes_of("[optim]\nname = \"adam\"\nbetas = [0.5, 0.9]\n").empty());
   CHECK(notes_of("[val]\nevery = 5\n[early_stop]\npatience = 2\nmode = \"min\"\n").empty());
   CHECK(notes_of("[ema]\nwarmup = true\n").empty());
+  CHECK(notes_of("[train]\nclip_by = \"value\"\n[optim]\nclip = 1.0\n").empty());
 }
