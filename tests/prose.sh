@@ -38,6 +38,9 @@ OPTION = re.compile(r"\b(?:add_option|add_flag|add_path|add_argument|add_subcomm
 DESCRIPTION = re.compile(r"\bCLI::App \w+\(")
 HELP = re.compile(r'\.help\s*=\s*(?=")')
 KEY = re.compile(r"(?<=[{,])\s*(?:Kind::\w+|std::move\(choices\))")
+# Lines of keys (pipeline/base/config/key_lines.h): what the key decides, its name, …, its help. Tables have helps, too.
+KEY_LINE = re.compile(r"(?<![\w.>])(?:key|choice|number_or)\((?=[^()\"]*,\s*\")")
+KEY_TABLE = re.compile(r"(?<![\w.>])(?:table|list)\(\s*\"[\w.]*\",\s*\w")
 LITERALS = re.compile(r'\s*((?:"(?:\\.|[^"\\\n])*"\s*)+)')
 
 
@@ -144,6 +147,14 @@ def helps_and_messages(code):
         for at, argument in list(arguments(code, found.start()))[2:3]:
             if (text := literal(argument)) is not None:
                 yield at, text, fragment(text, note=True)
+    for call in KEY_LINE.finditer(code):
+        at, help_text = list(arguments(code, call.end()))[-1]
+        if (text := literal(help_text)) is not None:
+            yield at, text, fragment(text, note=True)
+    for call in KEY_TABLE.finditer(code):
+        found = list(arguments(code, code.index("(", call.start()) + 1))
+        if len(found) > 3 and (text := literal(found[2][1])) is not None:
+            yield found[2][0], text, fragment(text, note=True)
     for call in CALL.finditer(code):
         named = call[0] == "error(" and code[call.start() - 1] == "."
         for at, argument in list(arguments(code, call.end()))[1 if named else 0:]:
@@ -231,6 +242,8 @@ GOOD = [
     ("a.cpp", 'throw settings.error("from", "expected a name");'),
     ("a.cpp", 'app.add_flag("--json", json, "print JSON");'), ("a.cpp", 'app.add_option("RUN", run, "a run");'),
     ("a.cpp", 'CLI::App app("Prints a page.", "x");'), ("a.cpp", '{"size", Kind::integer, one, "pixels of an edge"}'),
+    ("a.cpp", 'key(training | tests, "size", 0, {0, 9}, "number of pixels")'),
+    ("a.cpp", 'number_or(order, "size", {"of"}, 1, {0, 9}, "number of pixels of " + unit)'),
     ("list.h", 'FLOWTRAIN_COMMAND(train, "train", "[train] CONFIG", "train a net")'),
     ("a.py", 'def a():\n    """Returns 1."""\n    b()  # in bytes'), ("a.sh", "#!/bin/sh\n# Runs all."),
     ("a.py", 'p.add_argument("--seed", help="seed the weights")'),
@@ -245,6 +258,9 @@ BAD = [
     ("a.cpp", 'app.add_flag("--json", json, "JSON");'), ("a.cpp", 'CLI::App app("A page.", "x");'),
     ("a.cpp", 'app.add_option("RUN", run, "where it lies");'), ("a.cpp", 'x.help = "of all";'),
     ("a.cpp", '{"size", Kind::integer, one,\n "of an edge"}'),
+    ("a.cpp", 'path(key(training, "file", "", "where it lies"))'), ("a.cpp", 'table("x", nothing, "of it", {}, no)'),
+    ("a.cpp", 'choice(net | own, "size", {"a", "b"},\n "what it does")'),
+    ("a.cpp", 'number_or(order, "size", {}, 1, {0, 9}, "of pixels: " + unit)'),
     ("list.h", 'FLOWTRAIN_COMMAND(plan, "plan", "plan CONFIG", "what a run will do")'),
     ("a.py", 'def a():\n    """What it does."""'), ("a.py", "a = 1  # of all\n"), ("a.sh", "# Nothing here."),
     ("a.py", 'p.add_argument("--seed", help="of weights")'),

@@ -7,7 +7,7 @@ namespace flowtrain::key_lines {
 namespace {
 
 constexpr Decides net = training | tests;
-constexpr Decides first = training | own;  // Nothing reads it after a resume.
+constexpr Decides first = training | own;  // A resume does not read it.
 constexpr Decides reaction = training | joint;
 constexpr Decides averaged = training | validation | tests;
 

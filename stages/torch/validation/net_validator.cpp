@@ -97,10 +97,9 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
 
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
-    throw val_.metrics.error("'" + metric + "' is a metric of nets that find objects, which this one does not",
-                             ExitCode::usage,
-                             no_detector_.empty() ? "metrics of other nets: " + join(nets::metrics().names())
-                                                  : no_detector_);
+    throw val_.metrics.error(
+        "'" + metric + "' is a metric of nets that find objects, which this one does not", ExitCode::usage,
+        no_detector_.empty() ? "metrics of other nets: " + join(nets::metrics().names()) : no_detector_);
   if (!val_.group_by->empty())
     throw val_.group_by.error("'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
                               ExitCode::usage, "leave it out; each [[val.set]] is measured by itself");
