@@ -13,7 +13,7 @@ TEST_CASE("nccl for processes on the CPU is refused, once, with the way out") {
     CHECK_EXIT(refused, 2);
     CHECK_SAYS(refused, "dist.backend: nccl connects GPUs, but this run computes on the CPU");
     CHECK_SAYS(refused, "leave it at \"auto\"");
-    CHECK(refused.err.find("nccl talks") == refused.err.rfind("nccl talks"));
+    CHECK(refused.err.find("nccl connects") == refused.err.rfind("nccl connects"));
     CHECK_FALSE(fs::exists(place.path("none")));
   }
 }

@@ -143,7 +143,7 @@ TEST_CASE("a run goes on from its folder alone") {
 
   const auto done = place.run({"runs/tiny"});
   CHECK_EXIT(done, 0);
-  CHECK_SAYS(done, "nothing is left to do");
+  CHECK_SAYS(done, "no iteration is left to do");
 }
 
 TEST_CASE("a run goes on from a snapshot's folder, or as run.resume says") {

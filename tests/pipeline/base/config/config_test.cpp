@@ -153,7 +153,7 @@ TEST_CASE("a key or table that is spelt like no other one is told by its words, 
   CHECK(message("[[hooks]]\nname = \"norms\"\n").ends_with("unknown table 'hooks'; did you mean 'hook'?"));
   CHECK(message("[train]\nmax_iter = 5\n").ends_with("did you mean 'run.max_iter'?"));
   const auto overlapped = refusal(letters + "[val]\nmode = \"overlapped\"\n");
-  CHECK(overlapped.hint.find("async: it is overlapped with training") != std::string::npos);
+  CHECK(overlapped.hint.find("async: training continues while a copy of the net is validated") != std::string::npos);
   const auto list = refusal(letters + "[test]\nworst = 16\n");
   CHECK(list.message.ends_with("'test.worst' is a list of tables, not a key"));
   CHECK(list.hint.starts_with("write [[test.worst]]"));

@@ -211,17 +211,17 @@ TEST_CASE("pickle: tensors of wrong arguments are refused") {
   CHECK(contains(wrong([](auto& t) { t.strides = {3, -1}; }), "a tensor of unknown arguments"));
   CHECK(contains(wrong([](auto& t) { t.strides = {1}; }), "a tensor of unknown arguments"));
   CHECK(contains(wrong([](auto& t) { t.shape = t.strides = std::vector<std::int32_t>(65, 1); }), "unknown arguments"));
-  CHECK(contains(wrong([](auto& t) { t.elements = -1; }), "no storage's"));
+  CHECK(contains(wrong([](auto& t) { t.elements = -1; }), "is not a storage's"));
   CHECK(contains(wrong([](auto& t) { t.storage = "QUInt4x2Storage"; }), "'torch.QUInt4x2Storage'"));
-  CHECK(contains(refusal(py_whole(py_text("x") + "Q")), "no storage's"));
+  CHECK(contains(refusal(py_whole(py_text("x") + "Q")), "is not a storage's"));
 }
 
 TEST_CASE("pickle: damage is named, and neither depth nor size is followed") {
   CHECK(contains(refusal(""), "cut short"));
   CHECK(contains(refusal(proto), "cut short"));
-  CHECK(contains(refusal(py_whole("")), "a value where there is none"));
-  CHECK(contains(refusal(py_whole("t")), "a mark where there is none"));
-  CHECK(contains(refusal(py_whole("N(\x85")), "a value where there is none"));
+  CHECK(contains(refusal(py_whole("")), "it needs a value, but there is none"));
+  CHECK(contains(refusal(py_whole("t")), "it goes back to a mark, but there is none"));
+  CHECK(contains(refusal(py_whole("N(\x85")), "it needs a value, but there is none"));
   CHECK(contains(refusal(py_whole("h\x07")), "memo 7, which was never written"));
   CHECK(contains(refusal(py_whole("}(Nu")), "a key without a value"));
   CHECK(contains(refusal(py_whole(")Na")), "a change of a tuple"));

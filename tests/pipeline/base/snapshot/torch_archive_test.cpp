@@ -94,7 +94,7 @@ TEST_CASE("torch: where the state_dict may be, and what is left out") {
   CHECK(contains(refusal(torch_zip(py_whole("N"))), "f.pth: no dict of tensors in it"));
   CHECK(contains(refusal(torch_zip(py_whole(py_dict({{"a", matrix.text()}, {"a", matrix.text()}})), storage)),
                  "tensor 'a' comes twice"));
-  CHECK(contains(refusal(torch_zip(py_whole("}K\x01" + matrix.text() + "s"), storage)), "whose name is no text"));
+  CHECK(contains(refusal(torch_zip(py_whole("}K\x01" + matrix.text() + "s"), storage)), "whose name is not text"));
 }
 
 TEST_CASE("torch: of several dicts of tensors the one that fits is taken, and a key decides between equal ones") {
