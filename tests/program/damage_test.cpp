@@ -93,7 +93,7 @@ TEST_CASE("plugins of a damaged snapshot are not opened, and another user's are 
   REQUIRE(::chown((place.path("run") / "config.toml").c_str(), 12345, 12345) == 0);
   const auto named = place.run({"plan", "run"});
   CHECK_EXIT(named, 0);
-  CHECK_SAYS(named, "every_point.so, which run/config.toml names: it is code");
+  CHECK_SAYS(named, "every_point.so of run/config.toml; it is code");
 }
 
 TEST_CASE("a full disk costs snapshots, not the training") {

@@ -93,7 +93,7 @@ TEST_CASE("TorchScript of a net gives what the net gives, bit for bit") {
   REQUIRE_EXIT(place.train(with(short_run, {"--set", "net.name=lenet", "--run-dir", "run"})), 0);
   const auto exported = place.run({"export", "run", "--out", "net.pt"});
   REQUIRE_EXIT(exported, 0);
-  CHECK_SAYS(exported, "TorchScript of lenet: greatest difference to the net on 4 samples: 0\n");
+  CHECK_SAYS(exported, "TorchScript of lenet: the greatest difference from the net on 4 samples is 0\n");
   CHECK(fs::file_size(place.path("net.pt")) > 10000);
 
   check_refused(place.run({"export", "run", "--out", "net.bin"}), 2, {"net.bin", "--format"});
@@ -154,7 +154,7 @@ TEST_CASE("Python loads the TorchScript of each built-in net, which gives the sa
     const auto exported =
         run_program({"export", name, "--out", name + ".pt", "--python", "python3"}, with_packages(place));
     REQUIRE_EXIT(exported, 0);
-    CHECK_SAYS(exported, "greatest difference to the net on 4 samples: 0\n");
+    CHECK_SAYS(exported, "the greatest difference from the net on 4 samples is 0\n");
     CHECK_PRINTS(exported, "torchscript in Python: greatest difference to the net on 4 samples: 0\n");
   }
 }
@@ -171,7 +171,7 @@ TEST_CASE("TorchScript of a detector: torch's operations in the place of the ker
     if (has_torch) words_of_export = with(words_of_export, {"--python", "python3"});
     const auto exported = run_program(words_of_export, with_packages(place));
     REQUIRE_EXIT(exported, 0);
-    CHECK_SAYS(exported, "TorchScript of " + name + ": greatest difference to the net on 4 samples: 0\n");
+    CHECK_SAYS(exported, "TorchScript of " + name + ": the greatest difference from the net on 4 samples is 0\n");
     if (has_torch) CHECK_PRINTS(exported, "torchscript in Python: greatest difference to the net on 4 samples: 0\n");
   }
 }

@@ -138,7 +138,7 @@ TEST_CASE("a replay's folder holds nothing of an earlier replay, and what is not
   place.folder().write("pictures/cat.png", "mine");
   const auto refused = replayed("2", "pictures");
   CHECK_EXIT(refused, 2);
-  CHECK_SAYS(refused, "--out pictures: the folder is not empty, it holds 'cat.png', and no replay");
+  CHECK_SAYS(refused, "--out pictures: the folder is not empty, it holds 'cat.png', which is not a replay");
   CHECK(read_text(place.path("pictures/row-0000.png")) == "mine");
 }
 

@@ -226,7 +226,7 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), ExitCode::data,
                 "images 1: 'file_name' is empty");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),
-                ExitCode::data, "images 1: its width or height");
+                ExitCode::data, "images 1: the width or height");
   check_failure(failure_of([&] { parse("{\"images\": ["); }), ExitCode::data, "a.json: malformed JSON at byte 12");
 }
 
