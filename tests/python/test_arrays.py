@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_named():
         open_arrays(images[:0], labels[:0])
     with pytest.raises(TypeError, match=r"Loader.arrays\(\) has no argument 'path'"):
         open_arrays(images, labels, path="here")
-    with pytest.raises(ft.ConfigError, match="in the memory of a program.*\n.*Loader.arrays"):
+    with pytest.raises(ft.ConfigError, match="only a program can pass.*\n.*Loader.arrays"):
         ft.Loader(overrides={"data.dataset": "arrays"})
 
 
