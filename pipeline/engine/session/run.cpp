@@ -42,7 +42,7 @@ class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
       : config_(config), options_(options), state_(std::move(state)), session_(config, options) {
-    for (const char* table : {"train", "val"}) errors_of(table);  // Refuses impossible values before data is opened.
+    train_errors();  // Refuses impossible values before data is opened.
     state_.inputs.samples_per_epoch = session_.open_training().dataset->size();
     state_.inputs.classes = session_.classes();
     state_.inputs.pixels = pixel_form(*session_.train().dataset);
@@ -149,6 +149,10 @@ class Run {
   const Rankings& rankings() const { return rankings_; }
 
  private:
+  ErrorPolicy train_errors() const {
+    return ErrorPolicy::from(config_.train(), config_.table("dist"), options_.group->size());
+  }
+
   // Returns the parts that follow from the configuration alone.
   TrainerParts trainer_parts() {
     TrainerParts parts{run_plan_, *loader_};
@@ -177,7 +181,7 @@ class Run {
     rules.nonfinite.targets =
         std::min<std::size_t>(rules.nonfinite.most, static_cast<std::size_t>(*config_.snapshot().keep_last));
     if (!options_.folder.empty()) rules.nonfinite.run = options_.folder;
-    rules.errors = ErrorPolicy::from(config_.train(), config_.table("dist"), options_.group->size());
+    rules.errors = train_errors();
     rules.schedules = stateful_schedules(config_, epoch(), run_plan_.last,
                                          [this](const std::string& scalar) { return is_measured(scalar); });
     return rules;
