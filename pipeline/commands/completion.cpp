@@ -75,7 +75,7 @@ struct Command {
 };
 
 constexpr Command table[] = {
-#define FLOWTRAIN_COMMAND(function, name, usage, help) {name, help, function},
+#define FLOWTRAIN_COMMAND(function, name, usage, group, help) {name, help, function},
 #include "pipeline/commands/list.h"
 };
 

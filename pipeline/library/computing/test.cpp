@@ -88,7 +88,7 @@ void report(const ComparedParts& compared) {
   log_info(concat(shown_set(part.set), part.setting.empty() ? "" : " ", part.setting, ": ", comparison.text()));
   JsonObject fields{{"set", shown_set(part.set)},  {"setting", part.setting}, {"samples", comparison.samples},
                     {"metric", comparison.metric}, {"a", comparison.a},       {"b", comparison.b}};
-  if (comparison.tells_right) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
+  if (comparison.has_right_samples) fields["only_a"] = comparison.only_a, fields["only_b"] = comparison.only_b;
   fields["p"] = comparison.p;
   std::puts(json_line(metrics_event("comparison", fields)).c_str());
   log_info("samples that only one net gets right: " + comparison.folder.string());
