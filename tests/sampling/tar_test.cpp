@@ -228,7 +228,8 @@ TEST_CASE("tar: damage is refused with file and offset") {
     check_refused(TarBytes().entry("a", "", '0', {{124, "12x"}}).end(), "size is not a number");
     check_refused(TarBytes().entry("a", "", '0', {{124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"sv}}).end(),
                   "size is not a number");
-    check_refused(TarBytes().entry("a", "", '0', {{124, "\x80\0\0\1\0\0\0\0\0\0\0\0"sv}}).end(), "size is not a number");
+    check_refused(TarBytes().entry("a", "", '0', {{124, "\x80\0\0\1\0\0\0\0\0\0\0\0"sv}}).end(),
+                  "size is not a number");
     check_refused(TarBytes().entry("a", "", '0', {{124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff"sv}}).end(),
                   "truncated");
     check_refused(TarBytes().pax("size", "18446744073709551615").entry("a", "").end(), "truncated");
