@@ -44,7 +44,7 @@ NamedTensors named(const List& list) {
 }
 
 /// Names the results: a tensor is `logits`, a tuple's members are `0`, `1` …, a dict keeps its names.
-NamedTensors outputs(const torch::jit::IValue& result) {
+NamedTensors output_tensors(const torch::jit::IValue& result) {
   NamedTensors tensors;
   if (result.isTensor()) {
     tensors.set("logits", result.toTensor());
@@ -82,7 +82,7 @@ class ScriptNet final : public Net {
       throw std::invalid_argument("script " + path_ + ": forward failed: " + last_line(error));
     }
     try {
-      return outputs(result);
+      return output_tensors(result);
     } catch (const std::exception& error) {
       throw std::invalid_argument("script " + path_ + ": " + first_line(error));
     }
