@@ -87,7 +87,7 @@ def test_without_torch_nothing_is_said(tmp_path):
 
 
 def test_the_programs_export_says_why_a_torch_cannot_be_imported(tmp_path):
-    script = str(Path(__file__).resolve().parents[2] / "pipeline" / "export" / "convert.py")
+    script = str(Path(__file__).resolve().parents[2] / "pipeline" / "inference" / "export" / "convert.py")
     ended = python(script, "onnx", "script", "samples", "out", **with_torch(tmp_path, BROKEN.format("ImportError")))
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert f"cannot import {tmp_path}/torch/__init__.py: libcufile.so.0: cannot open" in ended.stderr
