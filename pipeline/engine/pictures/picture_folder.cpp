@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "pipeline/base/snapshot/atomic_folder.h"
