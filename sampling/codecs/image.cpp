@@ -13,7 +13,6 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t max_pixels = std::uint64_t{1} << 28;
 constexpr std::uint64_t max_side = 65535;  // JPEG's own
 
 /// The name of a kind of picture file that cannot be read, by its first bytes; empty for other files.
