@@ -52,8 +52,8 @@ struct ExportRequest {
   std::filesystem::path snapshot;
   bool averaged;                 ///< the weights' average, of a run with [ema]
   std::filesystem::path script;  ///< the TorchScript file to write
-  std::filesystem::path
-      samples;  ///< pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none
+  /// Pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none.
+  std::filesystem::path samples;
 };
 
 /// What that of `flowtrain snapshot average` says.

@@ -8,8 +8,8 @@
 
 namespace flowtrain {
 
-/// What a rank throws because another one has failed, whose own error says why. The program shows that one
-/// (GroupSession::explain), and this one only where the other's never comes.
+/// The error of a rank that ends because another one has failed. The program shows the error of the one that failed
+/// (GroupSession::explain), and this one only if the other never comes.
 class FailedElsewhere : public UserError {
  public:
   using UserError::UserError;

@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// What the names of training's own values begin with: "train.loss" is the mean loss of the epoch's batches so far.
+/// The prefix of training's own values: "train.loss" is the mean loss of the epoch's batches so far.
 inline constexpr std::string_view of_training = "train.";
 
 /// A metric that rules compare, and its direction.

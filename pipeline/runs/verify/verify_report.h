@@ -1,5 +1,5 @@
 #pragma once
-// What `flowtrain verify` prints.
+// The text and the JSON that `flowtrain verify` prints.
 
 #include <cstdint>
 #include <filesystem>
@@ -31,7 +31,7 @@ VerifyReport verify_runs(const std::filesystem::path& a, const std::filesystem::
 
 /// Lines for people, the verdict first.
 std::string to_text(const VerifyReport& report);
-/// The same as a JSON object, indented: docs/verify.md lists its members.
+/// Returns the report as a JSON object, indented; docs/verify.md lists its members.
 std::string to_json(const VerifyReport& report);
 
 }  // namespace flowtrain
