@@ -52,8 +52,8 @@ struct ExportRequest {
   std::filesystem::path snapshot;
   bool averaged;                 ///< exports the average of the weights, if the run has [ema]
   std::filesystem::path script;  ///< the TorchScript file to write
-  std::filesystem::path
-      samples;  ///< pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none
+  /// Pictures and outputs for convert() (pipeline/inference/export/convert.h); empty: none.
+  std::filesystem::path samples;
 };
 
 /// The request of `flowtrain snapshot average`.

@@ -13,7 +13,6 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t max_pixels = std::uint64_t{1} << 28;
 constexpr std::uint64_t max_side = 65535;  // the limit of JPEG
 
 /// Returns the name of an unsupported image format by the file's first bytes; empty for other files.

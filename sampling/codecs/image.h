@@ -44,6 +44,9 @@ struct Image {
   std::uint8_t* row(int y) { return pixels.data() + static_cast<std::size_t>(y) * view().stride_bytes; }
 };
 
+/// The most pixels of a picture, height times width.
+inline constexpr std::uint64_t max_pixels = std::uint64_t{1} << 28;
+
 /// Throws SampleError for a size that reshape() refuses.
 void check_size(std::uint64_t height, std::uint64_t width);
 

@@ -15,8 +15,6 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t max_stored_pixels = std::uint64_t{1} << 28;
-
 /// Returns the largest divisor up to `most` that leaves at least (height, width) pixels of `part`.
 int divisor_for(const Rect& part, int height, int width, int most) {
   int divisor = most;
@@ -36,7 +34,7 @@ std::pair<int, int> seen_pixels(double start, double length, int count, double l
 Picture stored_pixels(const Record& record) {
   const std::uint64_t pixels = std::uint64_t{record.height} * record.width;  // each fits 32 bits
   const auto shape = [&] { return concat("pixels of ", record.height, "x", record.width, "x", record.channels); };
-  if (pixels > max_stored_pixels || record.channels > 4)
+  if (pixels > max_pixels || record.channels > 4)
     throw SampleError(shape() + " (allowed: up to 2^28 pixels and 4 channels)");
   if (pixels * record.channels == 0 || record.bytes.size() != pixels * record.channels)
     throw SampleError(concat(shape(), " do not fit ", record.bytes.size(), " stored bytes"));

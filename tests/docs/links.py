@@ -3,6 +3,7 @@
 
     tests/docs/links.py            pages of the tree that git knows, and those of docs/ that sources name
 """
+import functools
 import re
 import subprocess
 import sys
@@ -27,16 +28,16 @@ def prose(page):
             yield number, line
 
 
-def anchors(page, known={}):
+@functools.cache
+def anchors(page):
     """Returns the anchors that GitHub gives to the headings of a page."""
-    if page not in known:
-        names = known.setdefault(page, set())
-        for _, line in prose(page):
-            if heading := re.match(r"#+ (.*)", line):
-                text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading[1])
-                name = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
-                names.add(name if name not in names else f"{name}-1")
-    return known[page]
+    names = set()
+    for _, line in prose(page):
+        if heading := re.match(r"#+ (.*)", line):
+            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading[1])
+            name = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+            names.add(name if name not in names else f"{name}-1")
+    return names
 
 
 def mistakes(page):

@@ -2,6 +2,7 @@
 #include "pipeline/base/snapshot/snapshot_files.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <map>
 
@@ -77,6 +78,13 @@ std::string snapshot_name(std::uint64_t iteration) {
   char name[32];
   std::snprintf(name, sizeof name, "iter-%08llu", static_cast<unsigned long long>(iteration));
   return name;
+}
+
+std::optional<std::uint64_t> snapshot_iteration(std::string_view name) {
+  constexpr std::string_view start = "iter-";
+  std::uint64_t iteration = 0;
+  if (name.starts_with(start)) std::from_chars(name.data() + start.size(), name.data() + name.size(), iteration);
+  return name == snapshot_name(iteration) ? std::optional(iteration) : std::nullopt;
 }
 
 fs::path write_snapshot(const fs::path& snapshots_dir, const SnapshotContent& content) {

@@ -28,6 +28,9 @@ struct SnapshotContent {
 /// Returns "iter-00000500".
 std::string snapshot_name(std::uint64_t iteration);
 
+/// Returns the iteration in a name that snapshot_name() made; nothing for other names.
+std::optional<std::uint64_t> snapshot_iteration(std::string_view name);
+
 /// Saves `content` as `snapshots_dir/iter-…` (both made if missing, one of the same iteration replaced), then points
 /// the link `latest` at it. When it returns, the snapshot is durable; when it throws, earlier snapshots are intact.
 /// After a LinkError only the link is missing. Leftovers of failures are removed. Returns the snapshot's path.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,16 +18,6 @@ namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Returns the iteration in a name that snapshot_name() made.
-std::optional<std::uint64_t> iteration_of(const std::string& name) {
-  constexpr std::string_view start = "iter-";
-  std::uint64_t iteration = 0;
-  if (!name.starts_with(start)) return {};
-  std::from_chars(name.data() + start.size(), name.data() + name.size(), iteration);
-  if (name != snapshot_name(iteration)) return {};
-  return iteration;
-}
 
 SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
   SnapshotInfo info{iteration, path, false, 0, {}};
@@ -78,7 +67,7 @@ std::map<std::string, std::uint64_t> links_in(const fs::path& snapshots_dir) {
     if (error == std::errc::invalid_argument) continue;  // it is not a link
     // An unreadable link might protect any snapshot.
     if (error) throw system_error(snapshots_dir / name, "readlink", error.value());
-    if (const auto iteration = iteration_of(target.filename().string())) links[name] = *iteration;
+    if (const auto iteration = snapshot_iteration(target.filename().string())) links[name] = *iteration;
   }
   return links;
 }
@@ -108,7 +97,7 @@ void link_snapshot(const fs::path& snapshots_dir, std::uint64_t iteration, const
 std::vector<SnapshotInfo> list_snapshots(const fs::path& snapshots_dir) {
   std::vector<SnapshotInfo> all;
   for (const auto& name : names_in(snapshots_dir))
-    if (const auto iteration = iteration_of(name)) all.push_back(inspect(snapshots_dir / name, *iteration));
+    if (const auto iteration = snapshot_iteration(name)) all.push_back(inspect(snapshots_dir / name, *iteration));
   std::ranges::sort(all, std::greater(), &SnapshotInfo::iteration);
   return all;
 }
@@ -139,7 +128,7 @@ NewestSnapshot find_newest(const fs::path& snapshots_dir) {
 fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) {
   std::string known;
   for (const auto& name : names_in(snapshots_dir)) {
-    const auto each = iteration_of(name);
+    const auto each = snapshot_iteration(name);
     if (!each) continue;
     if (*each == iteration) return snapshots_dir / name;
     known += (known.empty() ? "" : ", ") + std::to_string(*each);

@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "pipeline/base/snapshot/atomic_folder.h"
@@ -22,14 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the iteration in a name that snapshot_name() made.
-std::optional<std::uint64_t> iteration_of(const std::string& name) {
-  const std::string start = "iter-";
-  std::uint64_t iteration = 0;
-  if (name.starts_with(start)) std::from_chars(name.data() + start.size(), name.data() + name.size(), iteration);
-  return name == snapshot_name(iteration) ? std::optional(iteration) : std::nullopt;
-}
-
 void write_set(const fs::path& folder, const ShownSamples& shown, std::uint64_t iteration) {
   make_folders(folder);
   for (auto& [name, bytes] : picture_files(shown, iteration)) {
@@ -43,7 +33,7 @@ void write_set(const fs::path& folder, const ShownSamples& shown, std::uint64_t 
 std::map<std::uint64_t, fs::path, std::greater<>> pictures_in(const fs::path& folder) {
   std::map<std::uint64_t, fs::path, std::greater<>> all;
   for (auto& name : names_in(folder))
-    if (const auto iteration = iteration_of(name)) all.emplace(*iteration, folder / name);
+    if (const auto iteration = snapshot_iteration(name)) all.emplace(*iteration, folder / name);
   return all;
 }
 
@@ -75,7 +65,7 @@ void prune_pictures(const fs::path& folder, std::size_t keep_last, const Every& 
 
 void remove_pictures_after(const fs::path& folder, std::uint64_t last) try {
   for (auto& name : names_in(folder)) {
-    const auto iteration = iteration_of(name);
+    const auto iteration = snapshot_iteration(name);
     if (is_leftover(name))
       remove_quietly(folder / name);
     else if (iteration && *iteration > last)

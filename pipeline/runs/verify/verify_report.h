@@ -1,5 +1,5 @@
 #pragma once
-// The report of `flowtrain verify`.
+// The text and the JSON that `flowtrain verify` prints.
 
 #include <cstdint>
 #include <filesystem>

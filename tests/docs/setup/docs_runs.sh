@@ -1,14 +1,4 @@
-cat >small.toml <<'TOML'
-# small
-base = ["tests/docs/small.toml"]
-[run]
-max_iter = 504
-[net]
-name = "mlp"
-[display]
-report = false
-tensorboard = false
-TOML
+printf '# small\nbase = ["tests/docs/small_mlp.toml"]\n[run]\nmax_iter = 504\n' >small.toml
 cp small.toml CONFIG
 flowtrain CONFIG --run-dir runs/NAME
 for run in quickstart a b; do flowtrain configs/quickstart.toml --run-dir runs/$run; done

@@ -16,6 +16,7 @@
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/engine/session/run.h"
 #include "pipeline/engine/session/start.h"
+#include "pipeline/runs/report_page/report_branch.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/random.h"
 #include "stages/hooks/hooks.h"
@@ -200,6 +201,7 @@ inline int session(const std::filesystem::path& config, const std::filesystem::p
     options.group = &group;
     options.processes_here = static_cast<unsigned>(fixture);
     options.local_rank = static_cast<unsigned>(group.rank());
+    options.make_page = [](const std::filesystem::path& place) { return std::make_unique<ReportBranch>(place); };
     const auto make = [&](const LearnerSpec& spec) {
       auto& counts = story.hooks[static_cast<std::size_t>(group.rank())];
       if (spec.hooks) spec.hooks->add(std::make_unique<CountingHook>(counts, story), "counting");

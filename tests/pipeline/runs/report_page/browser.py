@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "support"))
 from browser_tests import program_or_skip  # noqa: E402
 
 HOSTILE = ["</script><script>document.title='hacked'</script>", '"\'`', "\u2028",

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "support"))
 from browser_tests import program_or_skip  # noqa: E402
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
