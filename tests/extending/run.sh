@@ -18,8 +18,10 @@ awk '/^```cpp$/ { block = 1; next }
                            if (!/^\/\/ [a-z_]+\.cpp/) file = "part-" ++parts }
      block { print > file }' "$root/docs/extending.md"
 sed -e '1i #include "sampling/core/settings.h"\nusing namespace flowtrain;\nconst Key key =' -e '$a ;' part-1 >key.cc
-for file in key.cc part-2; do g++ -x c++ -std=c++20 -fsyntax-only -I "$root" "$file"; done
-[[ ! -e part-3 ]] || { echo 'a block of the page is built by nobody:' && cat part-3 && exit 1; }
+sed -e '1i #include "pipeline/base/config/key_lines.h"\nusing namespace flowtrain::key_lines;\nconst auto line = {' \
+  -e '$a };' part-2 >core_key.cc
+for file in key.cc core_key.cc part-3 part-4; do g++ -x c++ -std=c++20 -fsyntax-only -I "$root" "$file"; done
+[[ ! -e part-5 ]] || { echo 'a block of the page is built by nobody:' && cat part-5 && exit 1; }
 functions=$(grep -h '^FLOWTRAIN_PLUGIN(' ./*.cpp | sed 's/FLOWTRAIN_PLUGIN(\(.*\))/\1();/')
 echo "examples:" ./*.cpp
 

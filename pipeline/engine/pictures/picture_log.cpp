@@ -1,54 +1,45 @@
 #include "pipeline/engine/pictures/picture_log.h"
 
-#include <exception>
 #include <utility>
 
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/base/values/periods.h"
 #include "pipeline/engine/pictures/picture_folder.h"
+#include "pipeline/engine/train/logger_entry.h"
 #include "sampling/core/text.h"
-#include "sampling/io/held_folder.h"
-#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 
 PictureLog::PictureLog(PicturePolicy policy)
-    : policy_(std::move(policy)), thread_(named_thread("ft-pictures", [this] { loop(); })) {}
+    : policy_(std::move(policy)),
+      tasks_({.name = "ft-pictures", .depth = depth, .warn = [this](const std::exception& error) { warn(error); }}) {}
 
 void PictureLog::validation(const ValidationEvent& event) {
   if (!event.samples || policy_.folder.empty()) return;
-  auto owned = std::make_unique<ValidationEvent>(event);
-  if (!queue_.push(owned.get())) return;
-  static_cast<void>(owned.release());
-  ++queued_;
+  tasks_.add([this, event] { write(event); });
 }
 
-void PictureLog::loop() {
-  for (ValidationEvent* next = nullptr; queue_.pop(next);) {
-    write(*std::unique_ptr<ValidationEvent>(next));
-    ++*written_;
-    written_->notify_all();
-  }
-}
-
-void PictureLog::write(const ValidationEvent& event) try {
+void PictureLog::write(const ValidationEvent& event) {
+  iteration_ = event.iteration;
   write_pictures(policy_.folder, event.iteration, *event.samples);
   prune_pictures(policy_.folder, policy_.keep_last, policy_.keep_every, event.best);
-} catch (const FolderLost&) {            // the trainer ends the run
-} catch (const std::exception& error) {  // lack of memory, for example
-  if (!std::exchange(warned_, true))
-    log_warn(concat("cannot write the pictures of the validation of iteration ", event.iteration, ": ", error.what(),
-                    "; the run goes on, and further failures are not reported"));
 }
 
-std::function<void()> PictureLog::wait_for_written() {
-  return [written = written_, until = queued_] {
-    for (std::uint64_t done = *written; done < until; done = *written) written->wait(done);
-  };
+void PictureLog::warn(const std::exception& error) const {
+  log_warn(concat("cannot write the pictures of the validation of iteration ", iteration_, ": ", error.what(),
+                  "; the run goes on, and further failures are not reported"));
 }
 
-void PictureLog::finish() {
-  queue_.drain();
-  if (thread_.joinable()) thread_.join();
+LoggerEntry pictures_logger() {
+  return {"pictures", "PNG, JSON", PictureLog::depth, [](const LoggerInput& input) -> std::unique_ptr<Logger> {
+            if (*input.config.val().pictures == 0) return nullptr;
+            const SnapshotKeys snapshot = input.config.snapshot();
+            PicturePolicy policy;
+            if (input.metrics) policy.folder = input.folder() / "pictures";
+            policy.keep_last = static_cast<std::size_t>(*snapshot.keep_last);
+            policy.keep_every = period(snapshot.keep_every).to_iterations(input.epoch);
+            return std::make_unique<PictureLog>(std::move(policy));
+          }};
 }
 
 }  // namespace flowtrain

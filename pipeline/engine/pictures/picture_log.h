@@ -1,16 +1,13 @@
 #pragma once
 // The logger of val.pictures: writes the samples of each validation, on a thread of its own.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <thread>
 
+#include "pipeline/base/telemetry/task_thread.h"
 #include "pipeline/engine/train/logger.h"
-#include "stages/core/bounded_queue.h"
 #include "stages/core/every.h"
 
 namespace flowtrain {
@@ -30,26 +27,19 @@ class PictureLog : public Logger {
   static constexpr std::size_t depth = 4;
 
   explicit PictureLog(PicturePolicy policy);
-  ~PictureLog() override { finish(); }
-  PictureLog(const PictureLog&) = delete;
 
   void step(const StepEvent&, const Scalars&) override {}
   void validation(const ValidationEvent& event) override;
-  std::function<void()> wait_for_written() override;
-  void finish() override;
+  std::function<void()> wait_for_written() override { return tasks_.wait_for_added(); }
+  void finish() override { tasks_.finish(); }
 
  private:
-  using Count = std::atomic<std::uint64_t>;
-
-  void loop();
   void write(const ValidationEvent& event);
+  void warn(const std::exception& error) const;
 
   const PicturePolicy policy_;
-  bool warned_ = false;                                          // used by the thread
-  std::uint64_t queued_ = 0;                                     // validations, counted by the calling thread
-  std::shared_ptr<Count> written_ = std::make_shared<Count>(0);  // number of those that are done
-  BoundedQueue<ValidationEvent*> queue_{depth};                  // owns the events that it points at
-  std::jthread thread_;                                          // declared last: it uses all of the above
+  std::uint64_t iteration_ = 0;  // the validation that the thread writes
+  TaskThread tasks_;             // last, because its tasks use all of the above
 };
 
 }  // namespace flowtrain

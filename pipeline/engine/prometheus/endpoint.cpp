@@ -6,6 +6,7 @@
 #include "pipeline/base/http/host.h"
 #include "pipeline/base/http/listener.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/train/logger_entry.h"
 #include "pipeline/engine/train/train_line.h"
 #include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
@@ -96,5 +97,14 @@ void PrometheusEndpoint::validation(const ValidationEvent& event) {
 }
 
 void PrometheusEndpoint::finish() { server_.reset(); }
+
+LoggerEntry prometheus_logger() {
+  return {"prometheus", "an HTTP endpoint", 1, [](const LoggerInput& input) -> std::unique_ptr<Logger> {
+            const auto address = listen_address(input.config.table("display"), "prometheus");
+            if (!address) return nullptr;
+            return std::make_unique<PrometheusEndpoint>(input.metrics ? address : std::nullopt,
+                                                        input.folder().filename().string());
+          }};
+}
 
 }  // namespace flowtrain

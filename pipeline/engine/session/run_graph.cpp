@@ -13,9 +13,9 @@ Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& par
        {static_cast<const void*>(&parts.reports.loggers.outlets), static_cast<const void*>(&parts.snapshots),
         static_cast<const void*>(&parts.validation.async)})
     graph.alias(outlet, Wiring::loader_end);
-  for (auto& [name, does, depth, logger] : loggers) {
-    graph.add(logger.get(), name, concat(name, "\n", does), true);
-    graph.connect(parts.reports.loggers.outlets, *logger, concat("queue of ", depth, " reports"));
+  for (auto& [entry, logger] : loggers) {
+    graph.add(logger.get(), entry.name, concat(entry.name, "\n", entry.does), true);
+    graph.connect(parts.reports.loggers.outlets, *logger, concat("queue of ", entry.depth, " reports"));
   }
   if (snapshots) {
     graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);

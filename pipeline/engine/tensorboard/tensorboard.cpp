@@ -8,12 +8,12 @@
 #include "pipeline/base/snapshot/file.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/engine/tensorboard/pictures.h"
+#include "pipeline/engine/train/logger_entry.h"
 #include "pipeline/engine/train/train_line.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/secrets.h"
+#include "sampling/core/settings.h"
 #include "sampling/core/text.h"
-#include "sampling/io/held_folder.h"
-#include "stages/system/named_thread.h"
 #include "stages/system/wall_time.h"
 
 namespace flowtrain {
@@ -107,76 +107,30 @@ JsonObject fields_of(const Scalars& scalars) {
 
 TensorBoard::TensorBoard(fs::path run, std::uint64_t first, std::string config)
     : run_(std::move(run)), first_(first), config_(std::move(config)) {
-  if (!run_.empty()) thread_ = named_thread("ft-tensorboard", [this] { loop(); });
+  if (run_.empty()) return;
+  tasks_.emplace(TaskThread::Rules{.name = "ft-tensorboard",
+                                   .depth = depth,
+                                   .drops = true,
+                                   .warn = [this](auto& error) { warn(concat("cannot be written: ", error.what())); },
+                                   .pause = [] { return pause; },
+                                   .after_pause = [this] { flush_all(); }});
 }
 
 TensorBoard::~TensorBoard() { finish(); }
 
-void TensorBoard::write_later(Task task) {
-  if (run_.empty()) return;
-  Reports& reports = *reports_;
-  MutexLock lock(reports.mutex);
-  if (reports.waiting.size() >= depth) {
-    ++reports.lost;
-    return;
-  }
-  reports.waiting.push_back(std::move(task));
-  ++reports.queued;
-}
-
-void TensorBoard::loop() {
-  Reports& reports = *reports_;
-  for (bool ends = false; !ends;) {
-    const auto tasks = next_tasks();
-    for (auto& task : tasks) guarded(task);
-    if (!tasks.empty()) guarded([this] { add_pictures(); });
-    guarded([this] { flush(); });
-    {
-      MutexLock lock(reports.mutex);
-      reports.written += tasks.size();
-      ends = reports.ending && reports.waiting.empty();
-    }
-    reports.changed.notify_all();
-  }
-}
-
-// Waits until it is time to write.
-std::vector<TensorBoard::Task> TensorBoard::next_tasks() {
-  const auto time = std::chrono::steady_clock::now() + pause;
-  std::vector<Task> tasks;
-  Reports& reports = *reports_;
-  MutexLock lock(reports.mutex);
-  while (!reports.hurry && !reports.ending && reports.changed.wait_until(lock, time)) {
-  }
-  reports.hurry = false;
-  tasks.swap(reports.waiting);
-  return tasks;
+void TensorBoard::write_later(TaskThread::Task task) {
+  if (!tasks_) return;
+  tasks_->add([this, write = std::move(task)] {
+    reported_ = true;
+    write();
+  });
 }
 
 std::function<void()> TensorBoard::wait_for_written() {
-  MutexLock lock(reports_->mutex);
-  return [shared = reports_, until = reports_->queued] {
-    Reports& reports = *shared;
-    MutexLock waiting(reports.mutex);
-    while (reports.written < until) {
-      reports.hurry = true;
-      reports.changed.notify_all();
-      reports.changed.wait(waiting);
-    }
-  };
+  return tasks_ ? tasks_->wait_for_added() : Logger::wait_for_written();
 }
 
-void TensorBoard::guarded(const Task& task) {
-  try {
-    task();
-  } catch (const FolderLost&) {  // the trainer ends the run
-  } catch (const std::exception& error) {
-    warn(concat("cannot be written: ", error.what()));
-  }
-}
-
-void TensorBoard::warn(const std::string& what) {
-  if (std::exchange(warned_, true)) return;
+void TensorBoard::warn(const std::string& what) const {
   log_warn(concat((run_ / "tensorboard").string(), ": ", what,
                   "; training goes on, TensorBoard shows a gap (display.tensorboard = false writes no files)"));
 }
@@ -215,6 +169,15 @@ void TensorBoard::flush() {
   if (records_.empty()) return;
   const std::string records = std::exchange(records_, {});
   file_->append(records);
+}
+
+// Pictures that cannot be read must not keep the records from being written. The last validation's pictures come at the
+// end.
+void TensorBoard::flush_all() {
+  flush();
+  if (!std::exchange(reported_, false) && !ends_) return;
+  add_pictures();
+  flush();
 }
 
 void TensorBoard::add_scalars(std::uint64_t iteration, const std::string& group, const JsonObject& fields) {
@@ -261,21 +224,17 @@ void TensorBoard::histograms(std::uint64_t iteration, const Histograms& all) {
 }
 
 void TensorBoard::finish() {
-  if (!thread_.joinable()) return;
-  {
-    MutexLock lock(reports_->mutex);
-    reports_->ending = true;
-  }
-  reports_->changed.notify_all();
-  thread_.join();
-  // The last validation's pictures are added here.
-  guarded([this] {
-    add_pictures();
-    flush();
-  });
-  Reports& reports = *reports_;
-  MutexLock lock(reports.mutex);
-  if (reports.lost > 0) warn(concat(reports.lost, " reports came faster than they could be written"));
+  if (!tasks_ || ends_.exchange(true)) return;
+  tasks_->finish();
+  if (const auto lost = tasks_->dropped(); lost > 0)
+    warn(concat(lost, " reports came faster than they could be written"));
+}
+
+LoggerEntry tensorboard_logger() {
+  return {"tensorboard", "event files", TensorBoard::depth, [](const LoggerInput& input) -> std::unique_ptr<Logger> {
+            if (!input.config.table("display").boolean("tensorboard")) return nullptr;
+            return std::make_unique<TensorBoard>(input.folder(), input.first, to_toml(input.config));
+          }};
 }
 
 }  // namespace flowtrain

@@ -1,22 +1,20 @@
 #pragma once
 // Event files for TensorBoard, in a run's folder.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/base/telemetry/task_thread.h"
 #include "pipeline/engine/tensorboard/event_file.h"
 #include "pipeline/engine/tensorboard/events.h"
 #include "pipeline/engine/train/logger.h"
-#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
@@ -43,40 +41,27 @@ class TensorBoard : public Logger {
   void finish() override;
 
  private:
-  using Task = std::function<void()>;
-
-  void write_later(Task task);
-  void loop();
-  std::vector<Task> next_tasks();
-  void guarded(const Task& task);
-  void warn(const std::string& what);
+  void write_later(TaskThread::Task task);
+  void warn(const std::string& what) const;
   void open(const Drawing& graph);
   void add(const SummaryEvent& event);
   void add_scalars(std::uint64_t iteration, const std::string& group, const JsonObject& fields);
   void add_pictures();
   void flush();
+  void flush_all();
 
   const std::filesystem::path run_;
   const std::uint64_t first_;
   const std::string config_;
-  // State that threads share. A snapshot that waits for reports may outlive the logger.
-  struct Reports {
-    Mutex mutex;  // held only while reports are handed over
-    CondVar changed;
-    std::vector<Task> waiting FT_GUARDED_BY(mutex);
-    std::uint64_t queued FT_GUARDED_BY(mutex) = 0, written FT_GUARDED_BY(mutex) = 0, lost FT_GUARDED_BY(mutex) = 0;
-    bool hurry FT_GUARDED_BY(mutex) = false, ending FT_GUARDED_BY(mutex) = false;
-  };
-
-  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
+  std::atomic<bool> ends_ = false;
   // State of the thread:
   std::optional<EventFile> file_;
   std::string records_;                  // records that are not written yet
   std::uint64_t last_ = 0;               // iteration of the newest report
+  bool reported_ = false;                // a report has come since pictures were looked for
   std::set<std::uint64_t> pictures_;     // iterations whose pictures are written
   std::set<std::uint64_t> validations_;  // iterations whose validations earlier starts have written
-  bool warned_ = false;
-  std::jthread thread_;  // declared last: it uses all of the above
+  std::optional<TaskThread> tasks_;      // empty: no file is written; last, because its tasks use all of the above
 };
 
 }  // namespace flowtrain

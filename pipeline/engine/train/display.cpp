@@ -9,13 +9,12 @@
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/train/logger_entry.h"
 #include "pipeline/engine/train/train_line.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/io/held_folder.h"
 #include "stages/evaluation/metric_names.h"
-#include "stages/flight/flight.h"
-#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 
@@ -66,52 +65,21 @@ std::optional<double> if_finite(double value) { return std::isfinite(value) ? st
 }  // namespace
 
 Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics, bool groups)
-    : max_iter_(max_iterations),
-      metrics_(metrics),
-      groups_(groups),
-      progress_(mode),
-      thread_(named_thread("ft-display", [this] { loop(); })) {}
+    : max_iter_(max_iterations), metrics_(metrics), groups_(groups), progress_(mode) {}
 
 Display::~Display() { end(); }
 
-// Queues carry plain bytes: a task travels by pointer, and whoever holds the pointer owns the task.
-void Display::show_later(Task task) {
-  auto owned = std::make_unique<Task>(std::move(task));
-  if (!queue_.push(owned.get())) return;
-  static_cast<void>(owned.release());
-  ++queued_;
-}
-
-void Display::loop() {
-  const FlightQueue waiting("reports for the display", queue_.capacity());
-  for (Task* next = nullptr; queue_.pop(next);) {
-    waiting.set(queue_.size());
+void Display::show_later(TaskThread::Task task) {
+  tasks_.add([this, show = std::move(task)] {
+    waiting_.set(tasks_.waiting());
     const FlightSpan flight({.name = "display"});
-    guarded(*std::unique_ptr<Task>(next));
-    ++*shown_;
-    shown_->notify_all();
-  }
-  guarded([&] { progress_.finish(); });
-}
-
-// Keeps the first error for the calling thread; nothing is shown after it.
-void Display::guarded(const Task& body) {
-  if (failed_) return;
-  try {
-    body();
-  } catch (...) {
-    error_ = std::current_exception();
-    failed_ = true;
-  }
-}
-
-void Display::check() const {
-  if (failed_) std::rethrow_exception(error_);
+    show();
+  });
 }
 
 void Display::end() {
-  queue_.drain();
-  if (thread_.joinable()) thread_.join();
+  tasks_.add([this] { progress_.finish(); });
+  tasks_.finish();
 }
 
 void Display::show(const StepEvent& event, const Scalars& parts) {
@@ -176,7 +144,7 @@ void Display::show(const ValidationEvent& validation) {
 }
 
 void Display::step(const StepEvent& event, const Scalars& scalars) {
-  check();
+  tasks_.check();
   show_later([this, event, shown = event.report ? scalars : Scalars()] { show(event, shown); });
 }
 
@@ -191,15 +159,17 @@ void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars&
   show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
 }
 
-std::function<void()> Display::wait_for_written() {
-  return [shown = shown_, until = queued_] {
-    for (std::uint64_t now = *shown; now < until; now = *shown) shown->wait(now);
-  };
-}
-
 void Display::finish() {
   end();
-  check();
+  tasks_.check();
+}
+
+LoggerEntry display_logger() {
+  return {"display", "bar, log, metrics.jsonl", Display::depth, [](const LoggerInput& input) {
+            const std::string& groups = *input.config.val().group_by;
+            return std::make_unique<Display>(input.progress, input.last, input.metrics,
+                                             /*groups=*/!groups.empty() && groups != "label");
+          }};
 }
 
 }  // namespace flowtrain

@@ -1,22 +1,18 @@
 #pragma once
 // The display branch: the progress bar, log lines and metrics.jsonl, on a thread of its own, in step order.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "pipeline/base/telemetry/metrics.h"
 #include "pipeline/base/telemetry/progress.h"
+#include "pipeline/base/telemetry/task_thread.h"
 #include "pipeline/engine/train/logger.h"
-#include "stages/core/bounded_queue.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 
@@ -37,16 +33,11 @@ class Display : public Logger {
   void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) override;
   /// Writes the confusion to confusion.csv, beside metrics.jsonl; the file has that of the newest validation.
   void validation(const ValidationEvent& event) override;
-  std::function<void()> wait_for_written() override;
+  std::function<void()> wait_for_written() override { return tasks_.wait_for_added(); }
   void finish() override;
 
  private:
-  using Task = std::function<void()>;
-
-  void show_later(Task task);
-  void loop();
-  void guarded(const Task& body);
-  void check() const;
+  void show_later(TaskThread::Task task);
   void end();
   void show(const StepEvent& event, const Scalars& parts);
   void show(const ValidationEvent& validation);
@@ -55,16 +46,13 @@ class Display : public Logger {
   MetricsFile* metrics_;
   bool groups_;
   ProgressDisplay progress_;
-  BoundedQueue<Task*> queue_{depth};
-  std::uint64_t queued_ = 0;  // tasks of the calling thread
-  // The number of tasks that are done. A snapshot that waits for them may outlive the display.
-  std::shared_ptr<std::atomic<std::uint64_t>> shown_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const FlightQueue waiting_{"reports for the display", depth};
   std::optional<int> slowest_rank_;  // in the last report
   double cpu_share_ = 1;             // in the last report
   std::set<std::string> clashes_;    // names of metrics that clash with fields; each is logged once
-  std::exception_ptr error_;         // set once, before failed_
-  std::atomic<bool> failed_{false};
-  std::jthread thread_;  // last, because it uses all of the above
+  TaskThread tasks_{{.name = "ft-display", .depth = depth}};  // last, because its tasks use all of the above
+};
+std::jthread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace flowtrain

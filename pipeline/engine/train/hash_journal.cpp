@@ -11,7 +11,6 @@
 #include "pipeline/base/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
-#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 
@@ -99,10 +98,8 @@ HashJournal::HashJournal(const std::filesystem::path& run, Group& group) : group
     return;
   }
   for (auto& line : lines_) free_.push(&line);
-  thread_ = named_thread("ft-hashes", [this] { loop(); });
+  tasks_.emplace(TaskThread::Rules{.name = "ft-hashes", .depth = lines_.size()});
 }
-
-HashJournal::~HashJournal() { filled_.drain(); }
 
 void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) {
   if (batch.ticket().micro == 0) own_.clear();
@@ -135,32 +132,25 @@ void HashJournal::put(std::uint64_t iteration, const std::optional<StepStats>& s
   line->fields = fields_;
   line->rows = std::move(rows);
   learner.copy_state(line->state);
-  ++put_;
-  filled_.push(line);
+  tasks_->add([this, line] { make_line(*line); });
 }
 
 std::function<void()> HashJournal::wait_for_written() const {
-  return [this, until = put_] {
-    for (std::uint64_t now = written_; now < until; now = written_) written_.wait(now);
-  };
+  return tasks_ ? tasks_->wait_for_added() : [] {};
 }
 
-void HashJournal::loop() {
-  for (Line* line = nullptr; filled_.pop(line);) {
-    try {
-      write(*line);
-    } catch (const std::exception& error) {  // no memory, for example
-      log_warn(concat(file_->path().string(), ": the line of iteration ", line->iteration,
-                      " is missing: ", error.what(), "; training goes on"));
-    }
-    ++written_;
-    written_.notify_all();
-    free_.push(line);
+void HashJournal::make_line(Line& line) {
+  try {
+    line.state.settle();
+    write(line);
+  } catch (const std::exception& error) {  // no memory, for example
+    log_warn(concat(file_->path().string(), ": the line of iteration ", line.iteration, " is missing: ", error.what(),
+                    "; training goes on"));
   }
+  free_.push(&line);
 }
 
-void HashJournal::write(Line& line) {
-  line.state.settle();
+void HashJournal::write(Line& line) const {
   JsonObject fields{{"iter", line.iteration}, {"ranks", group_.size()}};
   fields["loss"] = line.stats ? ordered_json(line.stats->loss) : ordered_json();
   fields["grad_norm"] = line.stats ? ordered_json(line.stats->grad_norm) : ordered_json();

@@ -2,17 +2,16 @@
 // verify.jsonl has hashes of an iteration's input and result. `flowtrain verify` compares two such files.
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/base/telemetry/task_thread.h"
 #include "stages/core/bounded_queue.h"
 #include "stages/core/group.h"
 #include "stages/loader/slab.h"
@@ -38,7 +37,6 @@ class HashJournal {
  public:
   /// `run` is the run's folder, in rank 0.
   HashJournal(const std::filesystem::path& run, Group& group);
-  ~HashJournal();
   HashJournal(const HashJournal&) = delete;
   HashJournal& operator=(const HashJournal&) = delete;
 
@@ -59,8 +57,8 @@ class HashJournal {
     LearnerState state = {};
   };
 
-  void loop();
-  void write(Line& line);
+  void write(Line& line) const;
+  void make_line(Line& line);
   HashedRows rows_of_all();
 
   Group& group_;
@@ -68,10 +66,12 @@ class HashJournal {
   std::vector<std::string> fields_;    // the names of fields in the current iteration
   std::vector<HashedRows> own_;        // the current iteration, by micro-batch
   std::array<Line, 2> lines_;          // one is filled while the other is written
-  BoundedQueue<Line*> free_{2}, filled_{2};
-  std::uint64_t put_ = 0;                   // the number of lines of the compute thread
-  std::atomic<std::uint64_t> written_ = 0;  // the number of lines that are in the file
-  std::jthread thread_;                     // last, because it uses all of the above
+  BoundedQueue<Line*> free_{2};
+  std::optional<TaskThread> tasks_;  // empty without a file; last, because its tasks use all of the above
+};
+std::uint64_t put_ = 0;                   // the number of lines of the compute thread
+std::atomic<std::uint64_t> written_ = 0;  // the number of lines that are in the file
+std::jthread thread_;                     // last, because it uses all of the above
 };
 
 }  // namespace flowtrain

@@ -94,7 +94,7 @@ struct ValidationEvent {
 };
 
 /// Gets reports in their order from the compute thread, which must not wait: each logger has a queue and a thread of
-/// its own. A new logger is a file, and a line in session/loggers.cpp.
+/// its own, most by a TaskThread. A new logger is a file that ends with its entry, and a line in logger_list.h.
 class Logger {
  public:
   virtual ~Logger() = default;

@@ -1,13 +1,11 @@
 #include "pipeline/runs/report_page/report_branch.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/telemetry/log.h"
-#include "sampling/io/held_folder.h"
-#include "stages/system/named_thread.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -26,52 +24,48 @@ std::uintmax_t size_of(const std::filesystem::path& file) {
   return error ? 0 : size;
 }
 
+std::chrono::steady_clock::duration first_pause(const std::filesystem::path& folder) {
+  const std::chrono::duration<double> guess(static_cast<double>(size_of(folder / "metrics.jsonl")) / bytes_per_second);
+  return std::max<std::chrono::steady_clock::duration>(
+      first_after, std::chrono::duration_cast<std::chrono::steady_clock::duration>(pause_by_cost * guess));
+}
+
 }  // namespace
 
 ReportBranch::ReportBranch(std::filesystem::path folder)
     : warnings_(folder / "train.log"),
       run_{std::move(folder), ReportedRun::State::running, {}, &warnings_},
-      thread_(named_thread("ft-report", [this] { loop(); })) {}
+      due_(Clock::now() + first_pause(run_.folder)),
+      thread_(
+          {.name = "ft-report",
+           .depth = 1,
+           .warn =
+               [](auto& error) { log_warn(concat("cannot write report.html: ", error.what(), "; the run continues")); },
+           .pause = [this] { return due_ - Clock::now(); },
+           .after_pause = [this] { update(); }}) {}
 
 ReportBranch::~ReportBranch() {
-  {
-    MutexLock lock(mutex_);
-    ends_ = true;
+  over_ = true;
+  thread_.finish();
+}
+
+void ReportBranch::update() {
+  if (over_) {
+    run_.state = ReportedRun::State::over;
+    run_.error = error_;
+    return write();
   }
-  ended_.notify_all();
-  thread_.join();
-  run_.state = ReportedRun::State::over;
-  run_.error = std::move(error_);
+  const auto begin = Clock::now();
+  due_ = begin + least_pause;
+  const auto size = size_of(run_.folder / "metrics.jsonl");
+  if (size == std::exchange(shown_, size)) return;
   write();
+  const auto end = Clock::now();
+  due_ = end + std::max<Clock::duration>(least_pause, pause_by_cost * (end - begin));
 }
 
-// Returns false when the run is over.
-bool ReportBranch::wait_until(Clock::time_point time) {
-  MutexLock lock(mutex_);
-  while (!ends_ && Clock::now() < time) ended_.wait_until(lock, time);
-  return !ends_;
-}
-
-void ReportBranch::loop() {
-  const auto metrics = run_.folder / "metrics.jsonl";
-  const std::chrono::duration<double> guess(static_cast<double>(size_of(metrics)) / bytes_per_second);
-  auto due = Clock::now() +
-             std::max<Clock::duration>(first_after, std::chrono::duration_cast<Clock::duration>(pause_by_cost * guess));
-  for (std::uintmax_t shown = 0; wait_until(due);) {
-    const auto begin = Clock::now();
-    const auto size = size_of(metrics);
-    if (size != std::exchange(shown, size)) write();
-    const auto end = Clock::now();
-    due = end + std::max<Clock::duration>(least_pause, pause_by_cost * (end - begin));
-  }
-}
-
-void ReportBranch::write() noexcept try {
+void ReportBranch::write() const {
   write_file_atomically(run_.folder / "report.html", render_report({run_}, {.page_folder = run_.folder}));
-} catch (const FolderLost&) {  // the trainer notices this, too, and ends the run
-} catch (const std::exception& error) {
-  if (!std::exchange(warned_, true))
-    log_warn(concat("cannot write report.html: ", error.what(), "; the run continues"));
 }
 
 }  // namespace flowtrain

@@ -1,15 +1,16 @@
 #pragma once
 // Keeps a run's report.html up to date, beside training.
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "pipeline/base/telemetry/run_page.h"
+#include "pipeline/base/telemetry/task_thread.h"
 #include "pipeline/runs/report_page/report_page.h"
-#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
@@ -29,18 +30,17 @@ class ReportBranch : public RunPage {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void loop();
-  bool wait_until(Clock::time_point time) FT_EXCLUDES(mutex_);
-  void write() noexcept;
+  void update();
+  void write() const;
 
   LogWarnings warnings_;
-  ReportedRun run_;
   std::string error_;  // kept apart from run_.error, which the branch's thread reads
-  bool warned_ = false;
-  Mutex mutex_;
-  CondVar ended_;
-  bool ends_ FT_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // declared last, as the thread uses all members above
+  std::atomic<bool> over_ = false;
+  // State of the thread:
+  ReportedRun run_;
+  Clock::time_point due_;     // the time of the next page
+  std::uintmax_t shown_ = 0;  // the size of metrics.jsonl when the last page was made
+  TaskThread thread_;         // last, because it uses all of the above
 };
 
 }  // namespace flowtrain

@@ -1,4 +1,4 @@
-// The program's main(), with a table of subcommands. Each is in a file of its own in commands/.
+// The program's main(), with a table of subcommands. Each is in a file of its own beside this one.
 
 #include <algorithm>
 #include <cstdio>
