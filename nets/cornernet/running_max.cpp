@@ -67,10 +67,12 @@ void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
     const T* const from = x + row;
     T* const to = y + row;
     std::uint8_t* const marks = replaced ? replaced + row : nullptr;
+#ifndef __clang__
 #pragma GCC ivdep  // x, y and replaced do not overlap
+#endif
     for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
       const T value = from[lane * lane_stride];
-      const bool wins = (value > largest[lane]) | (value != value);  // the latter: NaN
+      const bool wins = static_cast<int>(value > largest[lane]) | static_cast<int>(value != value);  // the latter: NaN
       const T now = wins ? value : largest[lane];
       largest[lane] = now;
       to[lane * lane_stride] = now;
@@ -99,7 +101,9 @@ void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& 
     const T* const from = g + row;
     T* const to = gx + row;
     const std::uint8_t* const marks = replaced + row;
+#ifndef __clang__
 #pragma GCC ivdep  // g, replaced and gx do not overlap
+#endif
     for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
       const Sum sum = sums[lane] + static_cast<Sum>(from[lane * lane_stride]);
       const bool ends = marks[lane * lane_stride] != 0;

@@ -88,7 +88,7 @@ class ResNet final : public Classifier {
     }
     fc_ = register_module("fc", torch::nn::Linear(width, input.classes));
     for (const auto& module : modules(/*include_self=*/false)) {
-      if (auto* const conv = module->as<Conv2d>()) {
+      if (auto* const conv = module->template as<Conv2d>()) {
         torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
       }
     }
