@@ -111,7 +111,7 @@ double whole_line(const Dataset& dataset, const Order& order, const Sampler& sam
   const auto device = make_cpu_device();
   LoaderParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
   parts.batch = batch;
-  parts.workers = workers;
+  parts.shape.workers = workers;
   Loader loader(parts);
   loader.start();
   std::uint64_t done = 0;

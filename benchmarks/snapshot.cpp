@@ -42,8 +42,8 @@ int main() {
   optim.set("momentum", 0.9, {});
   const SlabLayout layout({{"image", DType::u8, {64, 64, 3}}, {"label", DType::i64, {}}}, 8);
   const std::vector<Settings> optims{optim}, groups;
-  LearnerSpec spec{net, loss, optims, groups, train, run, val, layout};
-  spec.classes = 1000;
+  LearnerSpec spec{{net, loss, optims, groups, train, run, val}, {layout}};
+  spec.data.classes = 1000;
   const auto learner = make_torch_learner(spec);
 
   LearnerState state;

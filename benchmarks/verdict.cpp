@@ -115,9 +115,9 @@ PipelineLoad measure(const Case& times, unsigned workers, double seconds) {
   SlowDevice device(times.pin);
   LoaderParts parts{"bench", dataset, order, sampler, device, Batches(records, batch, LastBatch::drop)};
   parts.batch = batch;
-  parts.workers = workers;
-  parts.readers = times.readers;
-  parts.prefetch = times.prefetch;
+  parts.shape.workers = workers;
+  parts.shape.readers = times.readers;
+  parts.shape.prefetch = times.prefetch;
   parts.tries_threads = true;
   Loader loader(std::move(parts));
   ConsumerTimes consumer;

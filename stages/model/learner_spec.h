@@ -25,8 +25,11 @@ enum class TrainMode {
   forward_only  ///< --no-optim: forward and loss
 };
 
-/// The references must outlive the learner.
-struct LearnerSpec {
+/// An empty list of tables.
+inline const std::vector<Settings> no_tables;
+
+/// The tables of a configuration that a learner reads.
+struct LearnerTables {
   const Settings& net;
   const Settings& loss;
   const std::vector<Settings>& optims;  ///< [optim], or all [[optim]]
@@ -34,29 +37,44 @@ struct LearnerSpec {
   TrainKeys train;
   RunKeys run;
   ValKeys val;
+  const Settings* sampler = nullptr;                   ///< with `detect`: [sampler], for a detector's validation
+  const Settings* detect = nullptr;                    ///< [detect]; null where no objects are looked for
+  const Settings* dist = nullptr;                      ///< [dist]; may be null where one process trains
+  const Settings* ema = nullptr;                       ///< [ema]; null where nothing is averaged
+  const Settings* step = nullptr;                      ///< [step]; null: supervised
+  const std::vector<Settings>& init = no_tables;       ///< all [[net.init]]
+  const std::vector<Settings>& metrics = no_tables;    ///< all [[metric]]
+  const std::vector<Settings>& hook_list = no_tables;  ///< all [[hook]]: the learner adds them to `hooks`
+};
+
+/// The batches that a learner gets.
+struct LearnerData {
   const SlabLayout& train_layout;
   const SlabLayout* val_layout = nullptr;  ///< null without validation
   bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer
                                            ///< rows than the layouts
   std::int64_t classes = 0;                ///< classes of the data set
   std::vector<std::string> class_names = {};  ///< in label order
-  std::string device = "cpu";                 ///< Device::name()
+  Mixing mixing = {};                         ///< the mixing of training batches
+};
+
+/// The process in which a learner works, and those whom it calls.
+struct LearnerProcess {
+  std::string device = "cpu";  ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
-  Mixing mixing = {};                                ///< the mixing of training batches
-  unsigned processes_here = 1;                       ///< on this machine, that share its cores
-  const Settings* sampler = nullptr;                 ///< with `detect`: [sampler], for a detector's validation
-  const Settings* detect = nullptr;                  ///< [detect]; null where no objects are looked for
-  const Settings* dist = nullptr;                    ///< [dist]; may be null where one process trains
-  const Settings* ema = nullptr;                     ///< [ema]; null where nothing is averaged
-  const Settings* step = nullptr;                    ///< [step]; null: supervised
-  const std::vector<Settings>* init = nullptr;       ///< all [[net.init]]; null: the net's own first values
-  const std::vector<Settings>* metrics = nullptr;    ///< all [[metric]]; null: none
-  const std::vector<Settings>* hook_list = nullptr;  ///< all [[hook]]: the learner adds them to `hooks`
-  Hooks* hooks = nullptr;                            ///< called by the learner where tensors are at hand
-  MakeWorkGraph graphs = {};                         ///< makes the graphs of train.cuda_graph; null: the device's own
-  Profile* profile = nullptr;                        ///< told of the phases of a step; null: nobody asks
-  Group* group = &solo_group();                      ///< the processes; a TorchGroup in a distributed run
+  unsigned processes_here = 1;   ///< on this machine, that share its cores
+  Hooks* hooks = nullptr;        ///< called by the learner where tensors are at hand
+  MakeWorkGraph graphs = {};     ///< makes the graphs of train.cuda_graph; null: the device's own
+  Profile* profile = nullptr;    ///< told of the phases of a step; null: nobody asks
+  Group* group = &solo_group();  ///< the processes; a TorchGroup in a distributed run
+};
+
+/// The references must outlive the learner.
+struct LearnerSpec {
+  LearnerTables tables;
+  LearnerData data;
+  LearnerProcess process = {};
 };
 
 /// Makes a run's learner: make_torch_learner, or a function of a test.

@@ -147,9 +147,10 @@ nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::D
 
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {
   std::optional<BatchMixer> mixer;
-  if (spec.mixing.any()) mixer.emplace(spec.mixing, layout, spec.seed, static_cast<std::uint32_t>(*spec.train.accum));
-  return std::make_unique<BatchAdapter>(layout, at::Device(spec.device), spec.net.boolean("channels_last"),
-                                        std::move(mixer));
+  if (spec.data.mixing.any())
+    mixer.emplace(spec.data.mixing, layout, spec.process.seed, static_cast<std::uint32_t>(*spec.tables.train.accum));
+  return std::make_unique<BatchAdapter>(layout, at::Device(spec.process.device),
+                                        spec.tables.net.boolean("channels_last"), std::move(mixer));
 }
 
 }  // namespace flowtrain

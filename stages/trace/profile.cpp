@@ -48,32 +48,32 @@ double Durations::percentile_s(double share) const {
 
 Profile::Profile(std::uint64_t first, std::uint64_t last) : threads_{{::gettid(), "compute"}} {
   const std::uint64_t count = last >= first ? last - first + 1 : 0;
-  window_first_ = first + std::min(warm_up, count / 2);
-  window_last_ = window_first_ + std::min(window, (count + 3) / 4) - 1;
+  window_.first = first + std::min(warm_up, count / 2);
+  window_.last = window_.first + std::min(window, (count + 3) / 4) - 1;
 }
 
 void Profile::begin_iteration(std::uint64_t iteration) {
   if (!detailed()) return;
   count_wall();
-  iteration_ = iteration;
-  const bool records = iteration >= window_first_ && iteration <= window_last_;
-  if (records && device_ && !origin_) set_origin();
+  measured_.iteration = iteration;
+  const bool records = iteration >= window_.first && iteration <= window_.last;
+  if (records && timed_.device && !timed_.origin) set_origin();
   recording_.store(records, std::memory_order_release);
-  ++(records ? recorded_ : iterations_);
+  ++(records ? measured_.recorded : measured_.iterations);
 }
 
 void Profile::finish() {
   count_wall();
   recording_.store(false, std::memory_order_relaxed);
-  if (origin_) read_streams();
+  if (timed_.origin) read_streams();
 }
 
 bool Profile::is_at(Phase phase) const { return innermost_ && innermost_->phase_ == phase; }
 
 void Profile::count_wall() {
   const auto now = Clock::now();
-  if (!recording()) wall_s_ += seconds_of(now - since_);
-  since_ = now;
+  if (!recording()) measured_.wall_s += seconds_of(now - measured_.since);
+  measured_.since = now;
 }
 
 namespace {
@@ -125,7 +125,7 @@ void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end,
 // Other phases concern all batches of an iteration, or none.
 Profile::Work Profile::work_of(Phase phase) const {
   const bool passes = phase == Phase::transfer || phase == Phase::forward || phase == Phase::backward;
-  return {to_text(phase), passes ? batch_ : BatchPlace(), iteration_};
+  return {to_text(phase), passes ? batch_ : BatchPlace(), measured_.iteration};
 }
 
 void Profile::waited_for_others(double duration_s) {
@@ -144,7 +144,7 @@ void Profile::add(const Operation& operation) {
   count(operations_[operation.name]);
   if (!operation.layer.empty()) count(layers_[operation.layer]);
   const char* const category = operation.backward ? "backward" : operation.layer.empty() ? "operation" : "forward";
-  record({.name = operation.name, .category = category, .layer = operation.layer, .iteration = iteration_},
+  record({.name = operation.name, .category = category, .layer = operation.layer, .iteration = measured_.iteration},
          operation.begin, operation.end);
 }
 
@@ -164,7 +164,7 @@ void Profile::record_count(const char* name, std::size_t fill) {
 }
 
 std::int64_t Profile::ns_of(Clock::time_point time) const {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time - measured_.start).count();
 }
 
 std::vector<Profile::Event> Profile::events() const {

@@ -75,10 +75,10 @@ class Profile {
   /// half and a quarter of a short run. The compute thread makes it.
   Profile(std::uint64_t first, std::uint64_t last);
   /// Returns whether --profile asks for more than the sums of phases. A phase then ends when the GPU is done.
-  bool detailed() const { return window_first_ > 0; }
+  bool detailed() const { return window_.first > 0; }
   /// Times the device's streams, too, in the window, if it has any. The compute thread's `device` must outlive
   /// finish().
-  void time_streams(Device& device) { device_ = &device; }
+  void time_streams(Device& device) { timed_.device = &device; }
 
   /// Begins an iteration, or ends the run and waits for the times of streams. Compute thread.
   void begin_iteration(std::uint64_t iteration);
@@ -94,7 +94,7 @@ class Profile {
   /// Returns whether work on an iteration's batch is recorded (0: on no particular one): in the window, and earlier if
   /// the window has that iteration. Any thread.
   bool records(std::uint64_t iteration) const {
-    return recording() || (iteration > 0 && iteration >= window_first_ && iteration <= window_last_);
+    return recording() || (iteration > 0 && iteration >= window_.first && iteration <= window_.last);
   }
 
   /// Marks the compute thread's `phase` while it lives. An inner phase interrupts the time of the outer one. Without a
@@ -211,11 +211,11 @@ class Profile {
   // The results, after finish().
   const Durations& of(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
   /// These iterations exclude the window, where measuring takes time.
-  std::uint64_t iterations() const { return iterations_; }
-  double wall_s() const { return wall_s_; }
-  std::uint64_t window_first() const { return window_first_; }
-  std::uint64_t window_last() const { return window_last_; }
-  std::uint64_t recorded() const { return recorded_; }  ///< number of iterations of the window
+  std::uint64_t iterations() const { return measured_.iterations; }
+  double wall_s() const { return measured_.wall_s; }
+  std::uint64_t window_first() const { return window_.first; }
+  std::uint64_t window_last() const { return window_.last; }
+  std::uint64_t recorded() const { return measured_.recorded; }  ///< number of iterations of the window
   /// The costs are by name. An operation's time excludes operations that it calls.
   const std::map<std::string, Cost>& operations() const { return operations_; }
   const std::map<std::string, Cost>& layers() const { return layers_; }
@@ -225,7 +225,7 @@ class Profile {
   std::map<int, std::string> threads() const;
   std::vector<std::string> streams() const;
   /// Returns the device whose streams were timed; empty if there is none.
-  const std::string& device() const { return device_name_; }
+  const std::string& device() const { return timed_.name; }
 
  private:
   friend class StreamSpan;
@@ -243,26 +243,39 @@ class Profile {
   void record_count(const char* name, std::size_t fill);
   std::int64_t ns_of(Clock::time_point time) const;
   Work work_of(Phase phase) const;
-  bool times_streams() const { return recording_.load(std::memory_order_acquire) && origin_; }
+  bool times_streams() const { return recording_.load(std::memory_order_acquire) && timed_.origin; }
   void set_origin();
   void add(StreamSpan& span);
   void read_streams();
   void count_wall();
 
   static constexpr std::size_t most_events_ = 500'000;  // limit for each kind; about 70 MB of trace.json
-  std::uint64_t window_first_ = 0, window_last_ = 0;
-  Clock::time_point start_ = Clock::now(), since_ = start_;
-  std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
+  // The iterations that are recorded. 0: none.
+  struct Window {
+    std::uint64_t first = 0, last = 0;
+  };
+  // The iterations that were measured, and their time.
+  struct Measured {
+    Clock::time_point start = Clock::now(), since = start;
+    std::uint64_t iteration = 0, iterations = 0, recorded = 0;
+    double wall_s = 0;
+  };
+  // The device whose streams are timed.
+  struct Timed {
+    Device* device = nullptr;
+    std::unique_ptr<StreamPoint> origin;  // start of the streams' times; made once, before recording_
+    std::int64_t origin_ns = 0;
+    std::string name;
+  };
+
+  Window window_;
+  Measured measured_;
   BatchPlace batch_;
-  double wall_s_ = 0;
   At* innermost_ = nullptr;
   std::array<Durations, phases> phases_;
   std::array<double, phases> line_s_{};
   std::map<std::string, Cost> operations_, layers_;
-  Device* device_ = nullptr;
-  std::unique_ptr<StreamPoint> origin_;  // start of the streams' times; made once, before recording_
-  std::int64_t origin_ns_ = 0;
-  std::string device_name_;
+  Timed timed_;
   std::atomic<bool> recording_{false};
   mutable Mutex mutex_;
   std::vector<Event> events_ FT_GUARDED_BY(mutex_);

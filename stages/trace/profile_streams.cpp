@@ -14,7 +14,7 @@ Profile::StreamSpan::StreamSpan(Profile* profile, Device& device, DeviceStream s
 
 Profile::StreamSpan::StreamSpan(Profile* profile, Phase phase) {
   if (profile && profile->times_streams())
-    begin(profile, *profile->device_, DeviceStream::compute, "compute stream", profile->work_of(phase));
+    begin(profile, *profile->timed_.device, DeviceStream::compute, "compute stream", profile->work_of(phase));
 }
 
 void Profile::StreamSpan::begin(Profile* profile, Device& device, DeviceStream stream, const char* track,
@@ -36,12 +36,12 @@ void Profile::StreamSpan::end() {
 
 // An idle stream reaches a point as soon as it is enqueued: then both clocks show the same moment.
 void Profile::set_origin() {
-  const auto last = device_->point(DeviceStream::compute);
+  const auto last = timed_.device->point(DeviceStream::compute);
   if (!last) return;
   last->seconds_since(*last);
-  origin_ = device_->point(DeviceStream::compute);
-  origin_ns_ = ns_of(Clock::now());
-  device_name_ = device_->name();
+  timed_.origin = timed_.device->point(DeviceStream::compute);
+  timed_.origin_ns = ns_of(Clock::now());
+  timed_.name = timed_.device->name();
 }
 
 void Profile::add(StreamSpan& span) {
@@ -64,8 +64,8 @@ void Profile::read_streams() {
   std::vector<Event> read;
   for (auto& work : works) {
     const auto at_ns = [&](const StreamPoint& point, std::int64_t earliest_ns) {
-      const std::int64_t since_ns = std::llround(point.seconds_since(*origin_) * 1e9);
-      return std::max(origin_ns_ + since_ns, earliest_ns);
+      const std::int64_t since_ns = std::llround(point.seconds_since(*timed_.origin) * 1e9);
+      return std::max(timed_.origin_ns + since_ns, earliest_ns);
     };
     const std::int64_t begin_ns = at_ns(*work.begin, work.asked_ns), end_ns = at_ns(*work.end, begin_ns);
     read.push_back({.name = std::move(work.name),

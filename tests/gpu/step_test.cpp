@@ -43,12 +43,12 @@ Trained trained(const Wish& wish) {
   tables.train.set("amp", wish.amp, {});
   tables.train.set("cuda_graph", wish.graph, {});
   tables.optims.assign(1, tables.optim);
-  LearnerSpec spec{tables.net,   tables.loss, tables.optims, tables.groups,
-                   tables.train, tables.run,  tables.val,    testing::layout};
-  spec.classes = 4;
-  spec.class_names = {"a", "b", "c", "d"};
-  spec.seed = 3;
-  spec.device = wish.device;
+  LearnerSpec spec{{tables.net, tables.loss, tables.optims, tables.groups, tables.train, tables.run, tables.val},
+                   {testing::layout}};
+  spec.data.classes = 4;
+  spec.data.class_names = {"a", "b", "c", "d"};
+  spec.process.seed = 3;
+  spec.process.device = wish.device;
   const auto learner = make_torch_learner(spec);
   const auto device = wish.device == "cpu" ? make_cpu_device() : testing::make_test_device();
   Slab slab(testing::layout, *device);

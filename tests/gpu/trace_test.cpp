@@ -18,15 +18,15 @@ TEST_CASE("copies and phases are slices of the device's streams, within what the
   SKIP_WITHOUT_GPU();
   testing::Tables tables;
   tables.optims.assign(1, tables.optim);
-  LearnerSpec spec{tables.net,   tables.loss, tables.optims, tables.groups,
-                   tables.train, tables.run,  tables.val,    testing::layout};
-  spec.classes = 4;
-  spec.class_names = {"a", "b", "c", "d"};
-  spec.device = test_device().str();
+  LearnerSpec spec{{tables.net, tables.loss, tables.optims, tables.groups, tables.train, tables.run, tables.val},
+                   {testing::layout}};
+  spec.data.classes = 4;
+  spec.data.class_names = {"a", "b", "c", "d"};
+  spec.process.device = test_device().str();
   const auto device = testing::make_test_device();
   Profile profile(1, 40);
   profile.time_streams(*device);
-  spec.profile = &profile;
+  spec.process.profile = &profile;
   const auto learner = make_torch_learner(spec);
   Slab slab(testing::layout, *device);
   for (std::uint64_t iteration = 1; iteration <= 40; ++iteration) {

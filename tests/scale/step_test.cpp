@@ -63,10 +63,10 @@ StepCost cost_of_a_step(int rank, int world) {
                     order,   sampler,
                     *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
   parts.batch = own_rows;
-  parts.first = run_plan.first;
-  parts.last = run_plan.last;
-  parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
+  parts.iterations.first = run_plan.first;
+  parts.iterations.last = run_plan.last;
+  parts.iterations.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.iterations.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};
   Loader line(std::move(parts));
   IdleLearner learner;

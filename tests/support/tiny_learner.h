@@ -46,12 +46,12 @@ struct Tables {
   std::unique_ptr<Learner> learner(MakeWorkGraph graphs) {
     train.set("cuda_graph", graphs != nullptr, {});
     optims.assign(1, optim);
-    LearnerSpec spec{net, loss, optims, groups, train, run, val, layout};
-    spec.classes = 4;
-    spec.class_names = {"a", "b", "c", "d"};
-    spec.seed = 3;
-    spec.graphs = std::move(graphs);
-    spec.profile = &profile;
+    LearnerSpec spec{{net, loss, optims, groups, train, run, val}, {layout}};
+    spec.data.classes = 4;
+    spec.data.class_names = {"a", "b", "c", "d"};
+    spec.process.seed = 3;
+    spec.process.graphs = std::move(graphs);
+    spec.process.profile = &profile;
     return make_torch_learner(spec);
   }
 };

@@ -37,7 +37,7 @@ std::string counted(unsigned number, const std::string& what) {
 }
 
 std::vector<std::unique_ptr<Slab>> slabs_of(const LoaderState& state) {
-  std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(state.parts.prefetch));
+  std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(state.parts.shape.prefetch));
   for (auto& slab : slabs) slab = std::make_unique<Slab>(state.layout, state.parts.device);
   return slabs;
 }
@@ -90,13 +90,13 @@ class GraphArena {
 class LoaderGraph {
  public:
   explicit LoaderGraph(LoaderState& state)
-      : arena_(state.parts.workers),
+      : arena_(state.parts.shape.workers),
         loader_{state, arena_.graph(), slabs_of(state)},
         in_order_(loader_.graph, [first = state.received](const Ticket& ticket) { return ticket.seq - first; }),
         accept_(loader_.graph, flow::serial, loader_.body([this](const Ticket& ticket) {
           end_.accept(ticket, transfer_ ? transfer_->queue : end_.queue);
         })) {
-    if (state.parts.schedule) schedule_.emplace(loader_);
+    if (state.parts.iterations.schedule) schedule_.emplace(loader_);
     if (!state.parts.dataset.resident()) read_.emplace(loader_);
     if (state.parts.device.copies()) transfer_.emplace(loader_);
     drawing_ = wire();
@@ -106,7 +106,7 @@ class LoaderGraph {
   void start() {
     arena_.start("ft-" + loader_.parts.name);
     if (read_)
-      for (unsigned i = 0; i < loader_.parts.readers; ++i)
+      for (unsigned i = 0; i < loader_.parts.shape.readers; ++i)
         threads_.push_back(named_thread("ft-read", [this] { read_->loop(); }));
     if (transfer_) threads_.push_back(named_thread("ft-transfer", [this] { transfer_->loop(); }));
     loader_.free_slabs = static_cast<std::uint32_t>(loader_.slabs.size());
@@ -162,8 +162,8 @@ class LoaderGraph {
                concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", loader_.state.layout.bytes(),
                       " bytes"));
     if (schedule_) wiring.add(&*schedule_, "schedule", "schedule\nhyper-parameters");
-    if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.readers, "thread"), true);
-    wiring.add(&sample_, "sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
+    if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.shape.readers, "thread"), true);
+    wiring.add(&sample_, "sample", "sample\n" + counted(parts.shape.workers, "worker") + ", rows in place");
     wiring.add(&in_order_, "sequence", "sequence");
     wiring.add(&end_.queue, Wiring::loader_end, "compute", true);
     wiring.alias(&end_.given_back, Wiring::loader_end);
@@ -175,7 +175,7 @@ class LoaderGraph {
       wiring.connect(*read_, sample_);
       wiring.connect<SampleNode::unread>(sample_, *read_, "substitutes for bad samples");
     } else {
-      wiring.connect<PlanNode::chunks>(plan_, sample_, concat(chunks_of(parts.workers), " chunks a batch"));
+      wiring.connect<PlanNode::chunks>(plan_, sample_, concat(chunks_of(parts.shape.workers), " chunks a batch"));
     }
     wiring.connect<SampleNode::batches>(sample_, in_order_, "last row done");
     if (schedule_) {
@@ -249,9 +249,7 @@ void Loader::retune(const LoaderShape& shape) {
   graph->join();
   graph->forget_unread();
   graph.reset();
-  state.parts.workers = shape.workers;
-  state.parts.readers = shape.readers;
-  state.parts.prefetch = shape.prefetch;
+  state.parts.shape = shape;
   state.read_trial.restart();
   state.sample_trial.restart();
   state.planner.set_chunks(chunks_of(shape.workers));

@@ -39,6 +39,26 @@ class Scheduler {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The shape of a loader. It may change while the loader runs, because no delivered value depends on it.
+struct LoaderShape {
+  unsigned workers = 1;        ///< threads that sample
+  unsigned readers = 1;        ///< threads that read
+  std::uint32_t prefetch = 4;  ///< batches ready or in progress ahead of the one in compute
+
+  bool operator==(const LoaderShape&) const = default;
+};
+
+/// The iterations that a loader delivers, and what it attaches to them.
+struct LoaderIterations {
+  static constexpr std::uint64_t endless = ~std::uint64_t{0};
+
+  std::uint64_t first = 1, last = endless;
+  /// Returns the plan of an iteration; null: it is only numbered. One thread at a time calls it.
+  std::function<Plan(std::uint64_t)> plan = {};
+  /// Fills in the plan's hyper-parameters while batches load; null: there are none.
+  std::function<void(Plan&)> schedule = {};
+};
+
 /// The parts of a loader. The references must outlive it.
 struct LoaderParts {
   std::string name;  ///< "train", "val": in thread names and in the drawing
@@ -48,30 +68,15 @@ struct LoaderParts {
   Device& device;
   Batches batches;
   std::uint64_t seed = 0;
-  std::uint32_t batch = 1;     ///< greatest number of rows of a slab
-  std::uint32_t accum = 1;     ///< micro-batches per iteration
-  unsigned workers = 1;        ///< threads that sample
-  unsigned readers = 1;        ///< threads that read
-  std::uint32_t prefetch = 4;  ///< batches ready or in progress ahead of the one in compute
-  static constexpr std::uint64_t endless = ~std::uint64_t{0};
-  std::uint64_t first = 1, last = endless;  ///< iterations that it delivers
-  /// Returns the plan of an iteration; null: it is only numbered. One thread at a time calls it.
-  std::function<Plan(std::uint64_t)> plan = {};
-  /// Fills in the plan's hyper-parameters while batches load; null: there are none.
-  std::function<void(Plan&)> schedule = {};
+  std::uint32_t batch = 1;  ///< greatest number of rows of a slab
+  std::uint32_t accum = 1;  ///< micro-batches per iteration
+  LoaderShape shape = {};
+  LoaderIterations iterations = {};
   Slice slice = {};              ///< part of each batch that this process takes
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that are hinted to a remote data set
   Profile* profile = nullptr;    ///< records the work of each stage; may be null
   Every hash_every = {};         ///< iterations whose rows are hashed (Loader::row_hashes)
   bool tries_threads = false;    ///< threads pause now and then, to measure the contribution of one: ThreadTrial
-};
-
-/// The shape of a loader. It may change while the loader runs, because no delivered value depends on it.
-struct LoaderShape {
-  unsigned workers = 1, readers = 1;
-  std::uint32_t prefetch = 4;
-
-  bool operator==(const LoaderShape&) const = default;
 };
 
 /// The work of each stage since the start.

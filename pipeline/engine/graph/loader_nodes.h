@@ -59,10 +59,12 @@ struct LoaderState {
   LoaderParts parts;
   const SlabLayout layout{parts.sampler.fields(), parts.batch};
   // The range of batches of the stream that it delivers.
-  const std::uint64_t begin = (parts.first - 1) * parts.accum;
-  const std::uint64_t end = parts.last == LoaderParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
+  const std::uint64_t begin = (parts.iterations.first - 1) * parts.accum;
+  const std::uint64_t end = parts.iterations.last == LoaderIterations::endless
+                                ? parts.iterations.last
+                                : std::max(parts.iterations.last * parts.accum, begin);
   std::uint64_t received = 0;  // counted by Loader::next(), one thread
-  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.shape.workers)};
   LookAhead next_ticket{begin, end, parts.accum, planner, parts.dataset, parts.read_ahead};  // used by the plan node
   StageClock plan_clock, read_clock, sample_clock, transfer_clock;
   ThreadTrial read_trial, sample_trial;  // used if parts.tries_threads
@@ -70,7 +72,7 @@ struct LoaderState {
   std::stop_source reads;  // stops reads of the threads ft-read
 
   std::uint64_t batches() const { return end - begin; }
-  LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
+  const LoaderShape& shape() const { return parts.shape; }
   LoaderTimes times() const {
     return {plan_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
             ready.share_sum(),  ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
@@ -79,7 +81,8 @@ struct LoaderState {
 
 /// Returns one for each slab if the loader hashes rows, otherwise none.
 inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& state) {
-  std::vector<std::unique_ptr<RowHashes>> all(!state.parts.hash_every.off() ? Loader::slabs(state.parts.prefetch) : 0);
+  std::vector<std::unique_ptr<RowHashes>> all(!state.parts.hash_every.off() ? Loader::slabs(state.parts.shape.prefetch)
+                                                                            : 0);
   for (auto& each : all) each = std::make_unique<RowHashes>(state.layout);
   return all;
 }
@@ -146,7 +149,7 @@ struct LoaderContext {
   // Places in the profile; a loader without a plan only numbers its batches.
   BatchPlace place(const Ticket& ticket) const { return {names.line, ticket.seq}; }
   Profile::Work work(const char* name, const Ticket& ticket) const {
-    return {name, place(ticket), parts.plan ? ticket.iteration : 0};
+    return {name, place(ticket), parts.iterations.plan ? ticket.iteration : 0};
   }
   Profile::Work work_on_chunk(const char* name, const Ticket& ticket) const {
     Profile::Work work = this->work(name, ticket);
@@ -161,7 +164,7 @@ struct LoaderContext {
   }
   /// Returns a place for the flight recorder; a loader without a plan only numbers its batches.
   FlightPlace at(const char* stage, const Ticket& ticket) const {
-    return {.name = stage, .iteration = parts.plan ? ticket.iteration : 0, .kind = FlightKind::loads};
+    return {.name = stage, .iteration = parts.iterations.plan ? ticket.iteration : 0, .kind = FlightKind::loads};
   }
   /// Makes a node's body. Its writes are handed over to the thread that joins the graph.
   template <class Work>
@@ -209,9 +212,10 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
     std::uint32_t count = 0;
     failed_ = !loader_.attempt(ticket, [&] {
       const StageClock::Scope busy(loader_.state.plan_clock, loader_.parts.batch, loader_.at(loader_.planning, ticket));
-      slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
+      slab.plan() = loader_.parts.iterations.plan ? loader_.parts.iterations.plan(ticket.iteration)
+                                                  : Plan{.iteration = ticket.iteration};
       count = loader_.state.planner(ticket, slab);
-      if (loader_.parts.schedule) slab.add_part();
+      if (loader_.parts.iterations.schedule) slab.add_part();
     });
     handed_over(&slab);
     if (failed_) {
@@ -219,7 +223,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
       std::get<errors>(out).try_put(ticket);
       return;
     }
-    if (loader_.parts.schedule) std::get<plans>(out).try_put(ticket);
+    if (loader_.parts.iterations.schedule) std::get<plans>(out).try_put(ticket);
     for (std::uint32_t chunk = 0; chunk < count; ++chunk) {
       ticket.chunk = static_cast<std::uint8_t>(chunk);
       std::get<chunks>(out).try_put(ticket);
@@ -237,7 +241,7 @@ class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>>
   explicit ScheduleNode(const LoaderContext& loader)
       : multifunction_node(loader.graph, flow::serial, loader.body([&loader](const Ticket& ticket, auto& out) {
           taken_over(&loader.slab(ticket));
-          loader.attempt(ticket, [&] { loader.parts.schedule(loader.slab(ticket).plan()); });
+          loader.attempt(ticket, [&] { loader.parts.iterations.schedule(loader.slab(ticket).plan()); });
           loader.finish_part(ticket, std::get<0>(out));
         })) {}
 };
@@ -251,7 +255,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
                      queue.try_push(ticket);
                      loader_.count(loader_.names.to_read, queue);
                    }),
-        queue(loader.slabs.size() * chunks_of(loader.parts.workers)),  // never full: all chunks of all slabs
+        queue(loader.slabs.size() * chunks_of(loader.parts.shape.workers)),  // never full: all chunks of all slabs
         loader_(loader),
         waiting_(loader.prefix + "chunks to read", queue.capacity()) {}
 
@@ -261,7 +265,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
     for (Ticket ticket; queue.pop(ticket);) {
       read(ticket);
       gateway().try_put(ticket);
-      loader_.after_piece(loader_.state.read_trial, loader_.state.read_clock, loader_.parts.readers);
+      loader_.after_piece(loader_.state.read_trial, loader_.state.read_clock, loader_.parts.shape.readers);
     }
   }
 
@@ -288,7 +292,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
   static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
 
   explicit SampleNode(const LoaderContext& loader)
-      : multifunction_node(loader.graph, loader.parts.workers,
+      : multifunction_node(loader.graph, loader.parts.shape.workers,
                            loader.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
         loader_(loader) {}
 
@@ -301,7 +305,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
       handed_over(rows.data());
       std::get<unread>(out).try_put(ticket);
     }
-    loader_.after_piece(loader_.state.sample_trial, loader_.state.sample_clock, loader_.parts.workers);
+    loader_.after_piece(loader_.state.sample_trial, loader_.state.sample_clock, loader_.parts.shape.workers);
   }
 
   // Returns false if some rows must be read again.
@@ -370,7 +374,7 @@ class LoaderEnd {
 
   /// Waits. Returns false if the queue is closed. Throws if the graph itself has failed.
   bool next(Ticket& ticket) {
-    loader_.state.ready.count(queue.size(), loader_.parts.prefetch);
+    loader_.state.ready.count(queue.size(), loader_.parts.shape.prefetch);
     const bool one = queue.pop(ticket);
     set_ready();
     return popped(one);

@@ -171,12 +171,10 @@ LoaderParts loader_parts(const std::string& name, const DataParts& data, const C
   parts.slice = data.slice;
   parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
   parts.accum = name == "train" ? static_cast<std::uint32_t>(*config.train().accum) : 1;
-  parts.workers = data.workers;
-  parts.readers = data.readers;
-  parts.prefetch = data.prefetch;
+  parts.shape = {data.workers, data.readers, data.prefetch};
   parts.read_ahead = data.read_ahead;
-  parts.first = first;
-  parts.last = last;
+  parts.iterations.first = first;
+  parts.iterations.last = last;
   return parts;
 }
 

@@ -70,7 +70,7 @@ std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_
 
 /// Returns the parts of a loader for the iterations `first` to `last`.
 LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
-                         std::uint64_t last = LoaderParts::endless);
+                         std::uint64_t last = LoaderIterations::endless);
 
 /// Opens the device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`.
 /// This starts CUDA in the process, so it precedes the first tensor on a GPU. Throws UserError(usage) if that fails.

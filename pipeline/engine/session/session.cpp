@@ -87,8 +87,8 @@ std::unique_ptr<Loader> Session::make_loader(LoaderParts parts) const {
 
 std::unique_ptr<Loader> Session::make_training_loader(const RunPlan& run_plan, Profile* profile) const {
   LoaderParts parts = loader_parts("train", train_, config_, run_plan.first, run_plan.last);
-  parts.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
+  parts.iterations.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.iterations.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.profile = profile;
   parts.hash_every = run_plan.hash_every;
   parts.tries_threads = true;
@@ -114,28 +114,35 @@ RunPlan Session::run_plan(std::uint64_t first) const {
 }
 
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
-  LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"),
-                   config.train(),      config.run(),         config.val(),         layout};
-  if (!validation_.empty() && validation_.front()->loader) spec.val_layout = &validation_.front()->loader->layout();
+  LearnerSpec spec{.tables = {.net = config.table("net"),
+                              .loss = config.table("loss"),
+                              .optims = config.list("optim"),
+                              .groups = config.list("group"),
+                              .train = config.train(),
+                              .run = config.run(),
+                              .val = config.val(),
+                              .sampler = &config.table("sampler"),
+                              .detect = &config.table("detect"),
+                              .dist = &config.table("dist"),
+                              .ema = &config.table("ema"),
+                              .step = &config.table("step"),
+                              .init = config.list("net.init"),
+                              .metrics = config.list("metric"),
+                              .hook_list = config.list("hook")},
+                   .data = {.train_layout = layout}};
+  if (!validation_.empty() && validation_.front()->loader)
+    spec.data.val_layout = &validation_.front()->loader->layout();
   const auto world = static_cast<std::uint64_t>(options_.group->size());
-  spec.short_batches = ends_short(train_.batches) || (train_.dataset && train_.batches.size() % world != 0) ||
-                       std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
-  spec.class_names = classes_;
-  spec.classes = static_cast<std::int64_t>(classes_.size());
-  spec.device = device_;
-  spec.seed = seed_of(config);
-  spec.mode = options_.mode;
-  if (train_.dataset) spec.mixing = mixing_of(config);  // Only training batches are mixed.
-  spec.processes_here = options_.processes_here;
-  spec.sampler = &config.table("sampler");
-  spec.detect = &config.table("detect");
-  spec.ema = &config.table("ema");
-  spec.step = &config.table("step");
-  spec.init = &config.list("net.init");
-  spec.metrics = &config.list("metric");
-  spec.hook_list = &config.list("hook");
-  spec.dist = &config.table("dist");
-  spec.group = options_.group;
+  spec.data.short_batches = ends_short(train_.batches) || (train_.dataset && train_.batches.size() % world != 0) ||
+                            std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
+  spec.data.class_names = classes_;
+  spec.data.classes = static_cast<std::int64_t>(classes_.size());
+  spec.process.device = device_;
+  spec.process.seed = seed_of(config);
+  spec.process.mode = options_.mode;
+  if (train_.dataset) spec.data.mixing = mixing_of(config);  // Only training batches are mixed.
+  spec.process.processes_here = options_.processes_here;
+  spec.process.group = options_.group;
   return spec;
 }
 
@@ -143,8 +150,8 @@ std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const Sl
                                                Profile* profile) const {
   if (options_.dry_run) return std::make_unique<IdleRank>(*options_.group);
   LearnerSpec spec = learner_spec(layout, config_);
-  spec.hooks = hooks;
-  spec.profile = profile;
+  spec.process.hooks = hooks;
+  spec.process.profile = profile;
   return make(spec);
 }
 

@@ -46,7 +46,7 @@ TestBench::TestBench(const Config& config, const TestOptions& options, const std
 Learner& TestBench::learner(const MakeLearner& make) {
   if (learner_) return *learner_;
   LearnerSpec spec = session_.learner_spec(*layout_, session_.config());
-  spec.val_layout = &*layout_;
+  spec.data.val_layout = &*layout_;
   return *(learner_ = make(spec));
 }
 

@@ -64,9 +64,9 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), *config_.loader().pin);
   scheduler_.emplace(workers_);
   LearnerSpec spec = session_.learner_spec(*layout_, config_);
-  spec.val_layout = &*layout_;
-  spec.class_names = classes_;
-  spec.classes = static_cast<std::int64_t>(classes_.size());
+  spec.data.val_layout = &*layout_;
+  spec.data.class_names = classes_;
+  spec.data.classes = static_cast<std::int64_t>(classes_.size());
   learner_ = make(spec);
   learner_->load_state({.model = read_model(opened, validates_average(config_))});
   learner_->begin_validation();
@@ -103,10 +103,10 @@ void Predictor::classify(const std::vector<Input>& inputs, const std::function<v
   LoaderParts parts{"predict", dataset, order, *sampler_, *device_, Batches(inputs.size(), batch_, LastBatch::pad)};
   parts.seed = seed_of(config_);
   parts.batch = batch_;
-  parts.workers = workers_;
-  parts.readers = readers_of(config_, inputs);
-  parts.prefetch = validation_prefetch;
-  parts.last = parts.batches.per_epoch();
+  parts.shape.workers = workers_;
+  parts.shape.readers = readers_of(config_, inputs);
+  parts.shape.prefetch = validation_prefetch;
+  parts.iterations.last = parts.batches.per_epoch();
   auto since = Clock::now();
   Loader loader(std::move(parts));
   loader.start();

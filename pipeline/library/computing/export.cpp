@@ -74,7 +74,7 @@ int export_net(const ExportRequest& request) {
   const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),
                                        json_text(facts_of(samples.loader->layout(), session.classes()), 2));
   samples.loader->stop();
-  log_info(concat("TorchScript of ", spec.net.text("name"), ": the greatest difference from the net on ",
+  log_info(concat("TorchScript of ", spec.tables.net.text("name"), ": the greatest difference from the net on ",
                   script.image.shape.front(), " samples is ", printed("%g", script.greatest_difference)));
   if (script.greatest_difference != 0)
     throw UserError(ExitCode::bug, "the outputs of the trace differ from those of the net; no file was written",

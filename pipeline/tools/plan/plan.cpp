@@ -193,7 +193,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   LoaderParts few = loader_parts("train", train, config);
   few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
   few.batch = rows;
-  few.prefetch = 1;
+  few.shape.prefetch = 1;
   const auto loader = session.make_loader(std::move(few));
   loader->start();
   Slab& batch = first_batch(*loader);

@@ -98,9 +98,9 @@ LayerList list_layers(nets::Net& net, const LearnerSpec& spec, const NetSummary&
     return list;
   }
   try {
-    const at::Device where(spec.device);
+    const at::Device where(spec.process.device);
     const Trial trial(net, where);
-    for (auto& call : calls_of_batch(net, spec.train_layout, where))
+    for (auto& call : calls_of_batch(net, spec.data.train_layout, where))
       if (const auto layer = std::ranges::find(list.layers, call.layer, &LayerList::Layer::name);
           layer != list.layers.end())
         layer->kind = kind_of(call.operation), layer->shape = call.shape;

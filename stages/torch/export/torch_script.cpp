@@ -109,12 +109,12 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
                       const std::string& facts) {
   const auto net = make_learner_net(spec);
   if (!dynamic_cast<nets::ModuleNet*>(net.get()))
-    throw spec.net.error(nets::key_of_net(spec.net), "the net is a file already, and is not traced again",
-                         ExitCode::usage,
-                         "use that file (net.script, net.package), with the weights of --format safetensors");
+    throw spec.tables.net.error(nets::key_of_net(spec.tables.net), "the net is a file already, and is not traced again",
+                                ExitCode::usage,
+                                "use that file (net.script, net.package), with the weights of --format safetensors");
   Weights(*net, at::kCPU, false).load(model);
   net->train(false);
-  BatchAdapter adapter(spec.train_layout, at::kCPU, spec.net.boolean("channels_last"));
+  BatchAdapter adapter(spec.data.train_layout, at::kCPU, spec.tables.net.boolean("channels_last"));
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
   const at::Tensor image = adapter(slab).at("image").narrow(0, 0, rows).clone();
 

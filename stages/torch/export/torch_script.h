@@ -25,11 +25,11 @@ struct TorchScript {
 };
 
 /// Traces the forward pass of the spec's net with the weights `model`, in eval mode on the CPU. Loads the result again,
-/// and compares both on all pictures of `slab`, a validation batch in the layout spec.train_layout, and on the first
-/// one alone. The module's forward takes `image`, f32 (B, C, H, W), of any B (H and W stay); it returns the net's one
-/// output, or a tuple of them, whose names are the lines of the extra file outputs.txt. `facts` is JSON that the file
-/// keeps as well: torch.jit.load() gives it as _extra_files["flowtrain.json"]. Throws UserError: usage for a net that
-/// is a script or a package, snapshot if `model` belongs to another net.
+/// and compares both on all pictures of `slab`, a validation batch in the layout spec.data.train_layout, and on the
+/// first one alone. The module's forward takes `image`, f32 (B, C, H, W), of any B (H and W stay); it returns the net's
+/// one output, or a tuple of them, whose names are the lines of the extra file outputs.txt. `facts` is JSON that the
+/// file keeps as well: torch.jit.load() gives it as _extra_files["flowtrain.json"]. Throws UserError: usage for a net
+/// that is a script or a package, snapshot if `model` belongs to another net.
 TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& model, Slab& slab,
                       const std::string& facts);
 

@@ -52,14 +52,14 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
         net_(make_configured_net(spec)),
-        weights_(*net_, at::Device(spec.device), may_discard(spec)),
+        weights_(*net_, at::Device(spec.process.device), may_discard(spec)),
         step_(spec_, *net_),
-        batches_(make_train_batches(spec_, spec.train_layout)),
+        batches_(make_train_batches(spec_, spec.data.train_layout)),
         validator_(spec_, net_, step_.step()) {
-    if (*spec.train.cuda_graph) keep_hyper_on_device();
-    if (spec.profile && spec.profile->detailed() && nets::compiled_net(*net_))
+    if (*spec.tables.train.cuda_graph) keep_hyper_on_device();
+    if (spec.process.profile && spec.process.profile->detailed() && nets::compiled_net(*net_))
       warn("--profile: the compiled graph of net.package is one operation, so there are no times of layers");
-    if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
+    if (spec.process.hooks) add_hooks(*spec.process.hooks, spec.tables.hook_list);
     net_->train(true);
   }
 
@@ -82,10 +82,10 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   bool contribute_zeros(Slab& slab, const StepFlags& flags) override { return step_.contribute_zeros(slab, flags); }
   void finish_gradients() override { step_.finish_gradients(); }
   StepStats stats() const override { return readout_.read(step_); }
-  bool stats_are_free() const override { return at::Device(spec_.device).is_cpu(); }
+  bool stats_are_free() const override { return at::Device(spec_.process.device).is_cpu(); }
 
   void update() override {
-    if (spec_.mode != TrainMode::full) return;
+    if (spec_.process.mode != TrainMode::full) return;
     weights_.before_change();
     readout_.keep(step_);
     StepObservers& observers = step_.observers();
@@ -124,7 +124,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   NonFiniteSearch* nonfinite_search() override { return &nonfinite_search_; }
 
   void begin_validation() override {
-    share_tensors(*spec_.group, "the sharing of running statistics", weights_.buffers());
+    share_tensors(*spec_.process.group, "the sharing of running statistics", weights_.buffers());
     torch::manual_seed(validation_seed(spec_));
     use_average();
     net_->train(false);
@@ -141,7 +141,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
 
   Scalars end_validation() override {
     leave_validation();
-    return validator_.end(*spec_.group);
+    return validator_.end(*spec_.process.group);
   }
 
   void leave_validation() override {
@@ -162,19 +162,20 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   }
 
   void share_state() override {
-    share_tensors(*spec_.group, "the sharing of parameters", weights_.parameters());
-    share_tensors(*spec_.group, "the sharing of buffers", weights_.buffers());
-    share_tensors(*spec_.group, "the sharing of the optimizers' state", step_.optimizers().state());
+    share_tensors(*spec_.process.group, "the sharing of parameters", weights_.parameters());
+    share_tensors(*spec_.process.group, "the sharing of buffers", weights_.buffers());
+    share_tensors(*spec_.process.group, "the sharing of the optimizers' state", step_.optimizers().state());
   }
 
  private:
   static std::shared_ptr<nets::Net> make_configured_net(const LearnerSpec& spec) {
-    configure_torch(spec.run, spec.processes_here);
+    configure_torch(spec.tables.run, spec.process.processes_here);
     return make_learner_net(spec);
   }
 
   static bool may_discard(const LearnerSpec& spec) {
-    return *spec.train.accum > 1 || *spec.train.nonfinite == "skip" || *spec.train.on_error != "stop";
+    return *spec.tables.train.accum > 1 || *spec.tables.train.nonfinite == "skip" ||
+           *spec.tables.train.on_error != "stop";
   }
 
   // This applies from the first step on, so that the steps before a capture, which a resumed run makes again, round the
@@ -218,12 +219,12 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   std::unique_ptr<BatchAdapter> batches_;
   StepGraphs graphs_{spec_};
   bool repeated_ = false;  // the current iteration runs by graphs
-  mutable StepReadout readout_{spec_.profile};
+  mutable StepReadout readout_{spec_.process.profile};
   NetValidator validator_;
   bool validating_ = false;
   TorchMemoryProbe memory_probe_{spec_, weights_, step_, readout_};
   TorchNonFiniteSearch nonfinite_search_{
-      {*this, *net_, step_, *batches_, graphs_, static_cast<std::uint32_t>(*spec_.train.accum)}};
+      {*this, *net_, step_, *batches_, graphs_, static_cast<std::uint32_t>(*spec_.tables.train.accum)}};
 };
 
 }  // namespace

@@ -43,17 +43,18 @@ struct BatchStatistics::Impl {
   Impl(const LearnerSpec& spec, const std::vector<StateTensor>& model)
       : before(model),
         net(make_learner_net(spec)),
-        weights(*net, at::Device(spec.device), false),
-        batches(make_train_batches(spec, spec.train_layout)) {
+        weights(*net, at::Device(spec.process.device), false),
+        batches(make_train_batches(spec, spec.data.train_layout)) {
     auto* const modules = dynamic_cast<nets::ModuleNet*>(net.get());
     if (!modules)
-      throw spec.net.error("name", "the batch normalisation of a script or package cannot recompute its statistics",
-                           ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
+      throw spec.tables.net.error("name",
+                                  "the batch normalisation of a script or package cannot recompute its statistics",
+                                  ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
     weights.load(model);
-    net->freeze(assign_parameters(weights.parameters(), spec.optims, spec.groups).frozen);
+    net->freeze(assign_parameters(weights.parameters(), spec.tables.optims, spec.tables.groups).frozen);
     net->train(true);
     layers = modules->restart_batch_norm();
-    torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // the seed is for dropout
+    torch::manual_seed(Stream(spec.process.seed, Purpose::net, 0).next64());  // the seed is for dropout
   }
 
   const std::vector<StateTensor>& before;

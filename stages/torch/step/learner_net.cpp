@@ -103,44 +103,48 @@ std::string capability_of(at::Device device) {
 }
 
 nets::NetUse use_of_net(const LearnerSpec& spec) {
-  nets::NetUse use{.fields = batch_fields(spec.train_layout),
+  nets::NetUse use{.fields = batch_fields(spec.data.train_layout),
                    .val_fields = {},
-                   .short_batches = spec.short_batches,
-                   .classes = spec.classes,
-                   .capability = capability_of(at::Device(spec.device)),
-                   .amp = *spec.train.amp,
-                   .val_amp = spec.val.amp.given() ? *spec.val.amp : "",
-                   .mixes_labels = spec.mixing.mixes()};
-  if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
+                   .short_batches = spec.data.short_batches,
+                   .classes = spec.data.classes,
+                   .capability = capability_of(at::Device(spec.process.device)),
+                   .amp = *spec.tables.train.amp,
+                   .val_amp = spec.tables.val.amp.given() ? *spec.tables.val.amp : "",
+                   .mixes_labels = spec.data.mixing.mixes()};
+  if (spec.data.val_layout) use.val_fields = batch_fields(*spec.data.val_layout);
   return use;
 }
 
 }  // namespace
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
-  nets::NetInput input{.classes = spec.classes};
-  for (auto& field : spec.train_layout.fields())
+  nets::NetInput input{.classes = spec.data.classes};
+  for (auto& field : spec.data.train_layout.fields())
     if (field.name == "image" && field.shape.size() == 3)
       input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
-  torch::manual_seed(Stream(spec.seed, Purpose::init, 0).next64());
-  const char* const key = nets::key_of_net(spec.net);
-  std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, key, [&] { return nets::make_net(spec.net, input); });
+  torch::manual_seed(Stream(spec.process.seed, Purpose::init, 0).next64());
+  const char* const key = nets::key_of_net(spec.tables.net);
+  std::shared_ptr<nets::Net> net =
+      rethrow_at_key(spec.tables.net, key, [&] { return nets::make_net(spec.tables.net, input); });
   if (const auto* compiled = nets::compiled_net(*net))
-    rethrow_at_key(spec.net, key, [&] { compiled->check_use(use_of_net(spec)); });
-  if (spec.init)
-    apply_init_rules(*spec.init, net->parameters());  // drawn before they move to a device, which has another generator
-  rethrow_at_key(spec.net, key, [&] { net->to(at::Device(spec.device), spec.net.boolean("channels_last")); });
+    rethrow_at_key(spec.tables.net, key, [&] { compiled->check_use(use_of_net(spec)); });
+  // Values are drawn before they move to a device, which has another generator.
+  apply_init_rules(spec.tables.init, net->parameters());
+  rethrow_at_key(spec.tables.net, key,
+                 [&] { net->to(at::Device(spec.process.device), spec.tables.net.boolean("channels_last")); });
   return net;
 }
 
 std::uint64_t rank_of_draws(const LearnerSpec& spec) {
-  return spec.dist && spec.dist->boolean("same_draws") ? 0 : static_cast<std::uint64_t>(spec.group->rank());
+  return spec.tables.dist && spec.tables.dist->boolean("same_draws")
+             ? 0
+             : static_cast<std::uint64_t>(spec.process.group->rank());
 }
 
 std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net) {
-  const Settings settings = spec.step ? *spec.step : supervised();
+  const Settings settings = spec.tables.step ? *spec.tables.step : supervised();
   auto step = rethrow_at_key(settings, "name", [&] {
-    return nets::make_step(settings, {net, spec.net, spec.loss, spec.classes});
+    return nets::make_step(settings, {net, spec.tables.net, spec.tables.loss, spec.data.classes});
   });
   if (nets::steps().at(settings.text("name")).traits.tells_apart) return step;
   return std::make_unique<NamedStep>(settings, std::move(step));

@@ -22,10 +22,10 @@ nets::ClipSpec clip_spec(const TrainKeys& train) {
 }  // namespace
 
 Clipping::Clipping(const LearnerSpec& spec, const AssignedParameters& assigned) {
-  const nets::ClipSpec common = clip_spec(spec.train);
+  const nets::ClipSpec common = clip_spec(spec.tables.train);
   parts_.push_back({{}, common});
-  for (std::size_t i = 0; i < spec.optims.size(); ++i) {
-    const double own = spec.optims[i].real("clip");
+  for (std::size_t i = 0; i < spec.tables.optims.size(); ++i) {
+    const double own = spec.tables.optims[i].real("clip");
     if (own >= 0) parts_.push_back({{}, {common.by, own, common.p}});
     Part& part = own >= 0 ? parts_.back() : parts_.front();
     append(part.parameters, parameters_of(assigned.optimizers[i]));
@@ -55,8 +55,8 @@ Optimizers::Optimizers(const LearnerSpec& spec, const AssignedParameters& assign
     : clipping_(spec, assigned) {
   for (const auto& [name, parameter] : parameters)
     if (!assigned.frozen.contains(name)) learned_.add(name, parameter);
-  for (std::size_t i = 0; i < spec.optims.size(); ++i) {
-    const Settings& optim = spec.optims[i];
+  for (std::size_t i = 0; i < spec.tables.optims.size(); ++i) {
+    const Settings& optim = spec.tables.optims[i];
     const auto& groups = assigned.optimizers[i];
     const nets::NamedTensors own = parameters_of(groups);
     for (const auto& [name, parameter] : own) owners_.emplace(name, static_cast<int>(i));
@@ -65,10 +65,10 @@ Optimizers::Optimizers(const LearnerSpec& spec, const AssignedParameters& assign
     optimizers_.push_back({std::move(optimizer), accum, {}});
     if (accum > 1) optimizers_.back().sum.emplace(own, static_cast<double>(accum));
   }
-  if (amp_type(*spec.train.amp) == at::kHalf) scaler_.emplace(at::Device(spec.device));
-  if (spec.ema && spec.ema->real("decay") > 0) {
-    ema_.emplace(learned_, spec.ema->real("decay"), spec.ema->boolean("warmup"));
-    ema_validates_ = spec.ema->boolean("validate");
+  if (amp_type(*spec.tables.train.amp) == at::kHalf) scaler_.emplace(at::Device(spec.process.device));
+  if (spec.tables.ema && spec.tables.ema->real("decay") > 0) {
+    ema_.emplace(learned_, spec.tables.ema->real("decay"), spec.tables.ema->boolean("warmup"));
+    ema_validates_ = spec.tables.ema->boolean("validate");
   }
 }
 

@@ -14,11 +14,11 @@ namespace flowtrain {
 
 StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, nets::Net& net)
     : passes_(passes),
-      accum_(static_cast<double>(*spec.train.accum)),
-      has_gradients_(spec.mode != TrainMode::forward_only) {
-  auto* group = spec.group->size() > 1 ? dynamic_cast<TorchGroup*>(spec.group) : nullptr;
+      accum_(static_cast<double>(*spec.tables.train.accum)),
+      has_gradients_(spec.process.mode != TrainMode::forward_only) {
+  auto* group = spec.process.group->size() > 1 ? dynamic_cast<TorchGroup*>(spec.process.group) : nullptr;
   if (!group) return;
-  auto options = parallel_options(*spec.dist);
+  auto options = parallel_options(*spec.tables.dist);
   options.only_own = passes.size() > 1;
   options.no_gradients = !has_gradients_;
   for (auto& pass : passes)
@@ -26,8 +26,8 @@ StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, n
                                                     static_cast<std::int64_t>(1 + pass.scalars.size()), options));
   // make_passes() guarantees that there is one.
   carrier_ = static_cast<std::size_t>(std::ranges::find_if(passes, &Pass::has_every_iteration) - passes.begin());
-  if (spec.dist->boolean("sync_batch_norm"))
-    rethrow_at_key(*spec.dist, "sync_batch_norm", [&] {
+  if (spec.tables.dist->boolean("sync_batch_norm"))
+    rethrow_at_key(*spec.tables.dist, "sync_batch_norm", [&] {
       return net.span_batch_norm([group](at::Tensor& values) { group->sum("the statistics of a batch", values); });
     });
 }

@@ -21,9 +21,9 @@ constexpr int warm_up_steps = 3;  // made without graphs: libraries choose their
 constexpr int most_captures = 8;  // more captures do not pay
 }  // namespace
 
-StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(*spec.train.cuda_graph) {
-  const at::Device where(spec.device);
-  if (on_) make_ = spec.graphs || where.is_cpu() ? spec.graphs : cuda_work_graphs(where.index());
+StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(*spec.tables.train.cuda_graph) {
+  const at::Device where(spec.process.device);
+  if (on_) make_ = spec.process.graphs || where.is_cpu() ? spec.process.graphs : cuda_work_graphs(where.index());
 }
 
 void StepGraphs::set_hyper(std::span<const HyperParameters> hyper) {
@@ -69,19 +69,19 @@ void StepGraphs::leave() {
 }
 
 std::string StepGraphs::obstacle() const {
-  const auto looks = [this](HookEvent event) { return spec_.hooks && spec_.hooks->wants(event); };
+  const auto looks = [this](HookEvent event) { return spec_.process.hooks && spec_.process.hooks->wants(event); };
   const auto is_more = [](const std::string& key) {
     return [key](const Settings& optim) { return optim.integer(key) > 1; };
   };
   if (!make_)
-    return at::Device(spec_.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
-  if (spec_.mode != TrainMode::full) return "there is no update";
-  if (*spec_.train.accum > 1) return "train.accum is more than 1";
-  if (spec_.group->size() > 1) return "several processes train";
-  if (spec_.profile && spec_.profile->detailed()) return "--profile observes the step";
-  if (spec_.mixing.any()) return "[batch_augment] draws numbers for each batch";
-  if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
-  if (std::ranges::any_of(spec_.optims, is_more("accum")))
+    return at::Device(spec_.process.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
+  if (spec_.process.mode != TrainMode::full) return "there is no update";
+  if (*spec_.tables.train.accum > 1) return "train.accum is more than 1";
+  if (spec_.process.group->size() > 1) return "several processes train";
+  if (spec_.process.profile && spec_.process.profile->detailed()) return "--profile observes the step";
+  if (spec_.data.mixing.any()) return "[batch_augment] draws numbers for each batch";
+  if (std::ranges::any_of(spec_.tables.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
+  if (std::ranges::any_of(spec_.tables.optims, is_more("accum")))
     return "gradients of several iterations make one update ([[optim]] accum)";
   if (std::ranges::any_of(std::array{HookEvent::batch, HookEvent::loss, HookEvent::backward, HookEvent::step}, looks))
     return "a hook observes the step";
@@ -89,7 +89,7 @@ std::string StepGraphs::obstacle() const {
 }
 
 void StepGraphs::leave_because(const std::string& reason) {
-  if (spec_.group->leads()) warn("train.cuda_graph: steps run without a graph: " + reason);
+  if (spec_.process.group->leads()) warn("train.cuda_graph: steps run without a graph: " + reason);
   leave();
 }
 

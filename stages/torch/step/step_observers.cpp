@@ -67,7 +67,10 @@ void settle(c10::Device where) {
 }
 
 StepObservers::StepObservers(const LearnerSpec& spec)
-    : where_(spec.device), profile_(spec.profile), waits_(profile_ && profile_->detailed()), hooks_(spec.hooks) {}
+    : where_(spec.process.device),
+      profile_(spec.process.profile),
+      waits_(profile_ && profile_->detailed()),
+      hooks_(spec.process.hooks) {}
 StepObservers::~StepObservers() = default;
 
 void StepObservers::begin_iteration(const nets::NamedTensors& parameters) {

@@ -15,17 +15,17 @@ namespace flowtrain {
 
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
     : spec_(spec),
-      amp_(amp_type(*spec.train.amp)),
+      amp_(amp_type(*spec.tables.train.amp)),
       takes_scale_(amp_ == at::kHalf ? nets::compiled_net(net) : nullptr),
       step_(make_training_step(spec, net)),
       observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
-  const AssignedParameters assigned = assign_parameters(parameters, spec.optims, spec.groups);
+  const AssignedParameters assigned = assign_parameters(parameters, spec.tables.optims, spec.tables.groups);
   net.freeze(assigned.frozen);
   optimizers_.emplace(spec, assigned, parameters);
-  passes_ = make_passes(spec.optims, assigned, *step_);
+  passes_ = make_passes(spec.tables.optims, assigned, *step_);
   if (auto* const compiled = nets::compiled_net(net)) {
-    const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.device)));
+    const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.process.device)));
     compiled->take_unit_gradient(one);
     for (auto& pass : passes_) pass.one = one;
   }
@@ -47,13 +47,13 @@ void TrainStep::forget() {
 }
 
 void TrainStep::seed_draws(const Ticket& ticket) const {
-  const std::uint64_t step = Stream(spec_.seed, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
+  const std::uint64_t step = Stream(spec_.process.seed, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
   torch::manual_seed(step ^ mix64(rank_of_draws(spec_)));
 }
 
 void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags) {
   const Ticket& ticket = slab.ticket();
-  const auto accum = static_cast<std::uint32_t>(*spec_.train.accum);
+  const auto accum = static_cast<std::uint32_t>(*spec_.tables.train.accum);
   exchange_->begin_batch(iteration_, slab, ticket.micro + 1u == accum, flags);
   seed_draws(ticket);
   nets::NamedTensors batch;
@@ -96,11 +96,11 @@ double TrainStep::flops() const {
     const auto often = std::ranges::min(passes_[i].served, {}, &Pass::Served::every).every;
     sum += forward_flops_[i] / static_cast<double>(often);
   }
-  return sum * (spec_.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(*spec_.train.accum);
+  return sum * (spec_.process.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(*spec_.tables.train.accum);
 }
 
 nets::NamedTensors TrainStep::forward(const Pass& pass, const nets::NamedTensors& batch) const {
-  const Autocast cast(amp_, at::Device(spec_.device).type());
+  const Autocast cast(amp_, at::Device(spec_.process.device).type());
   return (*step_)(batch, pass.losses);
 }
 
@@ -111,7 +111,7 @@ bool TrainStep::contribute_zeros(Slab& slab, const StepFlags& flags) {
 }
 
 void TrainStep::finish_gradients() {
-  if (norm_.defined() || missing_ || spec_.mode == TrainMode::forward_only) return;
+  if (norm_.defined() || missing_ || spec_.process.mode == TrainMode::forward_only) return;
   for (auto& pass : passes_) pass.forget_idle(iteration_);
   overflow_ = optimizers_->unscale();
   observers_.show(HookEvent::backward, &HookContext::parameters, optimizers_->learned());

@@ -25,10 +25,9 @@ namespace flowtrain {
 
 namespace {
 
-const Settings* own_metric(const std::string& name, const std::vector<Settings>* own) {
-  if (!own) return nullptr;
-  const auto found = std::find_if(own->begin(), own->end(), [&](auto& each) { return label_of(each) == name; });
-  return found == own->end() ? nullptr : &*found;
+const Settings* own_metric(const std::string& name, const std::vector<Settings>& own) {
+  const auto found = std::ranges::find_if(own, [&](auto& each) { return label_of(each) == name; });
+  return found == own.end() ? nullptr : &*found;
 }
 
 // Makes a batch of `rows` rows by repeating the last row.
@@ -45,42 +44,42 @@ nets::NamedTensors filled_up(const nets::NamedTensors& batch, std::int64_t rows)
 }  // namespace
 
 NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
-    : val_(spec.val),
-      flipping_(*spec.val.flip ? average_over_flips(net) : nullptr),
+    : val_(spec.tables.val),
+      flipping_(*spec.tables.val.flip ? average_over_flips(net) : nullptr),
       flip_step_(flipping_ ? make_training_step(spec, *flipping_) : nullptr),
       step_(flip_step_ ? *flip_step_ : step),
-      where_(spec.device),
-      amp_(amp_type(*spec.val.amp)),
-      metrics_(spec.class_names) {
+      where_(spec.process.device),
+      amp_(amp_type(*spec.tables.val.amp)),
+      metrics_(spec.data.class_names) {
   if (const auto* const compiled = nets::compiled_net(*net)) least_rows_ = compiled->rows();
-  if (spec.detect) choose_detector(spec, *net);
-  if (make_detector_ && *spec.val.pictures > 0) detector();  // refuses values of [detect] that do not fit
-  metrics_.group_by(*spec.val.group_by);
-  for (auto& name : *spec.val.metrics) add_metric(name, spec);
-  if (!spec.val_layout) return;
-  metrics_.check_inputs(*net, *spec.val_layout, spec.val);
-  batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
+  if (spec.tables.detect) choose_detector(spec, *net);
+  if (make_detector_ && *spec.tables.val.pictures > 0) detector();  // refuses values of [detect] that do not fit
+  metrics_.group_by(*spec.tables.val.group_by);
+  for (auto& name : *spec.tables.val.metrics) add_metric(name, spec);
+  if (!spec.data.val_layout) return;
+  metrics_.check_inputs(*net, *spec.data.val_layout, spec.tables.val);
+  batch_.emplace(*spec.data.val_layout, where_, spec.tables.net.boolean("channels_last"));
 }
 
 void NetValidator::choose_detector(const LearnerSpec& spec, nets::Net& net) {
-  const std::string name = detector_name(*spec.detect, spec.net);
+  const std::string name = detector_name(*spec.tables.detect, spec.tables.net);
   if (name.empty()) return;
   const auto& reads = detectors().at(name).traits.outputs;
   const auto missing = std::ranges::find_if(reads, [&](auto& output) { return !net.may_give(output); });
   if (missing == reads.end()) {
-    const DetectorInput input{net, spec.val_layout ? *spec.val_layout : spec.train_layout, *spec.sampler, spec.classes,
-                              spec.device};
-    make_detector_ = [name, &detect = *spec.detect, input] { return make_detector(name, detect, input); };
+    const DetectorInput input{net, spec.data.val_layout ? *spec.data.val_layout : spec.data.train_layout,
+                              *spec.tables.sampler, spec.data.classes, spec.process.device};
+    make_detector_ = [name, &detect = *spec.tables.detect, input] { return make_detector(name, detect, input); };
     return;
   }
   no_detector_ =
       concat("the detector '", name, "' reads ", join(reads), ", and the net does not give '", *missing, "'");
-  if (!spec.detect->text("name").empty()) throw spec.detect->error("name", no_detector_);
+  if (!spec.tables.detect->text("name").empty()) throw spec.tables.detect->error("name", no_detector_);
 }
 
 void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
   if (name == "loss") return;
-  const Settings* const own = own_metric(name, spec.metrics);
+  const Settings* const own = own_metric(name, spec.tables.metrics);
   if (!own && is_detection_metric(name)) {
     check_finds_objects(name);
     detector();  // refuses values of [detect] that do not fit
@@ -176,7 +175,7 @@ Scalars NetValidator::end(Group& group) {
 }
 
 std::uint64_t validation_seed(const LearnerSpec& spec) {
-  return Stream(spec.seed, Purpose::net, 0).next64() ^ mix64(rank_of_draws(spec));
+  return Stream(spec.process.seed, Purpose::net, 0).next64() ^ mix64(rank_of_draws(spec));
 }
 
 }  // namespace flowtrain

@@ -76,10 +76,10 @@ class DeviceStream {
 class TorchNetCopy final : public ValidationReplica, public RowValidator {
  public:
   TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers)
-      : training_(*spec.group),
+      : training_(*spec.process.group),
         beside_(training_.beside()),
         seed_(validation_seed(spec)),
-        draws_(at::Device(spec.device)),
+        draws_(at::Device(spec.process.device)),
         net_(make_learner_net(spec)),
         step_(make_training_step(spec, *net_)),
         validator_(spec, net_, *step_),
@@ -89,7 +89,7 @@ class TorchNetCopy final : public ValidationReplica, public RowValidator {
         source_buffers_(buffers) {
     if (own_.size() != source_.size()) throw InternalError("the copy of a net has other tensors than the net");
     net_->train(false);
-    if (const at::Device where(spec.device); !where.is_cpu()) stream_.emplace(where);
+    if (const at::Device where(spec.process.device); !where.is_cpu()) stream_.emplace(where);
   }
 
   void take() override {

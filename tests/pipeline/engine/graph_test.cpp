@@ -31,10 +31,17 @@ struct TrainerFixture {
         order(s.samples, 7),
         device(make_cpu_device()) {}
   LoaderParts parts() {
-    return {
-        "test", dataset,         order, sampler,       *device,       Batches(setup.samples, setup.batch, setup.last),
-        42,     setup.batch,     1,     setup.workers, setup.readers, setup.prefetch,
-        1,      setup.iterations};
+    return {"test",
+            dataset,
+            order,
+            sampler,
+            *device,
+            Batches(setup.samples, setup.batch, setup.last),
+            42,
+            setup.batch,
+            1,
+            {setup.workers, setup.readers, setup.prefetch},
+            {1, setup.iterations}};
   }
   Setup setup;
   FakeDataset dataset;
@@ -260,12 +267,14 @@ TEST_CASE("each batch brings the plan of its iteration, and the schedule has fil
   TrainerFixture fixture(Setup{});
   auto parts = fixture.parts();
   parts.accum = 2;
-  parts.first = 5;
-  parts.last = 40;
-  parts.plan = [](std::uint64_t iteration) {
+  parts.iterations.first = 5;
+  parts.iterations.last = 40;
+  parts.iterations.plan = [](std::uint64_t iteration) {
     return Plan{.iteration = iteration, .validates = iteration % 3 == 0, .last = iteration == 40};
   };
-  parts.schedule = [](Plan& plan) { plan.hyper.assign(2, {1.0 / static_cast<double>(plan.iteration), 0, 1}); };
+  parts.iterations.schedule = [](Plan& plan) {
+    plan.hyper.assign(2, {1.0 / static_cast<double>(plan.iteration), 0, 1});
+  };
   Loader line(parts);
   line.start();
   for (std::uint64_t batch = 0; batch < 2 * 36; ++batch) {
@@ -294,11 +303,11 @@ TEST_CASE("an error of the plan or the schedule reaches compute in its turn") {
     const auto fault = [](std::uint64_t iteration) {
       if (iteration > 3) throw std::runtime_error("no more plans");
     };
-    parts.plan = [&](std::uint64_t iteration) {
+    parts.iterations.plan = [&](std::uint64_t iteration) {
       if (in_plan) fault(iteration);
       return Plan{.iteration = iteration};
     };
-    parts.schedule = [&](Plan& plan) {
+    parts.iterations.schedule = [&](Plan& plan) {
       if (!in_plan) fault(plan.iteration);
     };
     Loader line(parts);
@@ -316,8 +325,8 @@ TEST_CASE("a line without iterations gives nothing, and is finished") {
   Scheduler scheduler(2);
   TrainerFixture fixture(Setup{});
   auto parts = fixture.parts();
-  parts.first = 7;
-  parts.last = 6;
+  parts.iterations.first = 7;
+  parts.iterations.last = 6;
   Loader line(parts);
   line.start();
   Ticket ticket;

@@ -83,8 +83,8 @@ class FarDataset : public FakeDataset {
 
 struct Far {
   explicit Far(std::uint64_t read_ahead, std::uint64_t iterations = 50, Slice slice = {}) {
-    LoaderParts parts{"far", dataset, order, sampler, *device,   Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
-                      2,     2,       4,     1,       iterations};
+    LoaderParts parts{"far", dataset, order, sampler,   *device,        Batches(1000, 32, LastBatch::wrap),
+                      42,    32,      1,     {2, 2, 4}, {1, iterations}};
     parts.slice = slice;
     parts.read_ahead = read_ahead;
     line.emplace(std::move(parts));
@@ -161,9 +161,8 @@ TEST_CASE("a line whose server is away is stopped at once, and another one reads
   far.line->stop();
   CHECK(far.dataset.all_read());
   far.dataset.away = false;
-  LoaderParts parts{
-      "next", far.dataset, far.order, far.sampler, *far.device, Batches(1000, 32, LastBatch::wrap), 42, 32, 1, 2, 2,
-      4,      1,           5};
+  LoaderParts parts{"next", far.dataset, far.order, far.sampler, *far.device, Batches(1000, 32, LastBatch::wrap),
+                    42,     32,          1,         {2, 2, 4},   {1, 5}};
   parts.read_ahead = 100;
   Loader next(std::move(parts));
   CHECK(ids_of(next).size() == 5 * 32);

@@ -125,10 +125,10 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   run_plan.optimizers = {stepwise(13, 5)};
   LoaderParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), 8, LastBatch::wrap)};
   parts.batch = 4;
-  parts.first = run_plan.first;
-  parts.last = run_plan.last;
-  parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
+  parts.iterations.first = run_plan.first;
+  parts.iterations.last = run_plan.last;
+  parts.iterations.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.iterations.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.slice = {0, 2};
   Loader line(std::move(parts));
   IdleLearner learner;

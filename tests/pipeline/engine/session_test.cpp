@@ -63,9 +63,9 @@ TEST_CASE("a session's net has the classes and layouts of what was opened") {
   session.make_validation_loaders({{"more", {.batches = 3, .bad_samples = {}}}});
   const SlabLayout layout(session.train().sampler->fields(), 8);
   const auto spec = session.learner_spec(layout, config);
-  CHECK(spec.classes == 6);
-  CHECK(spec.val_layout == &session.validation().front()->loader->layout());
-  CHECK(*session.learner_spec(layout, config.with("train", "accum", std::int64_t{3})).train.accum == 3);
+  CHECK(spec.data.classes == 6);
+  CHECK(spec.data.val_layout == &session.validation().front()->loader->layout());
+  CHECK(*session.learner_spec(layout, config.with("train", "accum", std::int64_t{3})).tables.train.accum == 3);
   Loader& more = *session.validation().back()->loader;
   more.start();
   Ticket ticket;

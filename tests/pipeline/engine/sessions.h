@@ -41,7 +41,7 @@ struct Story {
 class NumberLearner : public Learner {
  public:
   NumberLearner(const LearnerSpec& spec, Story& story)
-      : group_(*spec.group), accum_(static_cast<std::uint64_t>(*spec.train.accum)), story_(story) {}
+      : group_(*spec.process.group), accum_(static_cast<std::uint64_t>(*spec.tables.train.accum)), story_(story) {}
   ~NumberLearner() override { story_.weights[static_cast<std::size_t>(group_.rank())] = weight_; }
 
   void set_hyper(std::span<const HyperParameters> hyper) override { lr_ = hyper[0].lr; }
@@ -204,7 +204,7 @@ inline int session(const std::filesystem::path& config, const std::filesystem::p
     options.make_page = [](const std::filesystem::path& place) { return std::make_unique<ReportBranch>(place); };
     const auto make = [&](const LearnerSpec& spec) {
       auto& counts = story.hooks[static_cast<std::size_t>(group.rank())];
-      if (spec.hooks) spec.hooks->add(std::make_unique<CountingHook>(counts, story), "counting");
+      if (spec.process.hooks) spec.process.hooks->add(std::make_unique<CountingHook>(counts, story), "counting");
       return std::make_unique<NumberLearner>(spec, story);
     };
     const int ended = run_training(ready, options, make, interrupt);

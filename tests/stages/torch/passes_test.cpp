@@ -23,10 +23,11 @@ std::unique_ptr<Learner> two_optimizers(Tables& tables, std::int64_t every, cons
   tables.optims[0].set("params", std::string(first), {});
   tables.optims[0].set("every", every, {});
   tables.optims[1].set("params", std::string(second), {});
-  LearnerSpec spec{tables.net, tables.loss, tables.optims, tables.groups, tables.train, tables.run, tables.val, layout};
-  spec.classes = 4;
-  spec.class_names = {"a", "b", "c", "d"};
-  spec.seed = 3;
+  LearnerSpec spec{{tables.net, tables.loss, tables.optims, tables.groups, tables.train, tables.run, tables.val},
+                   {layout}};
+  spec.data.classes = 4;
+  spec.data.class_names = {"a", "b", "c", "d"};
+  spec.process.seed = 3;
   return make_torch_learner(spec);
 }
 

@@ -107,14 +107,15 @@ struct Bench {
         order(orders().at("sequential").make(Settings("order", orders().at("sequential").keys), {*dataset, 1})),
         layout(sampler->fields(), rows),
         slab(layout, *device) {
-    LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
-                     config.table("train"), config.table("run"),  config.table("val"),  layout};
-    spec.val_layout = &layout;
-    spec.class_names = dataset->classes();
-    spec.classes = static_cast<std::int64_t>(spec.class_names.size());
-    spec.step = &config.table("step");
-    spec.ema = &config.table("ema");
-    spec.graphs = std::move(graphs);
+    LearnerSpec spec{{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"),
+                      config.table("train"), config.table("run"), config.table("val")},
+                     {layout}};
+    spec.data.val_layout = &layout;
+    spec.data.class_names = dataset->classes();
+    spec.data.classes = static_cast<std::int64_t>(spec.data.class_names.size());
+    spec.tables.step = &config.table("step");
+    spec.tables.ema = &config.table("ema");
+    spec.process.graphs = std::move(graphs);
     learner = make_torch_learner(spec);
     hyper.assign(config.list("optim").size(), HyperParameters{0.001, 0.9, 1});
   }

@@ -44,11 +44,12 @@ struct TracedLoader {
       : loader([&] {
           LoaderParts parts{name, dataset, order, sampler, on, Batches(samples, batch, LastBatch::wrap)};
           parts.batch = batch;
-          parts.workers = 2;
-          parts.readers = 2;
-          parts.prefetch = prefetch;
-          parts.last = 40;
-          if (name == "train") parts.plan = [](std::uint64_t iteration) { return Plan{.iteration = iteration}; };
+          parts.shape.workers = 2;
+          parts.shape.readers = 2;
+          parts.shape.prefetch = prefetch;
+          parts.iterations.last = 40;
+          if (name == "train")
+            parts.iterations.plan = [](std::uint64_t iteration) { return Plan{.iteration = iteration}; };
           parts.profile = &profile;
           return parts;
         }()) {}

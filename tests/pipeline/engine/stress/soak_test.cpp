@@ -19,7 +19,7 @@ struct Parts {
   std::unique_ptr<Loader> line(std::uint64_t last) {
     const Batches batches(500, 2, LastBatch::wrap);
     return std::make_unique<Loader>(
-        LoaderParts{"soak", dataset, order, sampler, *device, batches, 1, 2, 1, 2, 2, 4, 1, last});
+        LoaderParts{"soak", dataset, order, sampler, *device, batches, 1, 2, 1, {2, 2, 4}, {1, last}});
   }
 
   FakeDataset dataset;
