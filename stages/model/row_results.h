@@ -19,7 +19,7 @@ struct RowResult {
 
   double loss = none;            ///< cross-entropy of this row's logits and label; for pixels, their mean
   std::int64_t prediction = -1;  ///< class with the largest logit
-  double confidence = none;      ///< softmax probability of that class, 0 … 1
+  double score = none;           ///< softmax probability of that class, 0 … 1
   double pixels = none;          ///< number of pixels with a label, if the net classifies pixels
   double right_pixels = none;    ///< number of those that have the predicted class
   Image made;    ///< picture that the net gives for the row: a generated one, or the predicted class of each pixel

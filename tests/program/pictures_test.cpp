@@ -89,10 +89,10 @@ TEST_CASE("pictures of a classifier: predictions, labels and losses are those of
     loss += losses.back() / 40;
     right += sample.at("label") == sample.at("prediction");
     ++pairs[{sample.at("label"), sample.at("prediction")}];
-    CHECK(sample.at("confidence") > 1.0 / 6);
-    CHECK(sample.at("confidence") <= 1.0);
+    CHECK(sample.at("score") > 1.0 / 6);
+    CHECK(sample.at("score") <= 1.0);
     if (sample.at("label") == sample.at("prediction"))
-      CHECK(losses.back() == doctest::Approx(-std::log(sample.at("confidence").get<double>())).epsilon(1e-3));
+      CHECK(losses.back() == doctest::Approx(-std::log(sample.at("score").get<double>())).epsilon(1e-3));
     const std::string file = read_text(folder / sample.at("file").get<std::string>());
     decode_image(std::as_bytes(std::span(file)), picture);
     CHECK(picture.height == 16);

@@ -108,7 +108,7 @@ TEST_CASE("a net that learnt from pixels in memory sees files as it saw these") 
     const auto& top = answers[i].at("top");
     REQUIRE(top.size() == 1);
     CHECK(top[0].at("class") == shown[i].at("prediction"));
-    CHECK(top[0].at("score").get<double>() == doctest::Approx(shown[i].at("confidence").get<double>()).epsilon(1e-4));
+    CHECK(top[0].at("score").get<double>() == doctest::Approx(shown[i].at("score").get<double>()).epsilon(1e-4));
   }
 }
 

@@ -61,7 +61,7 @@ class SetFiles {
     if (sample.label >= 0) entry["label"] = class_name(sample.label);
     if (result.prediction >= 0) {
       entry["prediction"] = class_name(result.prediction);
-      entry["confidence"] = short_number(result.confidence);
+      entry["score"] = short_number(result.score);
     }
     if (!std::isnan(result.loss)) entry["loss"] = short_number(result.loss);
     add_picture(result.made, name + "-prediction", "prediction_file", entry);

@@ -18,7 +18,7 @@ using NamedBytes = std::pair<std::string, std::vector<std::byte>>;
 /// has them drawn; NN-prediction.png and NN-label.png if the net makes pictures. The last file is pictures.json:
 ///   {"iter", "set", "kind", "samples": […], "worst": […]}, and "worst-<name>": […] of each further list
 /// with the existing ones of these for each sample: `file`, `id`, `label` and `prediction` (names of classes, or
-/// numbers if they have no names), `confidence` 0 … 1, `loss`, `boxes_file`, `prediction_file`, `label_file`, and
+/// numbers if they have no names), `score` 0 … 1, `loss`, `boxes_file`, `prediction_file`, `label_file`, and
 /// `boxes`, {"x1", "y1", "x2", "y2", "label", "score", "truth"} in pixels of the picture: annotated ones, then at most
 /// 50 found ones, the best first.
 std::vector<NamedBytes> picture_files(const ShownSamples& shown, std::uint64_t iteration);

@@ -82,7 +82,7 @@ Image take_image(std::string_view& bytes) {
 
 void put_sample(std::string& bytes, const SampleResult& sample) {
   put(bytes, sample.id), put(bytes, sample.label);
-  put(bytes, sample.result.loss), put(bytes, sample.result.prediction), put(bytes, sample.result.confidence);
+  put(bytes, sample.result.loss), put(bytes, sample.result.prediction), put(bytes, sample.result.score);
   for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) put_image(bytes, *image);
   put_all(bytes, sample.boxes), put_all(bytes, sample.found);
 }
@@ -91,7 +91,7 @@ SampleResult take_sample(std::string_view& bytes) {
   SampleResult sample;
   sample.id = take<std::uint64_t>(bytes), sample.label = take<std::int64_t>(bytes);
   sample.result.loss = take<double>(bytes), sample.result.prediction = take<std::int64_t>(bytes);
-  sample.result.confidence = take<double>(bytes);
+  sample.result.score = take<double>(bytes);
   for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) *image = take_image(bytes);
   sample.boxes = take_all<Box>(bytes), sample.found = take_all<Detection>(bytes);
   return sample;

@@ -42,7 +42,7 @@ class Shown {
     }
     const SampleOutcome& outcome = measured_.samples[index];
     RowResult result;
-    result.loss = outcome.loss, result.prediction = outcome.prediction, result.confidence = outcome.score;
+    result.loss = outcome.loss, result.prediction = outcome.prediction, result.score = outcome.score;
     return {.id = outcome.id,
             .label = outcome.label,
             .result = result,

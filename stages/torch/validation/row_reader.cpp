@@ -59,7 +59,7 @@ void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at
   losses_ = readout.ask(row_losses(logits, labels, known_labels(logits, labels)));
   const at::Tensor prediction = logits.argmax(1);
   predictions_ = readout.ask(prediction);
-  confidences_ = readout.ask(logits.softmax(1, at::kFloat).gather(1, prediction.unsqueeze(1)).squeeze(1));
+  scores_ = readout.ask(logits.softmax(1, at::kFloat).gather(1, prediction.unsqueeze(1)).squeeze(1));
 }
 
 void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
@@ -94,7 +94,7 @@ RowResults RowReader::read(const Readout& readout) const {
     }
     if (!classifies) continue;
     result.prediction = static_cast<std::int64_t>(readout[predictions_][row]);
-    result.confidence = readout[confidences_][row];
+    result.score = readout[scores_][row];
   }
   for (std::size_t i = 0; i < made_.size(); ++i) {
     RowResult& result = results.rows[shown_[i]];

@@ -36,7 +36,7 @@ class RowReader {
   std::span<const std::size_t> shown_;
   RowResults results_;  // the kind and number of rows are set
   // The answers of the readout.
-  std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0, pixels_ = 0, right_pixels_ = 0;
+  std::size_t losses_ = 0, predictions_ = 0, scores_ = 0, pixels_ = 0, right_pixels_ = 0;
   std::vector<std::size_t> made_, wanted_;  // answers, one for each row that is shown
   std::vector<std::int64_t> shape_;         // height, width and channels of a picture that the net gives
   std::int64_t classes_ = 0;                // the number of classes that pixels have

@@ -39,7 +39,7 @@ function card(sample) {
   return el('figure', {class: 'card'}, picture(sample), made(sample, sample.prediction_src, 'prediction'),
             made(sample, sample.label_src, 'label'), el('figcaption', {},
     judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
-                isNumber(sample.confidence) ? ` ${percent(sample.confidence)}` : '') : null,
+                isNumber(sample.score) ? ` ${percent(sample.score)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
     hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${metric(sample.loss)}`) : null));
