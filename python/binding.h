@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pipeline/base/config/config.h"
+#include "pipeline/engine/loader/epoch_cursor.h"
 #include "sampling/core/mutex.h"
 
 namespace flowtrain {
@@ -33,6 +34,15 @@ inline std::vector<Override> overrides_of(const Pairs& pairs) {
 
 /// Adds the class SampleStream: python/sample_stream.cpp.
 void add_sample_stream(nb::module_& module);
+
+/// {"epoch", "samples", "batches_left"}, as Loader.position() returns it.
+inline nb::dict position_of(const EpochCursor& cursor) {
+  nb::dict position;
+  position["epoch"] = cursor.position().epoch;
+  position["samples"] = cursor.position().samples;
+  position["batches_left"] = cursor.batches_left();
+  return position;
+}
 
 /// A NumPy array of memory that lives as long as the array, and whatever shares it.
 template <class Held>

@@ -181,11 +181,7 @@ class PyLoader {
 
   nb::dict position() {
     const Guard guard(used_, made_in_);
-    nb::dict position;
-    position["epoch"] = loader_->position().epoch;
-    position["samples"] = loader_->position().samples;
-    position["batches_left"] = loader_->batches_left();
-    return position;
+    return position_of(loader_->cursor());
   }
   void seek(std::uint64_t epoch, std::uint64_t samples) {
     const Guard guard(used_, made_in_);

@@ -97,10 +97,10 @@ class PySampleStream {
     return nb::make_tuple(array_of(ids, {count}, nb::dtype<std::int64_t>(), std::move(rows.ids)),
                           array_of(seeds, {count}, nb::dtype<std::uint64_t>(), std::move(rows.seeds)));
   }
-  std::uint64_t batches_left(std::uint64_t samples) const { return stream_->batches_left(samples); }
+  EpochCursor cursor() const { return stream_->cursor(); }
   nb::dict sizes() const {
     nb::dict sizes;
-    sizes["batches"] = stream_->batches_left(0);
+    sizes["batches"] = stream_->cursor().batches_left();
     sizes["samples"] = stream_->samples();
     sizes["batch_size"] = stream_->batch_size();
     sizes["workers"] = stream_->workers();
@@ -137,13 +137,24 @@ void add_sample_stream(nb::module_& module) {
       .def("image", &PyRecord::image,
            "Its picture, decoded: u8 (height, width, channels), 3 channels, or as many as stored pixels have. Raises "
            "DataError where it is damaged, for a JPEG that decodes only with warnings, too.");
+  nb::class_<EpochCursor>(module, "EpochCursor")
+      .def("begin_epoch", &EpochCursor::begin_epoch)
+      .def("advance", &EpochCursor::advance)
+      .def("end", &EpochCursor::end)
+      .def("copy", [](const EpochCursor& cursor) { return cursor; })
+      .def("seek",
+           [](EpochCursor& cursor, std::uint64_t epoch, std::uint64_t samples) {
+             cursor.seek({epoch, samples});
+           })
+      .def("position", &position_of)
+      .def_prop_ro("left", &EpochCursor::left);
   nb::class_<PySampleStream>(module, "SampleStream")
       .def(nb::init<const std::string&, const Pairs&, bool, bool, std::uint64_t, std::uint64_t,
                     std::optional<std::uint64_t>>(),
            nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("rank"),
            nb::arg("world"), nb::arg("records").none())
       .def("rows", &PySampleStream::rows, nb::arg("epoch"), nb::arg("samples"))
-      .def("batches_left", &PySampleStream::batches_left, nb::arg("samples"))
+      .def("cursor", &PySampleStream::cursor)
       .def("sizes", &PySampleStream::sizes)
       .def("basis", &PySampleStream::basis)
       .def("classes", &PySampleStream::classes)

@@ -55,8 +55,6 @@ class Batches {
   /// Returns the number of rows of a whole batch, over all processes.
   std::uint64_t size() const { return batch_; }
   std::uint64_t per_epoch() const { return (count(samples_) + step_ - 1 - first_) / step_; }
-  /// Returns the number of batches of the epoch in which the stream begins.
-  std::uint64_t of_first_epoch() const { return begun_; }
   std::uint64_t epoch(std::uint64_t number) const { return place(number).epoch; }
   /// Returns the number of rows of batch `number`: `batch`, or fewer at the end of a padded epoch.
   std::uint64_t rows(std::uint64_t number) const {

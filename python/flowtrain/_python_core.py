@@ -24,7 +24,6 @@ from flowtrain._checks import check_process
 from flowtrain._rows import Rows
 from flowtrain._threads import Threads
 
-# The content that was made of a batch's rows, and their ids, i64 (batch,).
 #: What was made of a batch's rows, and their ids, i64 (batch,).
 Made = tuple[Any, numpy.ndarray]
 
@@ -38,9 +37,7 @@ class PythonCore:
         self._sizes = stream.sizes()
         if rows.threads is not None:
             self._sizes["workers"] = rows.threads
-        self._epoch = self._samples = 0  # the position in the stream, over all ranks
-        self._fresh = True  # the next begin_epoch() continues there
-        self._left = 0  # batches of the epoch that were not asked for yet
+        self._cursor = stream.cursor()
         self._window: _Window | None = None
         self._used = threading.Lock()
         self._made_in = os.getpid()
@@ -61,48 +58,36 @@ class PythonCore:
 
     def begin_epoch(self) -> None:
         with self._alone():
-            moves_on, self._fresh = not self._fresh, False
-            if moves_on or self._samples > 0 and self._stream.batches_left(self._samples) == 0:
-                # Prepared batches of the next epoch are used if the previous epoch was taken completely.
-                if self._left > 0:
-                    self._stop()
-                self._epoch, self._samples = self._epoch + 1, 0
+            # Prepared batches of the next epoch are used if the previous epoch was taken completely.
+            if not self._cursor.begin_epoch():
+                self._end_window()
             if self._window is None:
-                self._window = _Window(self._stream, self._rows, self._epoch, self._samples, self._sizes)
-            self._left = self._stream.batches_left(self._samples)
+                self._window = _Window(self._stream, self._rows, self._cursor.copy(), self._sizes)
 
     def next(self, wait: bool = True) -> Made | Literal[False] | None:
         """The next batch of the epoch; None at its end; False where there is none yet, and it is not to wait. An error
         of a sample is raised in the place of its batch, and ends the epoch."""
         with self._alone():
-            if self._window is None or self._left == 0:
+            if self._window is None or self._cursor.left == 0:
                 return None
             try:
                 made = self._window.take(wait)
             except KeyboardInterrupt:
                 raise  # the batch comes again
             except BaseException:
-                self._stop()
+                self._end_window()
                 raise
             if made is None:
                 return False
-            self._left -= 1
-            # The samples that an epoch leaves out count, too, for those who continue with smaller batches.
-            self._samples = self._samples + self._sizes["batch_size"] if self._left else self._sizes["samples"]
+            self._cursor.advance()
             return made
 
     def position(self) -> dict[str, int]:
-        left = self._stream.batches_left(self._samples)
-        return {"epoch": self._epoch, "samples": self._samples, "batches_left": left}
+        return self._cursor.position()
 
     def seek(self, epoch: int, samples: int) -> None:
-        if samples > self._sizes["samples"]:
-            raise _core.ConfigError(
-                f"a position of {samples} samples: an epoch has {self._sizes['samples']}\n"
-                "  hint: the data set or data.epoch has changed since the position was stored"
-            )
+        self._cursor.seek(epoch, samples)
         self.close()
-        self._epoch, self._samples, self._fresh = epoch, samples, True
 
     def basis(self) -> dict[str, str]:
         return self._rows.basis(self._stream.basis())
@@ -126,10 +111,11 @@ class PythonCore:
     def close(self) -> None:
         """Waits for the samples that are being made."""
         with self._alone():
-            self._stop()
+            self._end_window()
+            self._cursor.end()
 
-    def _stop(self) -> None:
-        window, self._window, self._left = self._window, None, 0
+    def _end_window(self) -> None:
+        window, self._window = self._window, None
         if window is not None:
             window.stop()
 
@@ -138,9 +124,10 @@ class _Window:
     """Batches that are being made, and those that are ready, from a place of the stream on."""
 
     def __init__(
-        self, stream: _core.SampleStream, rows: Rows, epoch: int, samples: int, sizes: dict[str, int]
+        self, stream: _core.SampleStream, rows: Rows, ahead: _core.EpochCursor, sizes: dict[str, int]
     ) -> None:
-        self._stream, self._epoch, self._samples, self._sizes = stream, epoch, samples, sizes
+        """ahead: the place of the next batch to make; it moves on."""
+        self._ahead, self._sizes = ahead, sizes
         self._maker = _Maker(stream, rows)
         self._running: deque[Future[Made]] = deque()
         self._threads: Threads | None = None
@@ -165,13 +152,13 @@ class _Window:
         return made
 
     def _place(self) -> tuple[int, int]:
-        return self._epoch, self._samples
+        position = self._ahead.position()
+        return position["epoch"], position["samples"]
 
     def _move_on(self) -> None:
-        if self._stream.batches_left(self._samples) > 1:
-            self._samples += self._sizes["batch_size"]
-        else:
-            self._epoch, self._samples = self._epoch + 1, 0
+        self._ahead.advance()
+        if self._ahead.left == 0:
+            self._ahead.begin_epoch()
 
     def busy_seconds(self) -> float:
         return self._maker.busy_s

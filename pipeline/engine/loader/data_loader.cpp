@@ -68,6 +68,9 @@ struct DataLoader::Impl {
         bad(make_bad_sample_log(config, options.training, *opened->data.dataset, nullptr, options.slice.rank == 0)) {}
   Impl(const Impl&) = delete;
 
+  EpochCursor cursor(const DataLoaderOptions& options) const {
+    return {data.order->size(), data.batch, options.drop_last};
+  }
   Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
     return {data.order->size(), data.batch, last_batch_of(options), position.epoch, position.samples};
   }
@@ -84,7 +87,6 @@ struct DataLoader::Impl {
   BadSamples bad;
   mutable Mutex mutex = {};
   std::unique_ptr<Loader> loader = {};  // replace() changes it
-  std::uint64_t left = 0;               // batches of the epoch that were not requested yet
   std::uint64_t given = 0;
 };
 
@@ -92,10 +94,14 @@ DataLoader::DataLoader(Config config, DataLoaderOptions options, std::unique_ptr
     : config_(std::move(config)),
       options_(options),
       impl_(std::make_unique<Impl>(config_, options_,
-                                   std::make_shared<const Opened>(config_, options_, std::move(dataset)))) {}
+                                   std::make_shared<const Opened>(config_, options_, std::move(dataset)))),
+      cursor_(impl_->cursor(options_)) {}
 
 DataLoader::DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened)
-    : config_(config), options_(options), impl_(std::make_unique<Impl>(config_, options_, std::move(opened))) {}
+    : config_(config),
+      options_(options),
+      impl_(std::make_unique<Impl>(config_, options_, std::move(opened))),
+      cursor_(impl_->cursor(options_)) {}
 
 std::unique_ptr<DataLoader> DataLoader::another() const {
   return std::unique_ptr<DataLoader>(new DataLoader(config_, options_, impl_->opened));
@@ -103,10 +109,6 @@ std::unique_ptr<DataLoader> DataLoader::another() const {
 
 DataLoader::~DataLoader() = default;
 
-std::uint64_t DataLoader::batches() const { return left_after(0); }
-std::uint64_t DataLoader::batches_left() const { return left_after(position_.samples); }
-std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
-std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
 const SlabLayout& DataLoader::layout() const { return impl_->layout; }
 const std::vector<std::string>& DataLoader::classes() const { return impl_->opened->classes; }
@@ -126,34 +128,22 @@ LoaderTimes DataLoader::times() const {
 }
 LoaderShape DataLoader::shape() const { return {impl_->data.workers, impl_->data.readers, impl_->data.prefetch}; }
 
+// The loader goes on without a gap if the epoch before was taken whole.
 void DataLoader::begin_epoch() {
-  const bool moves_on = !std::exchange(fresh_, false);
-  const bool at_end = !moves_on && position_.samples > 0 && left_after(position_.samples) == 0;
-  if (moves_on || at_end) {
-    // The loader goes on without a gap if the epoch before was taken whole.
-    const bool whole = impl_->loader && impl_->left == 0;
-    position_ = {position_.epoch + 1, 0};
-    if (!whole) impl_->replace();
-  }
+  if (!cursor_.begin_epoch()) impl_->replace();
   if (!impl_->loader) restart();
-  impl_->left = left_after(position_.samples);
-}
-
-std::uint64_t DataLoader::left_after(std::uint64_t samples) const {
-  const std::uint64_t left = impl_->data.order->size() - samples, batch = impl_->data.batch;
-  return options_.drop_last ? left / batch : (left + batch - 1) / batch;
 }
 
 void DataLoader::restart() {
   LoaderParts parts = loader_parts("loader", impl_->data, config_);
-  parts.batches = impl_->batches_from(options_, position_);
+  parts.batches = impl_->batches_from(options_, cursor_.position());
   auto loader = std::make_unique<Loader>(std::move(parts));
   loader->start();
   impl_->replace(std::move(loader));
 }
 
 std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono::microseconds patience) {
-  if (!impl_->loader || impl_->left == 0) return nullptr;
+  if (!impl_->loader || cursor_.left() == 0) return nullptr;
   Loader& loader = *impl_->loader;
   Ticket ticket;
   const auto one = loader.next_within(ticket, patience);
@@ -176,18 +166,13 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   batch->layout = &impl_->layout;
   batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
   loader.release(ticket);
-  // A left-out rest of an epoch counts as passed, even if smaller batches follow.
-  position_.samples = --impl_->left == 0 ? samples() : position_.samples + impl_->data.batch;
+  cursor_.advance();
   return batch;
 }
 
 void DataLoader::seek(StreamPosition position) {
-  if (position.samples > samples())
-    throw UserError(ExitCode::usage, concat("a position of ", position.samples, " samples: an epoch has ", samples()),
-                    "the data set or data.epoch has changed since the position was stored");
+  cursor_.seek(position);
   close();
-  position_ = position;
-  fresh_ = true;
 }
 
 std::map<std::string, std::string> DataLoader::basis() const {
@@ -196,7 +181,7 @@ std::map<std::string, std::string> DataLoader::basis() const {
 
 void DataLoader::close() {
   impl_->replace();
-  impl_->left = 0;
+  cursor_.end();
 }
 
 }  // namespace flowtrain

@@ -13,17 +13,10 @@
 
 #include "pipeline/base/config/config.h"
 #include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/loader/epoch_cursor.h"
 #include "sampling/samplers/stored.h"
 
 namespace flowtrain {
-
-/// The position in a stream of samples: those of `epoch` that were handed out, by all ranks together. At the number of
-/// samples of an epoch, the next batch is the first of the next epoch.
-struct StreamPosition {
-  std::uint64_t epoch = 0, samples = 0;
-
-  bool operator==(const StreamPosition&) const = default;
-};
 
 struct DataLoaderOptions {
   bool training = true;   ///< reads [data.train], in its order and augmented; false: [data.val], in stored order
@@ -60,13 +53,13 @@ class DataLoader {
   std::unique_ptr<DataLoader> another() const;
 
   /// Returns the batches of an epoch, on every rank.
-  std::uint64_t batches() const;
+  std::uint64_t batches() const { return cursor_.batches_after(0); }
   /// Returns the batches after position() in its epoch.
-  std::uint64_t batches_left() const;
+  std::uint64_t batches_left() const { return cursor_.batches_left(); }
   /// Returns the samples of an epoch, of all ranks.
-  std::uint64_t samples() const;
+  std::uint64_t samples() const { return cursor_.samples(); }
   /// Returns the rows of a batch, of all ranks.
-  std::uint64_t batch_size() const;
+  std::uint64_t batch_size() const { return cursor_.batch_size(); }
   /// Returns the fields of a row as it is handed out.
   const std::vector<Field>& fields() const;
   /// Returns the places of the fields in a batch's memory.
@@ -88,7 +81,8 @@ class DataLoader {
       if (auto batch = next_within(std::chrono::seconds(1))) return std::move(*batch);
   }
 
-  StreamPosition position() const { return position_; }
+  StreamPosition position() const { return cursor_.position(); }
+  const EpochCursor& cursor() const { return cursor_; }
   /// Sets the position from which the next epoch continues. Throws UserError(usage) for a position outside the stream.
   void seek(StreamPosition position);
   /// Returns the facts without which a position is meaningless, by name: the hash of the records
@@ -114,14 +108,12 @@ class DataLoader {
   struct Opened;
   struct Impl;
   DataLoader(const Config& config, const DataLoaderOptions& options, std::shared_ptr<const Opened> opened);
-  std::uint64_t left_after(std::uint64_t samples) const;
   void restart();
 
   const Config config_;
   const DataLoaderOptions options_;
-  StreamPosition position_;
-  bool fresh_ = true;  // the next begin_epoch() continues from position_
   std::unique_ptr<Impl> impl_;
+  EpochCursor cursor_;
 };
 
 }  // namespace flowtrain

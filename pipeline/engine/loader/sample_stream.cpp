@@ -58,10 +58,6 @@ Batches SampleStream::batches_from(StreamPosition position) const {
   return {samples(), batch_, options_.drop_last ? LastBatch::drop : LastBatch::pad, position.epoch, position.samples};
 }
 
-std::uint64_t SampleStream::batches_left(std::uint64_t samples) const {
-  return batches_from({0, samples}).of_first_epoch();
-}
-
 StreamRows SampleStream::rows(StreamPosition position) const {
   const Batches batches = batches_from(position);
   const std::uint64_t whole = batches.rows(0), own = options_.slice.rows(whole);

@@ -34,8 +34,8 @@ class SampleStream {
   std::uint64_t samples() const { return order_->size(); }
   /// Returns the rows of a whole batch, of all ranks.
   std::uint64_t batch_size() const { return batch_; }
-  /// Returns the batches of an epoch after its first `samples`, on every rank.
-  std::uint64_t batches_left(std::uint64_t samples) const;
+  /// Returns a cursor at the first sample.
+  EpochCursor cursor() const { return {samples(), batch_, options_.drop_last}; }
   /// Returns this rank's rows of the batch that begins at `position`, whose epoch must have batches left. A rank
   /// without a row of an epoch's last batch gets the batch's first one.
   StreamRows rows(StreamPosition position) const;
