@@ -5,8 +5,8 @@
 
 namespace flowtrain::commands {
 
-/// Stands before the word that the shell completes. In place of parsing, parse() (flags.h) then proposes the options and
-/// subcommands that begin with the word.
+/// Stands before the word that the shell completes. In place of parsing, parse() (flags.h) then proposes the options
+/// and subcommands that begin with the word.
 inline constexpr char completion_mark = '\t';
 
 /// Prints `word` and the first line of its help, if the word begins with `begin`.
