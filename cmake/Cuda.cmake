@@ -40,9 +40,11 @@ add_library(flowtrain_cuda SHARED ${_sources})
 target_link_libraries(flowtrain_cuda PRIVATE CUDA::cudart)
 # CMake takes the toolkit's folder for one that the loader searches anyway; where it is not, the run path helps. A
 # machine without a toolkit has the runtime beside PyTorch, in the folder of NVIDIA's Python packages.
-set_target_properties(flowtrain_cuda PROPERTIES
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/flowtrain/torch/../nvidia/cu13/lib;$ORIGIN/flowtrain/torch/lib;${TORCH_ROOT}/lib;\
-${TORCH_ROOT}/../nvidia/cu13/lib;${CUDAToolkit_LIBRARY_DIR}")
+set(_rpath ${FLOWTRAIN_TORCH_RPATH})
+if(NOT SKBUILD)
+  list(APPEND _rpath "$ORIGIN/flowtrain/torch/../nvidia/cu13/lib" ${TORCH_ROOT}/../nvidia/cu13/lib ${CUDAToolkit_LIBRARY_DIR})
+endif()
+set_target_properties(flowtrain_cuda PROPERTIES INSTALL_RPATH "${_rpath}")
 # NVTX: names of what threads do, for NVIDIA's profilers. Headers alone, of the toolkit or of the Python package
 # nvidia-nvtx beside torch.
 find_path(NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${TORCH_ROOT}/../nvidia/cu13/include

@@ -22,6 +22,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)  # GCC takes each file of a unit for a header
+endif()
 include_directories(${CMAKE_SOURCE_DIR})  # one spelling everywhere: #include "sampling/order.h"
 
 find_program(CCACHE ccache)
@@ -33,17 +36,12 @@ endif()
 
 set(FLOWTRAIN_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
 if(FLOWTRAIN_SANITIZE)
-  # Instrumented headers cost more than what includes them: several files to a compiler run.
-  set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FLOWTRAIN_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${FLOWTRAIN_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC's manual: sanitizers make it warn where nothing is wrong. And it takes each file of a unity build for a
-    # header.
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
-                        $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+    # GCC's manual: sanitizers make it warn where nothing is wrong.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
   endif()
   if(FLOWTRAIN_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # moodycamel's fences, which TSan does not see; the tests use the queue's mutex twin (below).

@@ -33,6 +33,5 @@ list(REMOVE_DUPLICATES _cuda_includes)
 target_include_directories(flowtrain_nccl SYSTEM PRIVATE ${NCCL_INCLUDE} ${_cuda_includes})
 target_link_libraries(flowtrain_nccl PRIVATE torch::torch ${TORCH_ROOT}/lib/libtorch_cuda.so
                       ${TORCH_ROOT}/lib/libc10_cuda.so CUDA::cudart)
-set_target_properties(flowtrain_nccl PROPERTIES
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/flowtrain/torch/lib;${TORCH_ROOT}/lib;${CUDAToolkit_LIBRARY_DIR}")
+set_target_properties(flowtrain_nccl PROPERTIES INSTALL_RPATH "${_rpath}")
 message(STATUS "NCCL: ${NCCL_INCLUDE}/nccl.h")

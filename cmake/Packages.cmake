@@ -18,15 +18,16 @@ find_package(hwy REQUIRED)
 find_package(CURL REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(doctest)
-# The plotter of report.html, which goes into the program. What only loads data, or fuzzes, has no page.
+# The plotter of report.html, which goes into the program. Without LibTorch there is no program: only the loader of a
+# wheel, or fuzzers.
 find_file(DYGRAPHS_SCRIPT dygraph.min.js PATH_SUFFIXES share/javascript/dygraphs)
 find_file(DYGRAPHS_STYLE dygraph.min.css PATH_SUFFIXES share/javascript/dygraphs)
-if(NOT (DYGRAPHS_SCRIPT AND DYGRAPHS_STYLE) AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
+if(NOT (DYGRAPHS_SCRIPT AND DYGRAPHS_STYLE) AND FLOWTRAIN_TORCH_VERSION)
   message(FATAL_ERROR "dygraph.min.js is missing: install libjs-dygraphs, or set DYGRAPHS_SCRIPT and DYGRAPHS_STYLE")
 endif()
 # The servers of `flowtrain serve` and display.prometheus.
 find_path(ASIO_INCLUDE asio.hpp)
-if(NOT ASIO_INCLUDE AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
+if(NOT ASIO_INCLUDE AND FLOWTRAIN_TORCH_VERSION)
   message(FATAL_ERROR "asio is missing: install libasio-dev")
 endif()
 find_path(CONCURRENTQUEUE_INCLUDE concurrentqueue.h PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel REQUIRED)

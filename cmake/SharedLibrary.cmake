@@ -21,7 +21,10 @@ function(flowtrain_shared_library name)
   set(symbols ${PROJECT_SOURCE_DIR}/cmake/symbols.map)
   target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions LINKER:--no-undefined
                       LINKER:--version-script=${symbols})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME flowtrain_${name} EXPORT_NAME ${name}
-                        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-                        INSTALL_RPATH "$ORIGIN" LINK_DEPENDS ${symbols})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME flowtrain_${name} EXPORT_NAME ${name} INSTALL_RPATH "$ORIGIN"
+                        LINK_DEPENDS ${symbols})
+  if(NOT SKBUILD)  # a wheel holds no links, and so one name for each file
+    set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION}
+                          SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  endif()
 endfunction()

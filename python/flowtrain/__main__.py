@@ -19,7 +19,7 @@ _EXAMPLES = """examples:
 
 In Python: import flowtrain as ft; ft.Loader makes batches, ft.DataLoader stands in for PyTorch's, ft.export compiles a
 net of your own, ft.train runs the native program, and ft.Run reads the folder of a run; help(ft.Loader) explains each.
-Training itself is the command `flowtrain CONFIG`, a native program that this package does not contain."""
+Training itself is the command `flowtrain CONFIG`, the native program."""
 
 
 def _parser() -> argparse.ArgumentParser:

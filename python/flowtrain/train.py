@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from flowtrain import _core
+from flowtrain import _core, _program
 from flowtrain._toml import key_to_toml
 from flowtrain.run import Run, metrics_line
 
@@ -43,8 +43,8 @@ def train(
     resume: "auto": goes on in the newest run of this name; or a run's or snapshot's folder. The metrics of the
         iterations before come first.
     flags: others of the command line, such as ["--accept-changes"].
-    program: the native program. None: the file that the environment variable FLOWTRAIN names, that of the build in
-        which this package lies, or `flowtrain` on PATH.
+    program: the native program. None: the file that the environment variable FLOWTRAIN names, that of this package or
+        of the build in which it lies, or `flowtrain` on PATH. The package's own takes LibTorch from the package torch.
 
     Ctrl-C, close() and the end of a `with` block end the training: the program writes a snapshot, with which
     resume="auto" goes on, and close() waits for that. A Python that is killed leaves the training running.
@@ -96,6 +96,7 @@ class Training(Iterator[dict[str, Any]]):
         # A session of its own: a terminal's Ctrl-C reaches Python alone, which then asks once for the end.
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True, errors="replace",
+                                         env=_program.environment() if command[0] == _program.PROGRAM else None,
                                          start_new_session=True)
         assert self._process.stdout is not None
         self._output = _Output(self._process.stdout)
@@ -183,11 +184,13 @@ class Training(Iterator[dict[str, Any]]):
 
 def _find_program(given: str | os.PathLike[str] | None) -> str:
     named = given if given is not None else os.environ.get("FLOWTRAIN")
-    built = Path(__file__).parents[2] / "bin" / "flowtrain"
-    found = shutil.which(os.fspath(named)) if named else str(built) if built.is_file() else shutil.which("flowtrain")
+    built = (_program.PROGRAM, os.fspath(Path(__file__).parents[2] / "bin" / "flowtrain"))
+    found = (shutil.which(os.fspath(named)) if named else
+             next(filter(os.path.isfile, built), None) or shutil.which("flowtrain"))
     if found is None:
         raise FileNotFoundError(
             f"{os.fspath(named)} is no program that can be run" if named else
-            "the native program is not there: put `flowtrain` on PATH, name it by the environment variable FLOWTRAIN, "
-            "or give program=…; the wheel holds the data loader alone, docs/install.md says how the program is built")
+            "the native program is not there, as this package was installed where no LibTorch was found: install the "
+            "wheel, or put `flowtrain` on PATH, name it by the environment variable FLOWTRAIN, or give "
+            "program=…; docs/install.md says how it is built")
     return found

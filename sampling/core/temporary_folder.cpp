@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 constexpr mode_t mode_bits = S_IRWXU;  // the mode of mkdtemp()
 constexpr std::string_view drawn = "XXXXXX";
 
-int open_folder(const fs::path& path) { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
+int open_unfollowed(const fs::path& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 // Returns whether the descriptor's folder still has this name.
 bool is_there(int folder, const fs::path& path) {
@@ -44,7 +46,7 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) noexcep
   for (fs::directory_iterator each(parent, ignored), end; each != end; each.increment(ignored)) {
     const std::string name = each->path().filename().string();
     if (!name.starts_with(prefix) || name.size() != prefix.size() + drawn.size()) continue;
-    const int folder = open_folder(each->path());
+    const int folder = open_unfollowed(each->path());
     if (folder < 0) continue;
     struct stat status {};
     if (::fstat(folder, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & ACCESSPERMS) == mode_bits &&
@@ -70,7 +72,7 @@ TemporaryFolder::TemporaryFolder(const std::string& use, ExitCode code) {
       throw UserError(code, concat("cannot make the temporary folder ", name, ": ", error.message()),
                       "name another place in TMPDIR");
     path_ = name;
-    lock_ = open_folder(path_);
+    lock_ = open_unfollowed(path_);
     // Another process may have removed it as abandoned before it was locked.
     if (lock_ < 0 ? fs::exists(path_, error) : !lock(lock_, 0) || is_there(lock_, path_)) return;
     if (lock_ >= 0) ::close(lock_);

@@ -14,7 +14,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t side = 32, plane_bytes = side * side, picture_bytes = 3 * plane_bytes;
+constexpr std::size_t picture_side = 32, plane_bytes = picture_side * picture_side, picture_bytes = 3 * plane_bytes;
 
 /// The layout of the files for one kind of label.
 struct Layout {
@@ -44,8 +44,8 @@ class Cifar : public Dataset {
     return {.id = id,
             .encoding = Encoding::pixels,
             .bytes = std::span(pixels_).subspan(id * picture_bytes, picture_bytes),
-            .height = side,
-            .width = side,
+            .height = picture_side,
+            .width = picture_side,
             .channels = 3,
             .label = labels_[id]};
   }

@@ -15,17 +15,17 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '3'};
+constexpr std::array<char, 8> index_magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '3'};
 /// The coarsest step in which file systems note times: two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 
-struct Header {
+struct IndexHeader {
   std::array<char, 8> magic;
   FileVersion file;
   std::uint64_t kept_bytes, checksum;
 };
 
-std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
+std::uint64_t checksum_of(IndexHeader header, std::span<const std::byte> kept) {
   header.checksum = 0;
   return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
 }
@@ -70,10 +70,10 @@ KeptIndex::KeptIndex(const std::string& path, const Descriptor& file)
 std::optional<std::vector<std::byte>> KeptIndex::recall() const {
   try {
     const auto index = Descriptor::file(name_of(path_).c_str());
-    Header header{};
+    IndexHeader header{};
     if (index.read_at(0, std::as_writable_bytes(std::span(&header, 1))) < sizeof(header)) return {};
-    const bool fits =
-        header.magic == magic && header.file == version_ && header.kept_bytes == index.size_bytes() - sizeof(header);
+    const bool fits = header.magic == index_magic && header.file == version_ &&
+                      header.kept_bytes == index.size_bytes() - sizeof(header);
     if (!fits) return {};
     std::vector<std::byte> kept(header.kept_bytes);
     if (index.read_at(sizeof(header), kept) < kept.size() || checksum_of(header, kept) != header.checksum) return {};
@@ -91,7 +91,7 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
                     nanoseconds(now.st_mtim) == version_.modified_ns && nanoseconds(now.st_ctim) == version_.changed_ns;
   if (!same) return;
 
-  Header header{magic, version_, bytes.size(), 0};
+  IndexHeader header{index_magic, version_, bytes.size(), 0};
   header.checksum = checksum_of(header, bytes);
   write_cache_file(name_of(path_), name_of(path_) + ".", {std::as_bytes(std::span(&header, 1)), bytes}, [&](int file) {
     // The time of a new file is compared, because the file system's clock need not be ours.

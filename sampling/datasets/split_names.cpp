@@ -49,7 +49,7 @@ void add_words(std::string_view run, std::vector<std::string>& words) {
 }
 
 /// Returns the words in lower case. All but letters separates them; bytes beyond ASCII are letters.
-std::vector<std::string> words_of(std::string_view name) {
+std::vector<std::string> letter_words(std::string_view name) {
   std::vector<std::string> words;
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
   for (auto begin = name.begin(); begin != name.end();) {
@@ -69,7 +69,7 @@ bool is_complete(const Group& group) { return group.size() > 1 && group.contains
 std::optional<SplitName> split_name(std::string_view name) {
   std::set<Split> splits;
   std::string rest;
-  for (const auto& word : words_of(name)) {
+  for (const auto& word : letter_words(name)) {
     if (const auto split = split_of_word(word)) {
       splits.insert(*split);
     } else if (!is_filler(word)) {

@@ -237,7 +237,7 @@ TarLinks index_links(const ByteSource& file, const std::string& path) {
 }
 
 /// Counts entries that are left out, for one warning.
-class LeftOut {
+class LeftOutEntries {
  public:
   void add(const Member& member) {
     constexpr std::size_t most = 3;
@@ -261,7 +261,7 @@ class LeftOut {
 void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found,
               const std::function<void(std::string_view)>& found_folder) try {
   std::optional<TarLinks> links;
-  LeftOut left_out;
+  LeftOutEntries left_out;
   const auto tell = [&](const std::string& name, TarLinks::Extent extent) {
     found({name, extent.offset, extent.size_bytes});
   };

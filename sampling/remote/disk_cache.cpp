@@ -22,13 +22,13 @@ namespace {
 namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little);
 
-constexpr char magic[8] = {'f', 'l', 'o', 'w', 'p', 'c', '0', '1'};
+constexpr char cache_magic[8] = {'f', 'l', 'o', 'w', 'p', 'c', '0', '1'};
 constexpr std::string_view ending = ".piece", temporary = ".new-";
 constexpr std::uint64_t chunk_bytes = 64 << 10;
 /// The age at which files of dead writers are removed.
 constexpr auto debris_age = std::chrono::hours(1);
 
-struct Header {
+struct CacheHeader {
   char magic[8];
   std::uint64_t size_bytes, checksum;
 };
@@ -51,7 +51,7 @@ class DiskCache::Piece {
   /// Throws std::runtime_error for a damaged file, std::system_error for a missing one.
   explicit Piece(const Name& name) : file_(Descriptor::file(name.path.c_str())), seed_(name.seed) {
     demand(file_.read_at(0, std::as_writable_bytes(std::span(&header_, 1))) == sizeof(header_));
-    demand(std::memcmp(header_.magic, magic, sizeof(magic)) == 0);
+    demand(std::memcmp(header_.magic, cache_magic, sizeof(cache_magic)) == 0);
     const auto file_bytes = file_.size_bytes();
     demand(header_.size_bytes < file_bytes);  // so that the table's size is sane
     table_.resize(chunks_of(header_.size_bytes));
@@ -85,7 +85,7 @@ class DiskCache::Piece {
 
   Descriptor file_;
   std::uint64_t seed_;
-  Header header_{};
+  CacheHeader header_{};
   std::vector<std::uint64_t> table_;
 };
 
@@ -146,8 +146,8 @@ void DiskCache::write(const std::string& key, std::span<const std::byte> bytes) 
     const auto rest = bytes.subspan(i * chunk_bytes);
     table[i] = hash_of(rest.first(std::min<std::size_t>(rest.size(), chunk_bytes)), seed);
   }
-  Header header{{}, bytes.size(), checksum_of(bytes.size(), table, seed)};
-  std::memcpy(header.magic, magic, sizeof(magic));
+  CacheHeader header{{}, bytes.size(), checksum_of(bytes.size(), table, seed)};
+  std::memcpy(header.magic, cache_magic, sizeof(cache_magic));
   const auto head = std::as_bytes(std::span(&header, 1)), index = std::as_bytes(std::span(table));
   if (!make_room(head.size() + index.size() + bytes.size())) return;
   write_cache_file(path, folder_ / temporary, {head, index, bytes});

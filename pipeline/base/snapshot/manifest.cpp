@@ -26,7 +26,7 @@ constexpr const char* json_end = "\n}";
 /// Returns the end of the text: the hash of everything before it.
 std::string seal(std::string_view before) { return ",\n \"xxh64\": \"" + xxh64_hex(before) + "\"" + json_end + "\n"; }
 
-[[noreturn]] void fail(const std::string& path, const std::string& what, const std::string& hint = {}) {
+[[noreturn]] void refuse_manifest(const std::string& path, const std::string& what, const std::string& hint = {}) {
   throw UserError(ExitCode::snapshot, path + ": " + what, hint);
 }
 
@@ -112,26 +112,28 @@ std::string manifest_text(const Manifest& manifest) {
 
 Manifest parse_manifest(std::string_view text, const std::string& path) {
   const auto seal_bytes = seal({}).size();
-  if (text.size() < seal_bytes) fail(path, "damaged: cut short");
+  if (text.size() < seal_bytes) refuse_manifest(path, "damaged: cut short");
   const auto sealed = text.substr(0, text.size() - seal_bytes);
-  if (text.substr(sealed.size()) != seal(sealed)) fail(path, "damaged: it does not hash to the xxh64 at its end");
+  if (text.substr(sealed.size()) != seal(sealed))
+    refuse_manifest(path, "damaged: it does not hash to the xxh64 at its end");
   ManifestReader reader;
   const bool complete = json::sax_parse(text.begin(), text.end(), &reader) && reader.version;
   if (reader.version.value_or(format_version) != format_version)
-    fail(path,
-         "version " + std::to_string(*reader.version) + " of the format; this build reads version " +
-             std::to_string(format_version),
-         "use the build that wrote it");
-  if (!complete || !reader.iteration) fail(path, wrong_member);
+    refuse_manifest(path,
+                    "version " + std::to_string(*reader.version) + " of the format; this build reads version " +
+                        std::to_string(format_version),
+                    "use the build that wrote it");
+  if (!complete || !reader.iteration) refuse_manifest(path, wrong_member);
   Manifest manifest{*reader.iteration, {}};
   // The names are fixed, so none of them can lead out of the folder.
   for (const char* name : snapshot_file_names) {
     const auto found = reader.files.find(name);
     if (found == reader.files.end() || found->second.xxh64.empty() || !reader.sized.contains(name))
-      fail(path, wrong_member);
+      refuse_manifest(path, wrong_member);
     manifest.files.push_back(std::move(found->second));
   }
-  if (reader.files.size() != manifest.files.size()) fail(path, "damaged: it lists other files than a snapshot's");
+  if (reader.files.size() != manifest.files.size())
+    refuse_manifest(path, "damaged: it lists other files than a snapshot's");
   return manifest;
 }
 

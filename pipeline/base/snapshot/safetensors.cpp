@@ -19,20 +19,22 @@ constexpr std::size_t alignment_bytes = 64;
 constexpr const char* metadata_key = "__metadata__";
 
 /// Returns text as a JSON string. Throws json::type_error unless it is UTF-8.
-std::string quoted(const std::string& text) { return json(text).dump(); }
+std::string json_string(const std::string& text) { return json(text).dump(); }
 
 /// Lists the data contiguously in this order; blanks are added up to a multiple of 64 bytes less the 8 of the length.
 std::string make_header(std::span<const TensorView> tensors, const SafetensorsMetadata& metadata) try {
   // No tree of nlohmann's is built: its destructor allocates, and ends the program when memory runs out.
   std::string text = "{";
   const auto put = [&](const auto&... pieces) { ((text += pieces), ...); };
-  const auto begin_member = [&](const std::string& name) { put(text.back() == '{' ? "" : ",", quoted(name), ":"); };
+  const auto begin_member = [&](const std::string& name) {
+    put(text.back() == '{' ? "" : ",", json_string(name), ":");
+  };
   if (!metadata.empty()) {
     begin_member(metadata_key);
     put("{");
     for (const auto& [name, value] : metadata) {
       begin_member(name);
-      put(quoted(value));
+      put(json_string(value));
     }
     put("}");
   }
@@ -42,7 +44,7 @@ std::string make_header(std::span<const TensorView> tensors, const SafetensorsMe
     if (!names.insert(tensor.name).second)
       throw InternalError("a snapshot cannot hold two tensors called '" + tensor.name + "'");
     begin_member(tensor.name);
-    put("{\"dtype\":", quoted(tensor.dtype), ",\"shape\":[");
+    put("{\"dtype\":", json_string(tensor.dtype), ",\"shape\":[");
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) put(i == 0 ? "" : ",", std::to_string(tensor.shape[i]));
     put("],\"data_offsets\":[", std::to_string(offset), ",", std::to_string(offset + tensor.bytes), "]}");
     offset += tensor.bytes;

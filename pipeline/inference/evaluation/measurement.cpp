@@ -27,14 +27,14 @@ struct BatchLoss {
 };
 
 // The results that this process has measured.
-struct Share {
+struct RankShare {
   std::string kind = "samples";
   std::vector<SampleOutcome> samples;
   std::vector<BatchLoss> losses;
   std::vector<BadSample> bad;
 };
 
-void add_rows(const Slab& slab, const RowResults& results, Share& share) {
+void add_rows(const Slab& slab, const RowResults& results, RankShare& share) {
   const auto rows = slab.rows();
   share.kind = results.kind;
   share.losses.push_back({rows.front().position, static_cast<double>(rows.size()), results.loss});
@@ -45,7 +45,7 @@ void add_rows(const Slab& slab, const RowResults& results, Share& share) {
   }
 }
 
-void add_batch(Loader& loader, Learner& learner, Share& share) {
+void add_batch(Loader& loader, Learner& learner, RankShare& share) {
   Ticket ticket;
   if (!loader.next(ticket)) throw InternalError("the loader of a test ended");
   Slab& slab = loader.slab(ticket);
@@ -58,7 +58,7 @@ void add_batch(Loader& loader, Learner& learner, Share& share) {
 
 // Measures the batches of this rank. Ranks meet after each batch, so that none waits longer for another than a
 // collective may. If one fails, all throw. A collective.
-void go_through(Group& group, Loader* loader, Learner& learner, std::uint64_t batches, Share& share) {
+void go_through(Group& group, Loader* loader, Learner& learner, std::uint64_t batches, RankShare& share) {
   std::exception_ptr error;
   for (std::uint64_t batch = 0;; ++batch) {
     try {
@@ -98,7 +98,7 @@ double mean_loss(std::vector<BatchLoss> losses) {
 }
 
 // Returns the kind of results that the ranks have; a rank without samples does not know it.
-std::string kind_of(Group& group, const Share& share) {
+std::string kind_of(Group& group, const RankShare& share) {
   for (auto& kind : group.gather("the kind of a net", share.losses.empty() ? "" : share.kind))
     if (!kind.empty()) return kind;
   return share.kind;
@@ -137,7 +137,7 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
 void measure_samples(const Session& session, const ValidationData& set, Learner& learner, Measurement& measured) {
   Group& group = *session.options().group;
   const std::uint64_t batches = set.data.batches.per_epoch();
-  Share share;
+  RankShare share;
   std::unique_ptr<Loader> loader;
   together(group, "the loader of a test", [&] {
     if (batches == 0) return;

@@ -17,7 +17,7 @@ namespace flowtrain {
 
 namespace {
 
-constexpr int turns = 3;
+constexpr int tune_turns = 3;
 constexpr unsigned most_trials = 12;  // times the seconds of a trial: the search ends after that
 
 // Samples may wait for more than cores, so more workers than cores are tried, too.
@@ -78,7 +78,7 @@ class LoaderTune {
   // Measures the shapes in turn, so that changes of the machine's speed cancel out.
   void compare() {
     std::vector<double> present, best, ratios;
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int turn = 0; turn < tune_turns; ++turn) {
       present.push_back(rate_of(report_.present));
       if (report_.best == report_.present) continue;
       best.push_back(rate_of(report_.best));
@@ -144,7 +144,7 @@ std::string best_sentence(const LoaderTuneReport& report) {
                   format_count(static_cast<std::uint64_t>(report.best_rate)), " samples/s");
   return printed(
       "the best shape: %s: %.2f times as fast as the config's (%.0f and %.0f samples/s, medians of %d turns)",
-      text_of(report.best).c_str(), report.speedup, report.best_rate, report.present_rate, turns);
+      text_of(report.best).c_str(), report.speedup, report.best_rate, report.present_rate, tune_turns);
 }
 
 }  // namespace

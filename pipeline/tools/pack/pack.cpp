@@ -46,7 +46,7 @@ struct Split {
 };
 
 // A record that is being packed. Jobs are reused, and so is their memory.
-struct Job {
+struct PackJob {
   std::uint64_t id = 0;
   std::int64_t label = -1;
   ReadBuffer buffer;
@@ -98,7 +98,7 @@ std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, con
   return [ids = std::move(ids)](std::uint64_t place) { return ids[place]; };
 }
 
-void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
+void prepare(PackJob& job, const Dataset& dataset, const Repacking& how) {
   const char* stage = "read";
   try {
     const Record record = dataset.read(job.id, job.buffer);
@@ -156,42 +156,43 @@ class SplitPacker {
   // than jobs, so the oldest one is always done when its job is needed again.
   bool write_shards(unsigned workers, const Interrupt& interrupt) {
     const auto order = order_of(dataset_, options_);
-    std::vector<Job> jobs(4 * std::size_t{workers});
+    std::vector<PackJob> jobs(4 * std::size_t{workers});
     std::uint64_t issued = 0;
-    const auto issue = [&](tbb::flow_control& control) -> Job* {
+    const auto issue = [&](tbb::flow_control& control) -> PackJob* {
       if (issued == dataset_.size() || interrupt.requested()) {
         control.stop();
         return nullptr;
       }
-      Job& job = jobs[issued % jobs.size()];
+      PackJob& job = jobs[issued % jobs.size()];
       job.id = order(issued++);
       return &job;
     };
-    const auto work = [&](Job* job) {
+    const auto work = [&](PackJob* job) {
       const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
       prepare(*job, dataset_, options_.pictures);
       return job;
     };
     tbb::task_arena arena(static_cast<int>(workers));
     arena.execute([&] {
-      tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
-                                              tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
-                                              tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
-                                                                           [&](Job* job) { take(*job, interrupt); }));
+      tbb::parallel_pipeline(jobs.size(),
+                             tbb::make_filter<void, PackJob*>(tbb::filter_mode::serial_in_order, issue) &
+                                 tbb::make_filter<PackJob*, PackJob*>(tbb::filter_mode::parallel, work) &
+                                 tbb::make_filter<PackJob*, void>(tbb::filter_mode::serial_in_order,
+                                                                  [&](PackJob* job) { take(*job, interrupt); }));
     });
     if (interrupt.requested()) return false;
     writer_.finish();
     return true;
   }
 
-  void take(const Job& job, const Interrupt& interrupt) {
+  void take(const PackJob& job, const Interrupt& interrupt) {
     if (job.failed && interrupt.requested())
       return;  // the record may only have failed because its server was not awaited
     job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
     show();
   }
 
-  void leave_out(const Job& job) {
+  void leave_out(const PackJob& job) {
     const auto name = dataset_.describe(job.id);
     const auto text = concat("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
     if (++bad_ > budget_) {

@@ -22,8 +22,8 @@ struct ScaledView {
 };
 
 /// The place of one axis of the scaled picture in the net's input: middle on middle.
-struct Axis {
-  explicit Axis(int size) : input(size | 127), begin(input / 2 - size / 2) {
+struct PaddedAxis {
+  explicit PaddedAxis(int size) : input(size | 127), begin(input / 2 - size / 2) {
     count = std::min(size, size / 2 + input / 2);
   }
   int input;  // length of the net's input
@@ -42,7 +42,7 @@ ScaledView scaled_view(const std::uint8_t* bgr, int height, int width, double sc
                         std::to_string(height) + " x " + std::to_string(width) + " pixels",
                     "Use larger test_scales, or leave this picture out.");
   }
-  const Axis y(scaled_height), x(scaled_width);
+  const PaddedAxis y(scaled_height), x(scaled_width);
   at::Tensor scaled = at::empty({scaled_height, scaled_width, 3}, at::kByte);
   resize_fixed_point({bgr, height, width, 3, static_cast<std::size_t>(width) * 3}, scaled_height, scaled_width,
                      {0, 0, scaled_height, scaled_width}, scaled.data_ptr<std::uint8_t>(),

@@ -27,8 +27,8 @@ void add_cells(const at::TensorAccessor<float, 2>& map, const Crop& crop, double
 
 /// One axis of a crop: the part of the picture and its place in the net's input. Both are counted from the middle,
 /// which is the location, and cut to whole pixels on both sides of it.
-struct Axis {
-  Axis(int middle, int crop, int picture, int input, double scale) {
+struct CropAxis {
+  CropAxis(int middle, int crop, int picture, int input, double scale) {
     from = std::max(0, middle - crop / 2);
     const int end = std::min(middle + crop / 2, picture);
     count = end - from;
@@ -46,8 +46,8 @@ void cut(const at::Tensor& picture, const Location& location, at::Tensor image, 
   const int width = std::max(1, static_cast<int>(input_width / location.scale));
   // The crop was rounded to whole pixels, so this differs from the location's own scale.
   const double scale = static_cast<double>(input_height) / std::max(height, width);
-  const Axis y(middle_y, height, static_cast<int>(picture.size(1)), input_height, scale);
-  const Axis x(middle_x, width, static_cast<int>(picture.size(2)), input_width, scale);
+  const CropAxis y(middle_y, height, static_cast<int>(picture.size(1)), input_height, scale);
+  const CropAxis x(middle_x, width, static_cast<int>(picture.size(2)), input_width, scale);
 
   offset[0] = middle_y - height / 2;
   offset[1] = middle_x - width / 2;

@@ -15,24 +15,24 @@ namespace flowtrain {
 
 namespace {
 
-using Names = std::vector<std::string>;
+using LossNames = std::vector<std::string>;
 
-bool among(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
+bool among(const LossNames& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
 // Returns the losses in the step's order, so that equal sets of losses compare equal.
-Names losses_of(const Settings& optim, const Names& known) {
-  const Names wanted = optim.texts("losses");
+LossNames losses_of(const Settings& optim, const LossNames& known) {
+  const LossNames wanted = optim.texts("losses");
   if (wanted.empty()) return {known.front()};
   for (auto& name : wanted)
     if (!among(known, name))
       throw optim.error("losses", concat("the step has no loss '", name, "'"), ExitCode::usage,
                         "known: " + join(known));
-  Names losses = known;
+  LossNames losses = known;
   std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
   return losses;
 }
 
-void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
+void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const LossNames& known) {
   for (auto& name : known)
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
@@ -89,10 +89,10 @@ void Pass::report(std::span<const double> read, StepStats& done) const {
 
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
                               const nets::Step& step) {
-  const Names known = step.losses();
+  const LossNames known = step.losses();
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < optims.size(); ++i) {
-    const Names losses = losses_of(optims[i], known);
+    const LossNames losses = losses_of(optims[i], known);
     auto pass = std::ranges::find_if(passes, [&](auto& each) { return each.losses == losses; });
     if (pass == passes.end()) {
       pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
