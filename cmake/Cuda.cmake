@@ -42,7 +42,8 @@ target_link_libraries(flowtrain_cuda PRIVATE CUDA::cudart)
 # machine without a toolkit has the runtime beside PyTorch, in the folder of NVIDIA's Python packages.
 set(_rpath ${FLOWTRAIN_TORCH_RPATH})
 if(NOT SKBUILD)
-  list(APPEND _rpath "$ORIGIN/flowtrain/torch/../nvidia/cu13/lib" ${TORCH_ROOT}/../nvidia/cu13/lib ${CUDAToolkit_LIBRARY_DIR})
+  list(APPEND _rpath "$ORIGIN/flowtrain/torch/../nvidia/cu13/lib" ${TORCH_ROOT}/../nvidia/cu13/lib
+       ${CUDAToolkit_LIBRARY_DIR})
 endif()
 set_target_properties(flowtrain_cuda PROPERTIES INSTALL_RPATH "${_rpath}")
 # NVTX: names of what threads do, for NVIDIA's profilers. Headers alone, of the toolkit or of the Python package

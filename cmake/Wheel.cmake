@@ -1,4 +1,4 @@
-# What pip installs of this tree: the package flowtrain with the module of its loader, and, where LibTorch was found,
+# The files that pip installs of this tree: the package flowtrain with the module of its loader, and, with LibTorch,
 # the program in flowtrain/bin, its libraries in flowtrain/lib, the configurations in flowtrain/share, and for the
 # environment the script that starts the program (python/program), its man page, and what completes its command lines.
 set(libraries flowtrain_shared_loader)

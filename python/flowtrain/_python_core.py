@@ -24,7 +24,7 @@ from flowtrain._checks import check_process
 from flowtrain._rows import Rows
 from flowtrain._threads import Threads
 
-#: What was made of a batch's rows, and their ids, i64 (batch,).
+#: The content that was made of a batch's rows, and their ids, i64 (batch,).
 Made = tuple[Any, numpy.ndarray]
 
 
