@@ -25,6 +25,10 @@ endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)  # GCC takes each file of a unit for a header
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
+  # clang 18 gave templates other symbols than GCC, which builds LibTorch (LLVM issue 102443).
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fclang-abi-compat=17>)
+endif()
 include_directories(${CMAKE_SOURCE_DIR})  # one spelling everywhere: #include "sampling/order.h"
 
 find_program(CCACHE ccache)

@@ -52,7 +52,5 @@ class Display : public Logger {
   std::set<std::string> clashes_;    // names of metrics that clash with fields; each is logged once
   TaskThread tasks_{{.name = "ft-display", .depth = depth}};  // last, because its tasks use all of the above
 };
-std::jthread thread_;  // last, because it uses all of the above
-};
 
 }  // namespace flowtrain

@@ -69,9 +69,5 @@ class HashJournal {
   BoundedQueue<Line*> free_{2};
   std::optional<TaskThread> tasks_;  // empty without a file; last, because its tasks use all of the above
 };
-std::uint64_t put_ = 0;                   // the number of lines of the compute thread
-std::atomic<std::uint64_t> written_ = 0;  // the number of lines that are in the file
-std::jthread thread_;                     // last, because it uses all of the above
-};
 
 }  // namespace flowtrain

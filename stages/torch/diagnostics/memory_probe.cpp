@@ -59,11 +59,11 @@ std::optional<std::uint64_t> PeakMemory::free_bytes(c10::Device where) {
   return allocator->getMemoryInfo(where.index()).first;
 }
 
-std::optional<std::uint64_t> TorchMemoryProbe::free_bytes() { return PeakMemory::free_bytes(at::Device(spec_.device)); }
+std::optional<std::uint64_t> TorchMemoryProbe::free_bytes() { return PeakMemory::free_bytes(at::Device(spec_.process.device)); }
 
 std::optional<std::uint64_t> TorchMemoryProbe::step_bytes(Slab& slab) {
   step_.optimizers().forget_gradients();
-  return PeakMemory(at::Device(spec_.device)).of([&] {
+  return PeakMemory(at::Device(spec_.process.device)).of([&] {
     const auto batches = make_train_batches(spec_, slab.layout());
     try_step(slab, *batches);
   });
@@ -74,7 +74,7 @@ void TorchMemoryProbe::try_step(Slab& slab, BatchAdapter& batches) {
   readout_.forget(step_);
   weights_.keep_buffers();
   step_.begin(0, weights_.parameters());  // every optimizer is at work in iteration 0
-  for (std::int64_t micro = 0; micro < std::min<std::int64_t>(*spec_.train.accum, 2); ++micro)
+  for (std::int64_t micro = 0; micro < std::min<std::int64_t>(*spec_.tables.train.accum, 2); ++micro)
     step_.add_gradients(slab, batches, {});
   step_.finish_gradients();
   readout_.read(step_);
@@ -88,7 +88,7 @@ std::uint64_t TorchMemoryProbe::kept_bytes(Slab& slab) {
   std::int64_t most = 0;
   for (auto& pass : step_.passes()) {
     const LiveBytes live;
-    const Autocast cast(amp_type(*spec_.train.amp), at::Device(spec_.device).type());  // the cast copies count, too
+    const Autocast cast(amp_type(*spec_.tables.train.amp), at::Device(spec_.process.device).type());  // the cast copies count, too
     const auto losses = step_.step()(batch, pass.losses);
     most = std::max(most, live.now());
   }
