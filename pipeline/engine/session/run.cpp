@@ -317,7 +317,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
                        Interrupt& interrupt, const LastHook& last_hook) {
   set_grace(interrupt, config);
-  Run run(config, options, {});
+  Run run(config, options, RunState());
   run.make_learner(make_learner);
   constexpr auto last = std::numeric_limits<std::int64_t>::max();
   if (last_hook.hook) run.hooks().add(last_hook.hook, last_hook.label, last);

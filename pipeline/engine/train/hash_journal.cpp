@@ -150,7 +150,7 @@ void HashJournal::make_line(Line& line) {
   free_.push(&line);
 }
 
-void HashJournal::write(Line& line) const {
+void HashJournal::write(Line& line) {
   JsonObject fields{{"iter", line.iteration}, {"ranks", group_.size()}};
   fields["loss"] = line.stats ? ordered_json(line.stats->loss) : ordered_json();
   fields["grad_norm"] = line.stats ? ordered_json(line.stats->grad_norm) : ordered_json();

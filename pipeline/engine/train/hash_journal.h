@@ -57,7 +57,7 @@ class HashJournal {
     LearnerState state = {};
   };
 
-  void write(Line& line) const;
+  void write(Line& line);
   void make_line(Line& line);
   HashedRows rows_of_all();
 
