@@ -37,7 +37,7 @@ TEST_CASE("rows of classes have a loss, a prediction and its probability") {
     const auto& result = results.rows[static_cast<std::size_t>(row)];
     CHECK(result.loss == doctest::Approx(-log_softmax[row][2].item<double>()));
     CHECK(result.prediction == 1 + row);
-    CHECK(result.confidence == doctest::Approx(std::exp(log_softmax[row][1 + row].item<double>())));
+    CHECK(result.score == doctest::Approx(std::exp(log_softmax[row][1 + row].item<double>())));
     CHECK(result.made.pixels.empty());
   }
   CHECK(std::isnan(results.rows[2].loss));  // it has no label
