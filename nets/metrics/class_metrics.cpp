@@ -119,7 +119,7 @@ class Perplexity final : public Ratio {
   }
 };
 
-/// Counts of classes in slots; the last one takes all that does not count.
+/// Counts per class, in slots; the last slot takes what is not counted.
 class Counts : public LabelMetric {
  public:
   bool by_class() const final { return true; }

@@ -35,7 +35,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
   add_path(*command, "--config", options.config, "use this CONFIG for built-in samplers");
   command->add_option("--set", options.set, "change a key: KEY=VALUE, e.g. sampler.size=64; repeatable")
       ->allow_extra_args(false);
-  command->add_option("--timeout", options.timeout_s, "end a check that hangs after so many seconds")
+  command->add_option("--timeout", options.timeout_s, "end a check that takes more than this many seconds")
       ->check(above_zero())
       ->capture_default_str();
 }

@@ -52,7 +52,7 @@ std::string prefix_of(const Settings& settings, bool training) {
   if (split == "train" || (split.empty() && training)) return "train";
   if (split == "test" || split.empty()) return "t10k";
   throw settings.error("split", "idx has no split " + to_toml(settings.value("split")), ExitCode::usage,
-                       "set train or test; name other files with images and labels");
+                       "set train or test; data.images and data.labels name other files");
 }
 
 /// Returns the file that `key` names, or else `usual`, packed or not.

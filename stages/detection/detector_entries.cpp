@@ -28,14 +28,15 @@ std::string detector_name(const Settings& detect, const Settings& net) {
 }
 
 std::vector<Key> nms_keys(const std::string& algorithm) {
-  return {{.name = "nms_algorithm",
-           .kind = Kind::text,
-           .fallback = algorithm,
-           .help = "suppression of boxes that overlap a better one of their class: lower their score by the squared "
-                   "overlap or by the overlap, remove them, or keep them",
-           .choices = {"exp_soft_nms", "linear_soft_nms", "nms", "none"}},
-          {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
-          {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
+  return {
+      {.name = "nms_algorithm",
+       .kind = Kind::text,
+       .fallback = algorithm,
+       .help = "treatment of boxes that overlap a better one of their class: lower their score by the squared overlap "
+               "(exp_soft_nms) or the overlap (linear_soft_nms), remove them (nms), or keep them (none)",
+       .choices = {"exp_soft_nms", "linear_soft_nms", "nms", "none"}},
+      {"nms_threshold", Kind::real, 0.5, "smallest overlap that linear_soft_nms and nms suppress", 0, 1},
+      {"max_per_image", Kind::integer, std::int64_t{100}, "largest number of boxes of an image", 1, 100'000}};
 }
 
 std::vector<Key> box_keys() {

@@ -95,7 +95,7 @@ std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObj
       throw UserError(ExitCode::data, name + ", which is not among those evaluated",
                       "evaluate results on their own split");
     if (!is_finite(found) || !std::isfinite(found.score))
-      throw UserError(ExitCode::data, name + " has no finite numbers");
+      throw UserError(ExitCode::data, name + " has a number that is not finite");
     const auto label = label_of.find(found.category_id);
     if (label == label_of.end()) continue;
     classes[label->second].detections.push_back({static_cast<std::uint32_t>(place), &found});

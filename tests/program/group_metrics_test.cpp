@@ -89,7 +89,7 @@ TEST_CASE("groups that cannot be, and rules about groups that are not there") {
   refused(asked(accuracy, "image"), "val.group_by: 'image' is not one whole number for each sample");
   refused(asked("[\"accuracy\", \"confusion\"]", "label"),
           "val.group_by: 'confusion' of val.metrics (--set) is no single metric");
-  refused(asked("[]", "label"), "val.group_by: val.metrics has nothing that could be told by groups");
+  refused(asked("[]", "label"), "val.group_by: val.metrics names no metric to compute for each group");
   refused(asked(accuracy), "best.0.metric: 'accuracy.star' is not among val.metrics", rule + "star\"\n");
   refused(asked(accuracy, "label"), "tiny.toml:28:1: best.0.metric: 'accuracy.dragon': there is no class 'dragon'",
           rule + "dragon\"\n");

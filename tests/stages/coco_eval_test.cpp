@@ -82,7 +82,8 @@ TEST_CASE("coco: wrong use") {
   check_failure(failure_of([&] { coco_evaluate(truth, elsewhere); }), ExitCode::data,
                 "a detection in image 7, which is not among those evaluated");
   const std::vector<FoundObject> endless{found(1, 0, 0, 1, 1, std::nan(""))};
-  check_failure(failure_of([&] { coco_evaluate(truth, endless); }), ExitCode::data, "image 1 has no finite numbers");
+  check_failure(failure_of([&] { coco_evaluate(truth, endless); }), ExitCode::data,
+                "image 1 has a number that is not finite");
   CHECK_THROWS_AS(coco_evaluate({{1}, {{1, "a"}}, {object(2, 0, 0, 1, 1)}}, {}), InternalError);
   const std::vector<FoundObject> unknown{{1, 9, 0, 0, 1, 1, 0.5}};
   CHECK(coco_evaluate(truth, unknown).all.ap == -1);  // a class that nobody asks for

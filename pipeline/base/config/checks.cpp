@@ -124,7 +124,7 @@ void check_val_share(const Config& config) {
   if (train.real("val_share") <= 0) return;
   const auto refuse = [&](const Settings& table, const std::string& key) {
     throw train.error("val_share", concat(table.table(), ".", key, " is given, too (", table.origin(key).text(), ")"),
-                      ExitCode::usage, "leave out val_share to validate on that, or that to hold out training samples");
+                      ExitCode::usage, "leave out val_share to validate on that data, or that key to hold out samples");
   };
   if (const auto& sources = config.list("data.source"); !sources.empty()) refuse(sources.front(), "dataset");
   const auto differs = [&](const std::string& key) {

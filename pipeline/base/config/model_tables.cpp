@@ -56,11 +56,11 @@ const std::vector<KeyTable> all_model_tables = {
            key(training, "lr", 0.1, {0, finite}, "base learning rate"),
            key(training, "lr_base_batch", 0, {0, 1 << 24},
                "samples of an update for which lr is meant: lr is scaled by loader.batch * train.accum * accum / this; "
-               "0 = not"),
+               "0 = no scaling"),
            key(training, "weight_decay", 0.0, {0, finite},
                "weight decay, decoupled or added to the gradient, as the optimizer defines it"),
            key(training, "losses", Texts{}, "losses of the training step that it minimises; empty: the first one"),
-           key(training, "every", 1, {1, most}, "work only in iterations that this number divides"),
+           key(training, "every", 1, {1, most}, "update only in iterations whose number this divides evenly"),
            key(training, "accum", 1, {1, most},
                "make one update for this number of iterations, with the mean of their gradients"),
            key(training, "clip", -1.0, {-1, finite},
@@ -118,7 +118,7 @@ const std::vector<KeyTable> all_model_tables = {
              "reaction to a loss or gradient that is not finite: end the run (stop), leave out the update (skip), or "
              "also return to the last due snapshot or validation, with a lower learning rate (rollback)"),
          key(reaction, "max_nonfinite", 10, {1, most},
-             "number of updates left out in a row (skip), or of all rollbacks, after which the run stops"),
+             "number of updates left out in a row (skip), or of rollbacks in all, after which the run stops"),
          read_if({{.key = "nonfinite", .value = "rollback"}},
                  key(training, "rollback_lr", 0.5, {0, 1}, "rollback: factor of the learning rate for each rollback")),
          choice(reaction, "on_error", {"stop", "save", "skip"},

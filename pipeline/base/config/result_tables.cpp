@@ -96,7 +96,7 @@ const std::vector<KeyTable> all_result_tables = {
            key(joint, "end_with_best", false,
                "end the run with the weights of the best snapshot; the last snapshot keeps the last weights"),
            number_or(joint, "keep_every", {}, 0, {0, most},
-                     "keep snapshots of iterations that this divides for good: " + period),
+                     "distance of two snapshots that are kept for good: " + period),
            choice(joint, "when_busy", {"wait", "skip"},
                   "reaction to a snapshot that is due while the one before is still being written: training waits "
                   "(wait), or the snapshot is left out (skip; never with train.nonfinite = \"rollback\")"),

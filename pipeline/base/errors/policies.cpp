@@ -59,7 +59,7 @@ ErrorPolicy ErrorPolicy::from(const TrainKeys& train, const Settings& dist, int 
         "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
   if (action == Action::skip && processes > 1 && dist.boolean("sync_batch_norm"))
     throw train.on_error.error(concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
-                                      ") exclude each other: the others would wait"),
+                                      ") exclude each other: other processes would wait"),
                                ExitCode::usage, "keep one of the two");
   return {action, static_cast<std::uint64_t>(*train.max_skipped)};
 }

@@ -9,8 +9,8 @@ std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInpu
   Every size = every.count;
   if (every.unit != Period::Unit::iterations) {
     if (settings.text("by") == "epoch" && every.unit == Period::Unit::per_epoch)
-      throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", ExitCode::usage,
-                           "by = \"iter\"");
+      throw settings.error("stepsize", "\"N per epoch\" does not go with by = \"epoch\"", ExitCode::usage,
+                           "set by = \"iter\"");
     if (settings.text("by") == "iter") size = every.to_iterations(input.epoch);
   }
   return std::make_unique<Formula>(

@@ -15,7 +15,7 @@ TimedSchedule::TimedSchedule(const Settings& settings, const Every& epoch, std::
       traits_(schedules().at(settings.text("name")).traits) {
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
-    throw settings.error("end", concat(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
+    throw settings.error("end", concat(end, " is not after begin = ", begin_), ExitCode::usage, "0 ends with the run");
   const double run_end = unit_.periods(last), last_place = unit_.periods(std::max<std::uint64_t>(last, 1) - 1);
   length_ = std::max(1.0, (end > 0 ? end : run_end) - begin_);
   input.length = length_;

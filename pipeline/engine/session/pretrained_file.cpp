@@ -70,7 +70,7 @@ fs::path kept_weights(const Settings& net) {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
     return fs::path(cache) / "flowtrain" / "weights";
   if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "flowtrain" / "weights";
-  throw net.error("pretrain", "there is no place to keep what an address gives", ExitCode::usage,
+  throw net.error("pretrain", "there is no folder to keep the fetched file in", ExitCode::usage,
                   "set XDG_CACHE_HOME, or fetch the file and name its path");
 }
 
@@ -117,7 +117,7 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
     return named;
   }
   if (wanted.empty())
-    throw net.error("pretrain", "an address needs net.sha256: what is loaded is then what was meant", ExitCode::usage,
+    throw net.error("pretrain", "an address needs net.sha256, which proves that the file is right", ExitCode::usage,
                     "ask the publisher of the file for its SHA-256, or run sha256sum FILE");
   const fs::path folder = kept_weights(net);
   fs::path kept = folder / wanted;

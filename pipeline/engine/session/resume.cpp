@@ -134,7 +134,7 @@ bool load_tensors(const OpenSnapshot& snapshot, const Config& config, Learner& l
   if (resume.boolean("scaler") && resume.boolean("optim") && had_optim && had_scale != has_scale)
     throw config.train().amp.error(
         concat("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), ExitCode::usage,
-        "resume.scaler = false begins it anew");
+        "resume.scaler = false ignores it, or starts a new scale");
   if (!resume.boolean("scaler")) std::erase_if(state.optim, is_scale);
   if (resume.boolean("strict")) {
     learner.load_state(state);

@@ -284,7 +284,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
     throw data.error("dataset", concat("the classes differ from those of the training data: ", differs.what()),
                      ExitCode::data,
                      "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
-                     "validation; data.class_names, where there is such a key, names them for both");
+                     "validation; data.class_names, if the data set has it, sets the classes of both");
   }
 }
 

@@ -183,7 +183,7 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
     least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
     throw config.loader().batch.error(
-        concat("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), ExitCode::usage,
+        concat("no batch fits: even the smallest one takes more than ", format_bytes(own.limit)), ExitCode::usage,
         "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
   if (least == 0) throw FailedElsewhere(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? concat(", ", least, " for each of ", group.size(), " processes") : "";

@@ -95,7 +95,7 @@ struct SnapshotBranch::Impl {
     try {
       prune(policy.folder, policy.keep_last, job.kept, policy.keep_every);
     } catch (const std::exception& error) {
-      log_warn(concat("older snapshots stay: ", error.what()));
+      log_warn(concat("cannot remove older snapshots: ", error.what()));
     }
   }
 

@@ -70,7 +70,7 @@ struct TrainerParts {
   Every epoch = {};                       ///< The last iterations of epochs; off if the run has none.
   Outlet<SnapshotBranch> snapshots = {};  ///< Leads nowhere if nothing is kept.
   double snapshot_every_s = 0;            ///< The seconds between snapshots that no plan knows; 0 = never.
-  StepRules rules = StepRules();  ///< GCC 12 warns of `{}`.
+  StepRules rules = StepRules();          ///< GCC 12 warns of `{}`.
   ValidationParts validation = {};
   ReportParts reports = {};
 };

@@ -15,7 +15,7 @@ namespace flowtrain {
 
 namespace {
 
-// Gives what a detector finds in samples that are shown to `shown`, too.
+// Also adds what the detector finds to `shown`, for the samples that are shown.
 DetectionMetrics with_shown(DetectionMetrics metrics, SampleCollector& shown) {
   metrics.on_image = [&shown, on_image = metrics.on_image](const DetectedImage& detected) {
     if (on_image) on_image(detected);

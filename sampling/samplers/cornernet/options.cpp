@@ -46,7 +46,7 @@ std::vector<Key> own_keys(bool saccade) {
             {"rand_color", Kind::boolean, true, "jitter brightness, contrast and saturation by up to 0.4"},
             {"lighting", Kind::boolean, true, "add noise along the main colour axes, with rand_color"},
             {"gaussian_bump", Kind::boolean, true, "Gaussians on the heat maps; false: one 1 at each corner"}};
-  return {{"rand_crop", Kind::boolean, false, "cut three of ten parts without regard to any object"},
+  return {{"rand_crop", Kind::boolean, false, "cut 30 % of the parts at random, not around an object"},
           {"rand_center", Kind::boolean, true, "cut half of the parts with their object near the middle"},
           {"min_scale", Kind::integer, std::int64_t{16},
            "shortest long side of objects, in pixels; smaller ones are left out", 0, 4096},

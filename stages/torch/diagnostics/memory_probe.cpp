@@ -59,7 +59,9 @@ std::optional<std::uint64_t> PeakMemory::free_bytes(c10::Device where) {
   return allocator->getMemoryInfo(where.index()).first;
 }
 
-std::optional<std::uint64_t> TorchMemoryProbe::free_bytes() { return PeakMemory::free_bytes(at::Device(spec_.process.device)); }
+std::optional<std::uint64_t> TorchMemoryProbe::free_bytes() {
+  return PeakMemory::free_bytes(at::Device(spec_.process.device));
+}
 
 std::optional<std::uint64_t> TorchMemoryProbe::step_bytes(Slab& slab) {
   step_.optimizers().forget_gradients();
@@ -88,7 +90,8 @@ std::uint64_t TorchMemoryProbe::kept_bytes(Slab& slab) {
   std::int64_t most = 0;
   for (auto& pass : step_.passes()) {
     const LiveBytes live;
-    const Autocast cast(amp_type(*spec_.tables.train.amp), at::Device(spec_.process.device).type());  // the cast copies count, too
+    const Autocast cast(amp_type(*spec_.tables.train.amp),
+                        at::Device(spec_.process.device).type());  // the cast copies count, too
     const auto losses = step_.step()(batch, pass.losses);
     most = std::max(most, live.now());
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Makes of a batch's outputs what people see of single rows.
+// Turns the outputs of a batch into results of single rows, for people to look at.
 
 #include <cstddef>
 #include <span>

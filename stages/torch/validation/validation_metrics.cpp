@@ -56,7 +56,7 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
     if (!net.may_give(output))
       throw val.metrics.error(
           concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
-          output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
+          output == "logits" ? "nets that find objects have ap, ap50 and so on; [] = none"
                              : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
                                "(net.package) that was exported with that output");
     const auto& fields = layout.fields();
@@ -78,7 +78,7 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const ValKeys& va
   if (found->dtype == DType::f32 || !found->shape.empty())
     throw val.group_by.error(concat("'", field_, "' is not one whole number for each sample"));
   if (metrics_.empty())
-    throw val.group_by.error("val.metrics has nothing that could be told by groups", ExitCode::usage,
+    throw val.group_by.error("val.metrics names no metric to compute for each group", ExitCode::usage,
                              "name a metric, or leave it out");
   for (auto& [name, make, metric] : metrics_)
     if (metric->form() != nets::MetricForm::scalar)

@@ -245,7 +245,7 @@ TEST_CASE("groups that cannot be told") {
         "a.toml:4:1: val.group_by: 'source' is not among what the sampler gives for validation: image, label, weight");
   for (const char* field : {"image", "weight"})
     CHECK(refusal(field, {"f1"}).ends_with("is not one whole number for each sample"));
-  CHECK(refusal("label", {}).ends_with("val.metrics has nothing that could be told by groups"));
+  CHECK(refusal("label", {}).ends_with("val.metrics names no metric to compute for each group"));
   for (const char* table : {"confusion", "accuracy_per_class"})
     CHECK(refusal("label", {"f1", table})
               .find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single metric") !=
