@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/base/config/run_file.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 
@@ -23,11 +24,6 @@ UserError failed(const std::string& what, const fs::path& path, const std::strin
   return UserError(ExitCode::snapshot, "cannot " + what + " '" + path.string() + "': " + reason,
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
-
-/// The files that a run writes into its folder, which another start must not take for its own. Empty folders are fine.
-constexpr const char* written_names[] = {
-    "train.log",   "env.json",   "metrics.jsonl", "bad_samples.jsonl", "verify.jsonl", "graph.json", "result.json",
-    "report.html", "trace.json", "confusion.csv", "tensorboard",       "pictures",     "logs",       "flight"};
 
 /// Makes a folder and those above it.
 void make_run_folders(const fs::path& path) {
@@ -113,12 +109,12 @@ void RunFolder::check_free(const fs::path& path) {
     throw UserError(ExitCode::usage, "--run-dir '" + path.string() + "' already holds a run",
                     "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
   std::error_code error;
-  for (const char* name : written_names)
-    if (const auto file = path / name;
+  for (auto& each : run_files)
+    if (const auto file = path / each.name;
         fs::is_directory(file, error) ? !fs::is_empty(file, error) : fs::exists(file, error))
       throw UserError(
           ExitCode::usage,
-          "--run-dir '" + path.string() + "' holds no run, but '" + name + "', which a run would write into",
+          "--run-dir '" + path.string() + "' holds no run, but '" + each.name + "', which a run would write into",
           "name another --run-dir, or move that away");
   std::string word;
   if (std::ifstream(path / "run.lock") >> word && !parse_number<long>(word))

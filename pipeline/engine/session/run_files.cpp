@@ -1,5 +1,6 @@
 #include "pipeline/engine/session/run_files.h"
 
+#include "pipeline/base/config/run_file.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/values/periods.h"
 #include "pipeline/engine/pictures/picture_folder.h"
@@ -25,8 +26,8 @@ Journals::Journals(const Start& start, const RunState& state) {
   const auto metrics = folder / "metrics.jsonl", bad_samples = folder / "bad_samples.jsonl";
   const auto last_validation = state.validates_again_from() - 1;
   if (start.resumed) {
-    for (auto& path : {metrics, bad_samples, folder / hash_journal_name})
-      cut_back(path, state.iteration, last_validation);
+    for (auto& file : run_files)
+      if (file.is_journal) cut_back(folder / file.name, state.iteration, last_validation);
     remove_pictures_after(folder / "pictures", last_validation);
   }
   metrics_.emplace(metrics);

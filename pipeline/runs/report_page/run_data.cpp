@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/base/config/run_file.h"
 #include "pipeline/base/config/run_folder.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/json_file.h"
@@ -104,10 +105,8 @@ ordered_json events_of(const RunMetrics& metrics) {
 ordered_json files_of(const fs::path& run) {
   ordered_json files = ordered_json::array();
   std::error_code error;
-  for (const char* name :
-       {"train.log", "metrics.jsonl", "config.toml", "result.json", "env.json", "bad_samples.jsonl", "confusion.csv",
-        "verify.jsonl", "trace.json", "snapshots", "pictures", "tensorboard", "logs"})
-    if (fs::exists(run / name, error)) files.push_back(name);
+  for (auto& file : run_files)
+    if (file.is_linked && fs::exists(run / file.name, error)) files.push_back(file.name);
   return files;
 }
 

@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <utility>
 
+#include "pipeline/base/config/run_file.h"
 #include "pipeline/base/config/run_folder.h"
 
 namespace flowtrain::serve {
@@ -18,17 +19,10 @@ namespace fs = std::filesystem;
 constexpr int most_depth = 3;
 constexpr std::size_t most_runs = 1'000;
 
-const std::map<std::string, std::string> served_types{
-    {"metrics.jsonl", "application/x-ndjson"},  {"bad_samples.jsonl", "application/x-ndjson"},
-    {"verify.jsonl", "application/x-ndjson"},   {"config.toml", "text/plain; charset=utf-8"},
-    {"train.log", "text/plain; charset=utf-8"}, {"env.json", "application/json"},
-    {"result.json", "application/json"},        {"graph.json", "application/json"},
-    {"trace.json", "application/json"},         {"confusion.csv", "text/csv; charset=utf-8"}};
-
 std::string type_of(const std::vector<std::string>& path) {
   if (path.size() == 1) {
-    const auto found = served_types.find(path[0]);
-    return found == served_types.end() ? "" : found->second;
+    const auto found = std::ranges::find_if(run_files, [&](auto& file) { return path[0] == file.name && file.type; });
+    return found == std::end(run_files) ? "" : found->type;
   }
   if (path.size() != 3 || path[0] != "pictures") return "";
   return path[2].ends_with(".png") ? "image/png" : path[2] == "pictures.json" ? "application/json" : "";
