@@ -15,7 +15,7 @@ namespace flowtrain {
 
 namespace {
 
-// Also adds what the detector finds to `shown`, for the samples that are shown.
+// Adds what the detector finds in the samples that are shown to `shown`, too.
 DetectionMetrics with_shown(DetectionMetrics metrics, SampleCollector& shown) {
   metrics.on_image = [&shown, on_image = metrics.on_image](const DetectedImage& detected) {
     if (on_image) on_image(detected);
