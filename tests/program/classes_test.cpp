@@ -117,7 +117,7 @@ TEST_CASE("data and files that changed since a snapshot are named, and a run goe
   const auto refused = place.train(with(words, {"--max-iter", "14", "--resume", "auto"}));
   CHECK_EXIT(refused, 2);
   for (auto says :
-       {"has changed since the snapshot was made: the classes: 3 (dog, emu, zebra), were 3 (cat, dog, emu)",
+       {"have changed since the snapshot was made: the classes: 3 (dog, emu, zebra), were 3 (cat, dog, emu)",
         "the training data: other files", "the contents of run.plugins.hook.so: hook.so", "--accept-changes"})
     CHECK_SAYS(refused, says);
   CHECK(end_of(place.path("run")).iteration == 12);

@@ -134,7 +134,7 @@ TEST_CASE("coco: places of the pictures") {
   check_failure(failure_of([&] {
                   open(temp.path(), {{"pictures", std::string("else")}});
                 }),
-                ExitCode::data, "data.pictures: none of the images exists");
+                ExitCode::data, "data.pictures: no image exists");
 
   TarBytes tar;
   for (const std::string name : {"seven", "three", "five"}) tar.entry("train2017/" + name + ".jpg", "in tar " + name);

@@ -86,7 +86,7 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   const auto refused = [&](const std::string& says) {
     const auto now = place.inputs();
     const auto failure = failure_of([&] { check_inputs(before, now, place.config(), false); });
-    check_failure(failure, ExitCode::usage, "has changed since the snapshot was made: ");
+    check_failure(failure, ExitCode::usage, "have changed since the snapshot was made: ");
     check_failure(failure, ExitCode::usage, says);
     CHECK(failure.hint().find("--accept-changes") != std::string::npos);
     check_inputs(before, now, place.config(), true);

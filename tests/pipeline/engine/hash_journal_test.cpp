@@ -354,12 +354,12 @@ TEST_CASE("what is no run, holds nothing in common, or is damaged is an error th
   auto text = read_text(a / hash_journal_name);
   text.insert(text.find('\n') + 1, "rubbish\n");
   std::ofstream(a / hash_journal_name) << text;
-  check_failure(failure_of([&] { compare_runs(a, a); }), ExitCode::data, "verify.jsonl:2: not a line");
+  check_failure(failure_of([&] { compare_runs(a, a); }), ExitCode::data, "verify.jsonl:2: this is not a line");
   for (const char* line : {R"({"iter":1,"ranks":1,"ids":"none","rows":{},"model":{},"optimizer":{}})",
                            R"({"iter":1,"ranks":1,"ids":[1],"rows":{"image":3},"model":{},"optimizer":{}})",
                            R"({"iter":1,"ranks":"1","ids":[],"rows":{},"model":{},"optimizer":{}})", R"({"iter":1})"}) {
     std::ofstream(a / hash_journal_name) << line << "\n";
-    check_failure(failure_of([&] { compare_runs(a, a); }), ExitCode::data, "verify.jsonl:1: not a line");
+    check_failure(failure_of([&] { compare_runs(a, a); }), ExitCode::data, "verify.jsonl:1: this is not a line");
   }
   // A line that is being written, or that a power cut has torn, is left out.
   std::ofstream(a / hash_journal_name) << text.substr(0, text.find('\n') + 1) << "{\"iter\":2,\"ra";

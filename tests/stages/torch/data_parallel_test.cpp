@@ -116,7 +116,7 @@ TEST_CASE("a parameter without a gradient is named, unless that may be") {
   } catch (const UserError& error) {
     CHECK(error.code() == ExitCode::usage);
     CHECK(std::string(error.what()) == "parameters that take no part in the loss: b");
-    CHECK(error.hint().starts_with("dist.find_unused = true"));
+    CHECK(error.hint().starts_with("set dist.find_unused = true"));
   }
   TrainerFixture lenient({.find_unused = true});
   for (int i = 0; i < 3; ++i) {

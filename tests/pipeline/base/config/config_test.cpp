@@ -461,7 +461,7 @@ TEST_CASE("the list of keys names every table and the keys of entries") {
   for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
                     "  dataset (must be given)  [text]", "  last_batch = \"wrap\"  [wrap|drop|pad]",
                     "with name = \"mlp\": ", "  hidden = [256, 128]  [list of integers]",
-                    "with name = \"cornernet_saccade\": pairs of corners", "  att_threshold = 0.3  [number]",
+                    "with name = \"cornernet_saccade\": finds pairs of corners", "  att_threshold = 0.3  [number]",
                     "with name = \"stop_file\": ", "  file (must be given)  [text]"})
     CHECK(text.find(part) != std::string::npos);
 }

@@ -101,7 +101,7 @@ TEST_CASE("[detect] has the keys of the detector that it names, or of the net's 
   check_refused(detect("cornernet", "name = \"boxes\"\ntop_k = 5"),
                 "a.toml:7:1: detect.top_k: the detector 'boxes' has no such key",
                 "it is a key of these detectors: cornernet, cornernet_saccade");
-  check_refused(detect("mlp", "name = \"bxs\""), "a.toml:6:1: detect.name: no detector is called 'bxs'",
+  check_refused(detect("mlp", "name = \"boxs\""), "a.toml:6:1: detect.name: no detector is called 'boxs'",
                 "did you mean 'boxes'? known: boxes, cornernet, cornernet_saccade");
 }
 

@@ -200,7 +200,7 @@ TEST_CASE("flight record: what is no record, is cut off or is of another version
   CHECK(message(std::span(whole).first(whole.size() / 2)).find("cut off") != std::string::npos);
   auto other = whole;
   other[8] = std::byte{99};
-  CHECK(message(other).find("another version of flowtrain (99)") != std::string::npos);
+  CHECK(message(other).find("another version of flowtrain wrote this flight record (99)") != std::string::npos);
   other = whole;
   other[0] = std::byte{0};
   CHECK(message(other).find("not a flight record") != std::string::npos);
