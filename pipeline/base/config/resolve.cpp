@@ -114,7 +114,8 @@ class Resolver {
   auto detector() const { return detector_name(choice("detect", "detect", "name"), choice("net", "net", "name")); }
 
   std::vector<Key> detector_keys() const {
-    if (is_written("detect.name") || detector().empty()) return part_keys("detect", "detect");
+    const bool names_one = !choice("detect", "detect", "name").text("name").empty();
+    if (names_one || detector().empty()) return part_keys("detect", "detect");
     return joined(core_keys("detect"), part_kind("detect", "name")->at(detector()).keys);
   }
 

@@ -98,6 +98,8 @@ TEST_CASE("[detect] has the keys of the detector that it names, or of the net's 
   CHECK(
       loaded(detect("cornernet_saccade", "name = \"boxes\"\nleast_score = 0.5")).table("detect").real("least_score") ==
       0.5);
+  // A stored configuration has the empty name, too.
+  CHECK(loaded(detect("cornernet_squeeze", "name = \"\"\ntop_k = 5")).table("detect").integer("top_k") == 5);
   check_refused(detect("cornernet", "name = \"boxes\"\ntop_k = 5"),
                 "a.toml:7:1: detect.top_k: the detector 'boxes' has no such key",
                 "it is a key of these detectors: cornernet, cornernet_saccade");

@@ -124,6 +124,6 @@ TEST_CASE("schedules that cannot be are refused") {
             .ends_with("expected growing numbers, got [5, 3]"));
   CHECK(
       message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time to rise and fall"));
-  CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}}).find("\"N per epoch\" does not go with by") !=
-        std::string::npos);
+  CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}})
+            .find("\"N per epoch\" does not go with by") != std::string::npos);
 }
