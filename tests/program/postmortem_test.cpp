@@ -184,7 +184,7 @@ TEST_CASE("postmortem of a run that has ended, of one that was resumed, and of n
   place.folder().write("run/flight/rank-0.bin", "no record");
   const auto damaged = place.run({"postmortem", "run"});
   CHECK_EXIT(damaged, 3);
-  CHECK_SAYS(damaged, "run/flight/rank-0.bin: not a flight record");
+  CHECK_SAYS(damaged, "run/flight/rank-0.bin: this is not a flight record");
 }
 
 TEST_CASE("a flight record that cannot be made is one warning") {

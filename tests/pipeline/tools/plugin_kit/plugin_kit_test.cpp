@@ -139,7 +139,7 @@ TEST_CASE("a command line that cannot be meant is refused") {
   };
   refused({"check", "none.so"}, "none.so: no such file");
   refused({"check", "--builtin", "clasify"}, "did you mean 'classify'?");
-  refused({"new", "classify"}, "there is a sampler called 'classify' already");
+  refused({"new", "classify"}, "a sampler 'classify' exists already");
   refused({"new", "Mine"}, "'Mine' cannot be a plugin's name");
   refused({"new", "mine", "--language", "rust"}, "--language");
   refused({}, "subcommand is required");
