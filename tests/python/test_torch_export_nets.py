@@ -263,11 +263,10 @@ def test_a_package_computes_what_eager_pytorch_does(name, tmp_path, monkeypatch)
 
 
 @pytest.mark.skipif(not NIGHTLY, reason="it compiles")
-def test_what_the_compiler_gets_wrong_is_refused_by_name(tmp_path):
-    """Pictures with channels last, which the loss itself flattens: torch 2.11 reads them in the order of memory."""
+def test_pictures_with_channels_last_are_read_in_the_order_of_their_axes(tmp_path):
+    """The loss itself flattens them: code for another layout reads them in the order of memory."""
     net = nn.Sequential(nn.Flatten(), nn.Linear(192, 192))
     batch = {"image": IMAGES["image"].contiguous(memory_format=torch.channels_last)}
-    with pytest.raises(ft.ExportError, match="the gradient of 1.weight is .* of its size from eager"):
-        ft.export(net, tmp_path / "net.pt2", batch, lambda net, batch: F.mse_loss(
-            net(batch["image"]), batch["image"].flatten(1)))
-    assert not list(tmp_path.iterdir())
+    ft.export(net, tmp_path / "net.pt2", batch, lambda net, batch: F.mse_loss(
+        net(batch["image"]), batch["image"].flatten(1)))
+    assert (tmp_path / "net.pt2").is_file()
