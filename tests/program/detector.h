@@ -106,7 +106,7 @@ inline void check_detects(const TempRun& place) {
   for (auto& box : boxes) right = std::max(right, box.at("x2").get<double>());
   CHECK(right > 64);
   CHECK(right <= 128);
-  CHECK(std::filesystem::exists(place.path("drawn/wide.png")));
+  CHECK(std::filesystem::exists(place.path("drawn/000001-wide.png")));
 }
 
 }  // namespace flowtrain

@@ -20,4 +20,3 @@ TOML
 cp my_run.toml edges.toml
 mkdir new
 cp build/release/plugins/edges.so new
-flowtrain my_run.toml --set sampler.name=record --set sampler.inner=classify --set sampler.rows=rows
