@@ -29,7 +29,7 @@ bool starts_with_any_case(std::string_view text, std::string_view start) {
 }
 
 /// Splits a name: "AWSAccessKeyId" and "aws_access-key.id" are aws, access, key, id.
-std::vector<std::string> words_of(std::string_view name) {
+std::vector<std::string> words_in_name(std::string_view name) {
   std::vector<std::string> words;
   bool inside = false;
   const auto is_upper = [&](std::size_t i) { return std::isupper(static_cast<unsigned char>(name[i])) != 0; };
@@ -286,7 +286,7 @@ bool may_hold_token(std::string_view text) {
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
-  const auto words = words_of(name);
+  const auto words = words_in_name(name);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (is_any_of(words[i], {"secret", "secrets", "password", "passwords", "passwd", "passphrase", "pwd", "credential",
                              "credentials", "apikey", "authorization", "signature", "sas", "jwt"}))

@@ -45,7 +45,7 @@ double relative_difference(const ordered_json& a, const ordered_json& b) {
 }
 
 // Returns the members of both objects, in the order of `a`.
-std::vector<std::string> names_in(const ordered_json& a, const ordered_json& b) {
+std::vector<std::string> member_names(const ordered_json& a, const ordered_json& b) {
   std::vector<std::string> names;
   for (auto& [name, value] : a.items()) names.push_back(name);
   for (auto& [name, value] : b.items())
@@ -88,7 +88,7 @@ class RunComparing {
     if (a.empty() && b.empty()) return;
     ComparedPart& compared = part(kind, name);
     if (a == b) return equal(compared, where.iteration, counts);
-    for (auto& member : names_in(a, b)) {
+    for (auto& member : member_names(a, b)) {
       RunDifference found = where;
       found.a = text_or_none(a, member);
       found.b = text_or_none(b, member);
@@ -119,7 +119,7 @@ class RunComparing {
     else
       differs(ids, at_row(row, id_text(id_in(ids_a, row)), id_text(id_in(ids_b, row))), true);
 
-    for (auto& name : names_in(a.at("rows"), b.at("rows"))) {
+    for (auto& name : member_names(a.at("rows"), b.at("rows"))) {
       ComparedPart& field = part(Compared::field, name);
       const std::string one = a.at("rows").value(name, ""), other = b.at("rows").value(name, "");
       if (one == other) {

@@ -10,7 +10,7 @@ namespace flowtrain {
 
 namespace {
 
-void set_makes() {
+void set_detector_makes() {
   static const bool once [[maybe_unused]] = [] {
     EntrySink<Detector, DetectorInput> sink(detectors(), true);
 #define FLOWTRAIN_FILE(file) FLOWTRAIN_ENTRIES(file)(sink);
@@ -23,7 +23,7 @@ void set_makes() {
 }  // namespace
 
 std::unique_ptr<Detector> make_detector(const std::string& name, const Settings& detect, const DetectorInput& input) {
-  set_makes();
+  set_detector_makes();
   return rethrow_at_key(detect, "name", [&] { return detectors().at(name).make(detect, input); });
 }
 

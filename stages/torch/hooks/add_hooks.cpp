@@ -11,7 +11,7 @@ namespace flowtrain {
 
 namespace {
 
-void set_makes() {
+void set_hook_makes() {
   static const bool once [[maybe_unused]] = [] {
     EntrySink<Hook, HookInput> sink(hooks(), true);
 #define FLOWTRAIN_FILE(file) FLOWTRAIN_ENTRIES(file)(sink);
@@ -24,7 +24,7 @@ void set_makes() {
 }  // namespace
 
 void add_hooks(Hooks& to, const std::vector<Settings>& list) {
-  set_makes();
+  set_hook_makes();
   for (auto& settings : list) {
     to.add(make_named(hooks(), settings, HookInput{}), label_of(settings), settings.integer("priority"),
            settings.text("ranks") == "first");
