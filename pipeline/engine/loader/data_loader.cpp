@@ -92,7 +92,7 @@ struct DataLoader::Impl {
 
 DataLoader::DataLoader(Config config, DataLoaderOptions options, std::unique_ptr<Dataset> dataset)
     : config_(std::move(config)),
-      options_(options),
+      options_(std::move(options)),
       impl_(std::make_unique<Impl>(config_, options_,
                                    std::make_shared<const Opened>(config_, options_, std::move(dataset)))),
       cursor_(impl_->cursor(options_)) {}

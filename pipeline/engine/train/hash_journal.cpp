@@ -115,6 +115,7 @@ void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) 
 HashedRows HashJournal::rows_of_all() {
   const auto all = group_.gather("the hashes of a batch", packed(own_));
   std::vector<Unpacking> ranks;
+  ranks.reserve(all.size());
   for (auto& bytes : all) ranks.emplace_back(bytes, fields_.size());
   HashedRows rows;
   for (std::size_t micro = 0; micro < own_.size(); ++micro)

@@ -161,7 +161,7 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
     if (error && on_error != ErrorPolicy::Action::skip) break;
     if (error) continue;
     if (!set.name.empty())
-      for (auto& [name, value] : *one.scalars) name = set.name + "." + name;
+      for (auto& [name, value] : *one.scalars) name = concat(set.name, ".", name);
     scalars.insert(scalars.begin(), one.scalars->begin(), one.scalars->end());
     replaced += one.replaced;
     for (auto& shown : one.samples) {
