@@ -38,7 +38,11 @@ std::vector<BestRule> BestRule::all(const Config& config) {
   return rules;
 }
 
-std::vector<BestRule> BestRule::by_loss() { return {{.of = {"loss", true}}}; }
+std::vector<BestRule> BestRule::by_loss() {
+  std::vector<BestRule> rules(1);
+  rules.front().of = {"loss", true};
+  return rules;
+}
 
 std::vector<std::string> forget_other_metrics(const std::vector<BestRule>& rules, Rankings& rankings) {
   std::vector<std::string> lines;
