@@ -38,12 +38,10 @@ message(STATUS "CUDA parts: ${CMAKE_CUDA_COMPILER}, architectures ${CMAKE_CUDA_A
 file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/stages/cuda/*.cu)
 add_library(flowtrain_cuda SHARED ${_sources})
 target_link_libraries(flowtrain_cuda PRIVATE CUDA::cudart)
-# CMake takes the toolkit's folder for one that the loader searches anyway; where it is not, the run path helps. A
-# machine without a toolkit has the runtime beside PyTorch, in the folder of NVIDIA's Python packages.
+# CMake takes the toolkit's folder for one that the loader searches anyway; where it is not, the run path helps.
 set(_rpath ${FLOWTRAIN_TORCH_RPATH})
 if(NOT SKBUILD)
-  list(APPEND _rpath "$ORIGIN/flowtrain/torch/../nvidia/cu13/lib" ${TORCH_ROOT}/../nvidia/cu13/lib
-       ${CUDAToolkit_LIBRARY_DIR})
+  list(APPEND _rpath ${CUDAToolkit_LIBRARY_DIR})
 endif()
 set_target_properties(flowtrain_cuda PROPERTIES INSTALL_RPATH "${_rpath}")
 # NVTX: names of what threads do, for NVIDIA's profilers. Headers alone, of the toolkit or of the Python package

@@ -54,9 +54,12 @@ target_link_options(torch::torch INTERFACE -Wl,--allow-shlib-undefined)
 # an empty entry is the folder in which somebody happens to be.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;${TORCH_ROOT}/lib")
-# The run path of what links LibTorch: the first folder is for one beside an installed flowtrain. The program of a wheel
-# is told by FLOWTRAIN_TORCH.
+# The run path of what links LibTorch: first one beside an installed flowtrain, then that of this build, which packages
+# leave out (RemoveBuildPaths). NVIDIA's Python packages, with the CUDA runtime, are beside LibTorch. The program of a
+# wheel is told by FLOWTRAIN_TORCH.
 set(FLOWTRAIN_TORCH_RPATH "$ORIGIN")
 if(NOT SKBUILD)
-  list(APPEND FLOWTRAIN_TORCH_RPATH "$ORIGIN/flowtrain/torch/lib" "${TORCH_ROOT}/lib")
+  foreach(folder IN ITEMS "$ORIGIN/flowtrain/torch" "${TORCH_ROOT}")
+    list(APPEND FLOWTRAIN_TORCH_RPATH "${folder}/lib" "${folder}/../nvidia/cu13/lib")
+  endforeach()
 endif()
