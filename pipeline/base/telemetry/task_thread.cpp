@@ -28,15 +28,8 @@ void TaskThread::loop() {
   Shared& shared = *shared_;
   std::vector<Task> tasks;
   while (next_tasks(tasks)) {
-    for (auto& task : tasks) {
-      guarded(std::exchange(task, {}));
-      if (rules_.after_pause) continue;  // The tasks are done after it.
-      MutexLock lock(shared.mutex);
-      ++shared.done;
-      shared.changed.notify_all();
-    }
-    if (!rules_.after_pause) continue;
-    guarded(rules_.after_pause);
+    for (auto& task : tasks) guarded(std::exchange(task, {}));
+    if (rules_.after_pause) guarded(rules_.after_pause);
     MutexLock lock(shared.mutex);
     shared.done += tasks.size();
     shared.changed.notify_all();
@@ -71,17 +64,19 @@ void TaskThread::guarded(const Task& task) {
   if (failed_ && !rules_.warn) return;
   try {
     task();
-    return;
   } catch (const FolderLost&) {
-    if (rules_.warn) return;  // The trainer ends the run.
-    MutexLock lock(shared_->mutex);
-    shared_->error = std::current_exception();
+    if (!rules_.warn) fail();  // Otherwise nothing is said, because the trainer ends the run.
   } catch (const std::exception& error) {
     if (rules_.warn && !failed_) rules_.warn(error);
-    MutexLock lock(shared_->mutex);
-    shared_->error = std::current_exception();
+    fail();
   }
+}
+
+// Keeps the exception that is being handled.
+void TaskThread::fail() {
   failed_ = true;
+  MutexLock lock(shared_->mutex);
+  shared_->error = std::current_exception();
 }
 
 std::function<void()> TaskThread::wait_for_added() const {

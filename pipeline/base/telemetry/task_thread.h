@@ -68,6 +68,7 @@ class TaskThread {
   void loop();
   bool next_tasks(std::vector<Task>& tasks);
   void guarded(const Task& task);
+  void fail();
 
   const Rules rules_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
