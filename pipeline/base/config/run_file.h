@@ -13,22 +13,22 @@ struct RunFile {
 
 /// All of them, in the order of the report's links. A run does not start in a folder that holds one by another hand.
 inline constexpr RunFile run_files[] = {
-    {"train.log", "text/plain; charset=utf-8"},
-    {"metrics.jsonl", "application/x-ndjson", true},
-    {"config.toml", "text/plain; charset=utf-8"},
-    {"result.json", "application/json"},
-    {"env.json", "application/json"},
-    {"bad_samples.jsonl", "application/x-ndjson", true},
-    {"confusion.csv", "text/csv; charset=utf-8"},
-    {"verify.jsonl", "application/x-ndjson", true},
-    {"trace.json", "application/json"},
-    {"graph.json", "application/json", false, false},
-    {"report.html", nullptr, false, false},
-    {"snapshots"},
-    {"pictures"},
-    {"tensorboard"},
-    {"logs"},
-    {"flight", nullptr, false, false},
+    {.name = "train.log", .type = "text/plain; charset=utf-8"},
+    {.name = "metrics.jsonl", .type = "application/x-ndjson", .is_journal = true},
+    {.name = "config.toml", .type = "text/plain; charset=utf-8"},
+    {.name = "result.json", .type = "application/json"},
+    {.name = "env.json", .type = "application/json"},
+    {.name = "bad_samples.jsonl", .type = "application/x-ndjson", .is_journal = true},
+    {.name = "confusion.csv", .type = "text/csv; charset=utf-8"},
+    {.name = "verify.jsonl", .type = "application/x-ndjson", .is_journal = true},
+    {.name = "trace.json", .type = "application/json"},
+    {.name = "graph.json", .type = "application/json", .is_linked = false},
+    {.name = "report.html", .is_linked = false},
+    {.name = "snapshots"},
+    {.name = "pictures"},
+    {.name = "tensorboard"},
+    {.name = "logs"},
+    {.name = "flight", .is_linked = false},
 };
 
 }  // namespace flowtrain
