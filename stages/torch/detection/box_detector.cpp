@@ -1,6 +1,7 @@
 #include "stages/torch/detection/box_detector.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +86,7 @@ class BoxDetector final : public Detector {
 
   std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) override {
     check_picture(bgr, height, width);
-    const at::NoGradGuard no_gradients;
+    const c10::NoGradGuard no_gradients;
     at::Tensor image = batch_.at("image");
     image.copy_(make_input_(bgr, height, width).expand_as(image));
     const BatchBoxes all = read_(net_.outputs(batch_, outputs_));
