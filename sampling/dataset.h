@@ -1,12 +1,15 @@
 #pragma once
-// The interface of data sets: numbered records of bytes and annotations.
+// The interface of data sets: numbered records of parts and annotations.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "sampling/dtype.h"
 
 namespace flowtrain {
 
@@ -28,7 +31,31 @@ enum class Encoding : std::uint8_t {
   image,   ///< a JPEG, PNG or WebP file, recognised by its first bytes
   shapes,  ///< a recipe of the `shapes` data set (sampling/datasets/shapes.h)
   bytes,   ///< any other bytes, for plugins
+  text,    ///< UTF-8
+  array,   ///< numbers in memory order, of a Part's dtype and shape
 };
+/// Returns "pixels", "image", …
+const char* name_of(Encoding encoding);
+
+/// A named piece of a record: a file of a sample, or a column of a table.
+struct Part {
+  std::string_view name;  ///< "txt", "caption"
+  Encoding encoding = Encoding::bytes;
+  std::span<const std::byte> bytes = {};
+  DType dtype = DType::u8;                   ///< element type of an `array`
+  std::span<const std::int64_t> shape = {};  ///< shape of an `array`; empty: a number
+};
+
+/// The form of a part, which all records of a data set share.
+struct PartForm {
+  std::string name;
+  Encoding encoding = Encoding::bytes;
+  DType dtype = DType::u8;               ///< element type of an `array`
+  std::vector<std::int64_t> shape = {};  ///< shape of an `array`; -1: it differs between records
+};
+
+/// The name of the part that a record's own `bytes` are, if they are a picture.
+inline constexpr const char* image_part = "image";
 
 /// One sample as stored. Views point into the data set or the ReadBuffer, and last until that buffer is used again.
 struct Record {
@@ -38,14 +65,20 @@ struct Record {
   std::uint32_t height = 0, width = 0, channels = 0;  ///< size of `pixels`; of an `image` as annotated, 0 if unknown
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
-  Box region{0, 0, 0, 0, -1};     ///< the part of the image that is the sample; empty: the whole image
-  PictureCache* cache = nullptr;  ///< cache that keeps its decoded image (sampling/images/picture_cache.h)
+  Box region{0, 0, 0, 0, -1};        ///< the part of the image that is the sample; empty: the whole image
+  PictureCache* cache = nullptr;     ///< cache that keeps its decoded image (sampling/images/picture_cache.h)
+  std::span<const Part> parts = {};  ///< parts beside `bytes`, in the order of Dataset::parts()
+
+  /// Returns the part of this name beside `bytes`; null if there is none.
+  const Part* part(std::string_view name) const;
 };
 
 /// Memory for a row's bytes; kept with the row and reused, so that a warm loader allocates nothing.
 struct ReadBuffer {
   std::vector<std::byte> bytes;
   std::vector<Box> boxes;
+  std::vector<Part> parts;
+  std::vector<std::int64_t> shapes;  ///< memory of the parts' shapes
 };
 
 struct BoxAnnotations;
@@ -59,6 +92,11 @@ class Dataset {
   virtual std::uint64_t size() const = 0;
   /// Gets record `id`. May block. Throws SampleError if this record cannot be read.
   virtual Record read(std::uint64_t id, ReadBuffer& buffer) const = 0;
+  /// Returns the forms of the parts that records have beside their own bytes.
+  virtual std::vector<PartForm> parts() const { return {}; }
+  /// Returns a record as read() does, but without any bytes, if the shapes of all its parts are known without a read; a
+  /// text of n bytes then has the shape [n]. Returns false otherwise.
+  virtual bool outline(std::uint64_t, Record&, ReadBuffer&) const { return false; }
   /// Returns the class of a record without reading it; -1 if it has none.
   virtual std::int64_t label(std::uint64_t id) const = 0;
   /// Returns the class names in label order; their number is the number of classes. Empty if there are no classes.

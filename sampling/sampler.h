@@ -15,13 +15,6 @@ namespace flowtrain {
 template <class Part, class Input>
 class Registry;
 
-/// Element types of batch fields.
-enum class DType : std::uint8_t { u8, i32, i64, f32 };
-/// Returns the bytes of one element.
-std::size_t size_of(DType type);
-/// Returns "u8", "i32", "i64", "f32".
-const char* name_of(DType type);
-
 /// One field of a single row; the batch adds a first axis. Images are (height, width, channels).
 struct Field {
   std::string name;  ///< "image", "label", …
@@ -29,12 +22,34 @@ struct Field {
   std::vector<std::int64_t> shape;  ///< shape in one row; empty: a scalar
   /// The model sees (x / 255 - mean) / stddev of u8 images, per channel, computed on its device. Empty: x / 255.
   std::vector<double> mean = {}, stddev = {};
+  std::size_t free_axes = 0;  ///< leading axes whose `shape` is a bound: each batch gives them its extent
+  double fill = 0;            ///< value of the elements between a row's own extent and that of its batch
 
+  /// Returns the bytes of a row; of one whose free axes are at their bounds.
   std::size_t row_bytes() const;
+  /// Returns the bytes of a row whose free axes have these extents.
+  std::size_t row_bytes(std::span<const std::int64_t> extents) const;
 };
 
-/// The destinations of one row's fields: field i starts at row[i] and has fields()[i].row_bytes() bytes.
-using Row = std::span<std::byte* const>;
+/// The destinations of one row's fields: field i starts at row[i], and has the bytes of fields()[i] at the extents of
+/// the batch.
+class Row {
+ public:
+  /// `extents` are those of the free axes of all fields, in their order; both spans must outlive it.
+  explicit Row(std::span<std::byte* const> fields, std::span<const std::int64_t> extents = {})
+      : fields_(fields), extents_(extents) {}
+
+  std::byte* operator[](std::size_t field) const { return fields_[field]; }
+  std::size_t size() const { return fields_.size(); }
+  std::span<std::byte* const> fields() const { return fields_; }
+  std::span<const std::int64_t> extents() const { return extents_; }
+  /// Returns the row without its fields from `count` on.
+  Row first(std::size_t count) const { return Row(fields_.first(count), extents_); }
+
+ private:
+  std::span<std::byte* const> fields_;
+  std::span<const std::int64_t> extents_;
+};
 
 /// Turns records into rows. Const and called from many threads at once; scratch memory is thread_local.
 class Sampler {
@@ -44,6 +59,10 @@ class Sampler {
   virtual std::vector<Field> fields() const = 0;
   /// Writes every byte of the row. All randomness comes from `random`. Throws SampleError for a damaged record.
   virtual void sample(const Record& record, Stream& random, Row row) const = 0;
+
+  /// Writes the extents that the free axes of a record's row need, in the order of Row::extents(). The record may be an
+  /// outline (Dataset::outline). Throws SampleError for a damaged record.
+  virtual void measure(const Record&, std::span<std::int64_t>) const {}
 
   /// Returns whether sample_rows may be called: for samplers that draw nothing, if calls cost more than the work.
   virtual bool takes_blocks() const { return false; }
