@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "sampling/sampler.h"
@@ -23,6 +24,24 @@ std::size_t Field::row_bytes(std::span<const std::int64_t> extents) const {
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     bytes *= static_cast<std::size_t>(axis < free_axes ? extents[axis] : shape[axis]);
   return bytes;
+}
+
+std::size_t free_axes_of(std::span<const Field> fields) {
+  std::size_t count = 0;
+  for (auto& field : fields) count += field.free_axes;
+  return count;
+}
+
+std::span<const std::int64_t> extents_of(std::span<const Field> fields, std::size_t field,
+                                         std::span<const std::int64_t> all) {
+  if (all.empty()) return std::span(fields[field].shape).first(fields[field].free_axes);
+  return all.subspan(free_axes_of(fields.first(field)), fields[field].free_axes);
+}
+
+Field stored_shape(Field field, std::span<const std::int64_t> extents) {
+  std::ranges::copy(extents, field.shape.begin());
+  field.free_axes = 0;
+  return field;
 }
 
 }  // namespace flowtrain

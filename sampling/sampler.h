@@ -12,6 +12,8 @@
 
 namespace flowtrain {
 
+class Settings;
+
 template <class Part, class Input>
 class Registry;
 
@@ -31,24 +33,35 @@ struct Field {
   std::size_t row_bytes(std::span<const std::int64_t> extents) const;
 };
 
+/// Returns the number of free axes of all fields.
+std::size_t free_axes_of(std::span<const Field> fields);
+/// Returns the extents of one field's free axes among those of all fields; its bounds if `all` is empty.
+std::span<const std::int64_t> extents_of(std::span<const Field> fields, std::size_t field,
+                                         std::span<const std::int64_t> all);
+/// Returns the field as rows with these extents of its free axes have it: without free axes.
+Field stored_shape(Field field, std::span<const std::int64_t> extents);
+
 /// The destinations of one row's fields: field i starts at row[i], and has the bytes of fields()[i] at the extents of
 /// the batch.
 class Row {
  public:
   /// `extents` are those of the free axes of all fields, in their order; both spans must outlive it.
-  explicit Row(std::span<std::byte* const> fields, std::span<const std::int64_t> extents = {})
-      : fields_(fields), extents_(extents) {}
+  explicit Row(std::span<std::byte* const> fields, std::span<const std::int64_t> extents = {}, std::int32_t segment = 1)
+      : fields_(fields), extents_(extents), segment_(segment) {}
 
   std::byte* operator[](std::size_t field) const { return fields_[field]; }
   std::size_t size() const { return fields_.size(); }
   std::span<std::byte* const> fields() const { return fields_; }
   std::span<const std::int64_t> extents() const { return extents_; }
   /// Returns the row without its fields from `count` on.
-  Row first(std::size_t count) const { return Row(fields_.first(count), extents_); }
+  Row first(std::size_t count) const { return Row(fields_.first(count), extents_, segment_); }
+  /// Returns the number, from 1, of the record within a packed row (sampling/plans/packed_sampler.h).
+  std::int32_t segment() const { return segment_; }
 
  private:
   std::span<std::byte* const> fields_;
   std::span<const std::int64_t> extents_;
+  std::int32_t segment_;
 };
 
 /// Turns records into rows. Const and called from many threads at once; scratch memory is thread_local.
@@ -75,6 +88,8 @@ struct SamplerInput {
   const Dataset& dataset;
   bool training = true;       ///< false for validation: no augmentation, no random draws
   bool needs_targets = true;  ///< false: data without targets are accepted
+  /// The tables [[field]], for the sampler `fields`.
+  std::span<const Settings> fields = {};
 };
 
 /// Returns all samplers by name: boxes, classify, copy, cornernet, cornernet_saccade. SamplerPlugin

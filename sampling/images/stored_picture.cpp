@@ -86,7 +86,9 @@ Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
     case Encoding::pixels: return stored_pixels(record);
     case Encoding::image: return decode_whole(record, scratch, how);
     case Encoding::shapes: draw_shapes(record.bytes, scratch); break;
-    case Encoding::bytes: throw SampleError("the record holds no image");
+    case Encoding::bytes:
+    case Encoding::text:
+    case Encoding::array: throw SampleError("the record holds no image");
   }
   if (record.cache) record.cache->keep(record, scratch.view());
   return scratch.view();

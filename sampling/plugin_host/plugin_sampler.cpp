@@ -41,7 +41,8 @@ ft_record to_abi(const Record& record, ft_box* boxes) {
 /// Returns the destinations of a row's fields.
 std::array<std::uint8_t*, FT_MAX_FIELDS> starts_of(Row row) {
   std::array<std::uint8_t*, FT_MAX_FIELDS> starts;
-  std::ranges::transform(row, starts.begin(), [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
+  std::ranges::transform(row.fields(), starts.begin(),
+                         [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
   return starts;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/images/stored_picture.h"
 
@@ -23,7 +24,28 @@ StoredForm form_of(const Record& record) {
   return form;
 }
 
+UserError without_classes(const Dataset& dataset, const Settings& settings) {
+  const auto missing = dataset.missing_labels();
+  const std::string what = named_part(settings) + " needs a data set with classes, but this one has none";
+  if (missing.empty()) return UserError(ExitCode::usage, what, "choose another data.dataset or sampler");
+  return UserError(ExitCode::data, what + ": " + missing,
+                   "repair the data set, or choose another one or another sampler");
+}
+
 }  // namespace
+
+std::string named_part(const Settings& settings) {
+  const char* const key = settings.has("as") ? "as" : "name";
+  std::string name = settings.text(key);
+  if (settings.has("inner")) name = trimmed(settings.text("inner").substr(settings.text("inner").rfind(',') + 1));
+  return concat(settings.table(), ".", key, ": '", name, "'");
+}
+
+std::int64_t class_count(const Dataset& dataset, const Settings& settings) {
+  const auto count = static_cast<std::int64_t>(dataset.classes().size());
+  if (count == 0) throw without_classes(dataset, settings);
+  return count;
+}
 
 StoredForm stored_form(const Dataset& dataset) {
   if (dataset.size() == 0) throw UserError(ExitCode::data, "the data set is empty", "check data.path and the split");

@@ -1,6 +1,9 @@
 #pragma once
 // Finds the form of a data set's records by reading one, and its classes. Samplers derive their fields from them.
 
+#include <string>
+
+#include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/sampler.h"
 
@@ -23,6 +26,13 @@ StoredForm stored_form(const Dataset& dataset);
 /// Returns the number of classes of a data set whose boxes the sampler `name` needs. Throws UserError (usage) for data
 /// without classes, (data) for data without boxes if `input` needs targets.
 std::int64_t classes_of_boxes(const std::string& name, const SamplerInput& input);
+
+/// Returns the key that names the part of `settings`, and the name: "sampler.name: 'classify'", "field.0.as: 'image'".
+std::string named_part(const Settings& settings);
+
+/// Returns the number of classes of a data set. Throws UserError (usage) that begins with named_part() if it has none,
+/// (data) if it lacks them for want of labels.
+std::int64_t class_count(const Dataset& dataset, const Settings& settings);
 
 /// Throws SampleError for a label that is not one of `classes`.
 void check_label(std::int64_t label, std::int64_t classes);

@@ -78,8 +78,9 @@ struct LoaderKeys : TableKeys {
   Number batch_per_rank{table_, "batch_per_rank"};  ///< if not 0, it counts in place of batch
   Number prefetch{table_, "prefetch"}, readers{table_, "readers"}, read_ahead{table_, "read_ahead"};
   Number cache_mb{table_, "cache_mb"};
-  Text last_batch{table_, "last_batch"};
-  Flag pin{table_, "pin"};
+  Number budget{table_, "budget"};  ///< 0: a batch has a fixed number of rows
+  Text last_batch{table_, "last_batch"}, length_of{table_, "length_of"};
+  Flag pack{table_, "pack"}, pin{table_, "pin"};
 };
 
 /// [train]: the training iteration.

@@ -11,6 +11,69 @@ namespace {
 constexpr std::size_t ids_at_once = 64;
 }
 
+std::uint64_t BatchPlanner::rows_of(std::uint64_t number) const {
+  if (!plan_ || !plan_->bucketed) return batches_.rows(number);
+  return plan_->bucketed->rows(batches_.epoch(number), batches_.index(number, 0));
+}
+
+void BatchPlanner::whole_batch(std::uint64_t number, std::vector<std::uint64_t>& ids) const {
+  if (plan_->bucketed) {
+    plan_->bucketed->batch(batches_.epoch(number), batches_.index(number, 0), ids);
+    return;
+  }
+  ids.resize(batches_.rows(number));
+  for (std::size_t row = 0; row < ids.size();) row += draw(number, row, std::span(ids).subspan(row));
+}
+
+void BatchPlanner::packed_items(std::uint64_t number, Own own, std::vector<Item>& items) const {
+  thread_local std::vector<PackedPiece> pieces;
+  items.clear();
+  for (std::uint64_t row = own.begin; row < own.begin + own.rows; ++row) {
+    plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
+    const std::uint64_t first = batches_.position(number, row) * plan_->most_pieces;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const std::uint32_t end = i + 1 < pieces.size() ? pieces[i + 1].begin : plan_->packed->row_length();
+      items.push_back({{first + i, pieces[i].id},
+                       {static_cast<std::uint32_t>(row - own.begin), pieces[i].begin, end - pieces[i].begin,
+                        static_cast<std::int32_t>(i + 1)}});
+    }
+  }
+}
+
+// The extents are those of the whole batch, so that a row has the same bytes at any number of processes.
+std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const {
+  thread_local std::vector<std::uint64_t> ids;
+  thread_local std::vector<Item> items;
+  thread_local BatchShape shape;
+  const std::uint64_t batch = number(ticket);
+  const Own own = own_rows(batch);
+  shape.rows = static_cast<std::uint32_t>(own.rows);
+  shape.records = 0;
+  if (plan_->packed) {
+    packed_items(batch, own, items);
+    shape.records = static_cast<std::uint32_t>(items.size());
+  } else {
+    whole_batch(batch, ids);
+    plan_->measure(ids, shape.extents);
+  }
+  const std::uint32_t chunks = std::min(std::max(shape.rows, shape.records), chunks_);
+  slab.begin(ticket, batches_.epoch(batch), shape, chunks);
+  const auto records = slab.rows();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (plan_->packed) {
+      records[i].position = items[i].row.position, records[i].id = items[i].row.id, records[i].place = items[i].place;
+    } else {
+      records[i].position = position_of(batch, own.begin + i), records[i].id = ids[own.begin + i];
+    }
+  }
+  return chunks;
+}
+
+std::uint64_t BatchPlanner::position_of(std::uint64_t number, std::uint64_t row) const {
+  if (!plan_ || !plan_->bucketed) return batches_.position(number, row);
+  return batches_.position(number, 0) * plan_->bucketed->most_rows() + row;
+}
+
 StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
   const std::uint64_t position = batches_.position(number, row);
   try {
@@ -22,7 +85,7 @@ StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
 
 // A process without a row in a small batch repeats the first one at no weight, so that all take part in collectives.
 BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
-  const std::uint64_t whole = batches_.rows(number), own = slice_.rows(whole);
+  const std::uint64_t whole = rows_of(number), own = slice_.rows(whole);
   return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
 }
 
@@ -30,18 +93,19 @@ BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
 double BatchPlanner::share_of(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket), first = batch - ticket.micro;
   std::uint64_t rows = 0;
-  for (std::uint64_t each = first; each < first + accum_; ++each) rows += batches_.rows(each);
-  return static_cast<double>(slice_.rows(batches_.rows(batch))) * static_cast<double>(slice_.world * accum_) /
+  for (std::uint64_t each = first; each < first + accum_; ++each) rows += rows_of(each);
+  return static_cast<double>(slice_.rows(rows_of(batch))) * static_cast<double>(slice_.world * accum_) /
          static_cast<double>(rows);
 }
 
 std::uint32_t BatchPlanner::operator()(const Ticket& ticket, Slab& slab) const {
+  slab.set_share(share_of(ticket));
+  if (plan_) return fill_planned(ticket, slab);
   const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   const auto rows = static_cast<std::uint32_t>(count);
   const std::uint32_t chunks = std::min(rows, chunks_);
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
-  slab.set_share(share_of(ticket));
   std::uint64_t row = begin;
   std::array<std::uint64_t, ids_at_once> ids;
   for (auto left = slab.rows(); !left.empty();) {
@@ -68,8 +132,20 @@ std::size_t BatchPlanner::draw(std::uint64_t number, std::uint64_t row, std::spa
 }
 
 std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
-  std::vector<StreamRow> all(batches_.rows(number(ticket)));
-  for (std::uint64_t row = 0; auto& each : all) each = row_of(number(ticket), row++);
+  const std::uint64_t batch = number(ticket);
+  std::vector<StreamRow> all;
+  if (plan_ && plan_->packed) {
+    std::vector<Item> items;
+    packed_items(batch, {0, batches_.rows(batch)}, items);
+    for (auto& item : items) all.push_back(item.row);
+  } else if (plan_ && plan_->bucketed) {
+    std::vector<std::uint64_t> ids;
+    whole_batch(batch, ids);
+    for (std::uint64_t row = 0; row < ids.size(); ++row) all.push_back({position_of(batch, row), ids[row]});
+  } else {
+    all.resize(batches_.rows(batch));
+    for (std::uint64_t row = 0; auto& each : all) each = row_of(batch, row++);
+  }
   return all;
 }
 
@@ -77,6 +153,15 @@ void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::
   const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   std::array<std::uint64_t, ids_at_once> ids;
+  if (plan_ && (plan_->packed || plan_->bucketed)) {
+    std::vector<Item> items;
+    std::vector<std::uint64_t> whole;
+    if (plan_->packed) packed_items(batch, {begin, count}, items);
+    if (plan_->bucketed) whole_batch(batch, whole);
+    for (auto& item : items) body(item.row.id);
+    for (std::uint64_t row = begin; row < begin + count && plan_->bucketed; ++row) body(whole[row]);
+    return;
+  }
   try {
     for (std::uint64_t done = 0; done < count;) {
       const auto drawn =

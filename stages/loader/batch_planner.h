@@ -9,6 +9,7 @@
 
 #include "sampling/batches.h"
 #include "sampling/order.h"
+#include "stages/loader/shape_plan.h"
 #include "stages/loader/slab.h"
 
 namespace flowtrain {
@@ -23,14 +24,17 @@ struct StreamRow {
 class BatchPlanner {
  public:
   /// `accum` micro-batches make an iteration; slabs hold this process's slice, handled in up to `chunks` parts.
-  BatchPlanner(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks)
-      : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks) {}
+  /// With a `plan` that chooses rows, `batches` counts in its units instead of samples: in bucketed batches, of which
+  /// one makes a batch, or in packed rows; the order is not asked. The plan must outlive this.
+  BatchPlanner(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks,
+               const ShapePlan* plan = nullptr)
+      : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks), plan_(plan) {}
 
   /// Sets the greatest number of chunks from now on; no other thread may use this meanwhile.
   void set_chunks(std::uint32_t chunks) { chunks_ = chunks; }
   /// Prepares the slab and returns the number of chunks, > 0. Rethrows exceptions of the order with the positions.
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
-  /// Returns positions and records of the whole batch, of all processes.
+  /// Returns positions and records of the whole batch, of all processes, by rows.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Calls `body` with the record of each row of this process's slice. An order that throws ends this early: it throws
   /// again when the batch is prepared.
@@ -40,7 +44,19 @@ class BatchPlanner {
   struct Own {
     std::uint64_t begin, rows;  ///< within the batch
   };
+  /// A record of a batch, and its place among the rows of this process.
+  struct Item {
+    StreamRow row;
+    RowPlace place;
+  };
+  std::uint64_t rows_of(std::uint64_t number) const;
   Own own_rows(std::uint64_t number) const;
+  /// Replaces `ids` by the records of a batch whose rows have one each.
+  void whole_batch(std::uint64_t number, std::vector<std::uint64_t>& ids) const;
+  /// Replaces `items` by the records of rows `begin` to `begin` + `rows` - 1 of a batch of packed rows.
+  void packed_items(std::uint64_t number, Own own, std::vector<Item>& items) const;
+  std::uint32_t fill_planned(const Ticket& ticket, Slab& slab) const;
+  std::uint64_t position_of(std::uint64_t number, std::uint64_t row) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
   double share_of(const Ticket& ticket) const;
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
@@ -51,6 +67,7 @@ class BatchPlanner {
   Batches batches_;
   Slice slice_;
   std::uint32_t accum_, chunks_;
+  const ShapePlan* plan_;  // null if rows have no free axes
 };
 
 /// Gives the tickets of a stream in their order. One thread at a time. If the data set takes hints, it hints the

@@ -46,6 +46,10 @@ class FinishedSampler final : public Sampler {
 
   std::vector<Field> fields() const override { return fields_; }
 
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    sampler_->measure(record, extents);
+  }
+
   void sample(const Record& record, Stream& random, Row row) const override {
     finish(1, row, [&](Row own) { sampler_->sample(record, random, own); });
   }
@@ -63,14 +67,14 @@ class FinishedSampler final : public Sampler {
     thread_local std::vector<std::vector<std::byte>> pictures;
     thread_local std::vector<std::byte*> own;
     if (pictures.size() < finished_.size()) pictures.resize(finished_.size());
-    own.assign(first.begin(), first.end());
+    own.assign(first.fields().begin(), first.fields().end());
     for (std::size_t i = 0; i < finished_.size(); ++i) {
       pictures[i].resize(finished_[i].bytes * rows);
       own[finished_[i].field] = pictures[i].data();
     }
-    make(own);
+    make(Row(own, first.extents()));
     for (std::size_t i = 0; i < finished_.size(); ++i) {
-      const std::size_t field = finished_[i].field, bytes = fields_[field].row_bytes();
+      const std::size_t field = finished_[i].field, bytes = fields_[field].row_bytes();  // has no free axis
       for (std::size_t row = 0; row < rows; ++row)
         finished_[i](pictures[i].data() + row * finished_[i].bytes, first[field] + row * bytes);
     }
@@ -83,7 +87,9 @@ class FinishedSampler final : public Sampler {
 
 }  // namespace
 
-bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.shape.size() == 3; }
+bool is_picture(const Field& field) {
+  return field.dtype == DType::u8 && field.shape.size() == 3 && field.free_axes == 0;
+}
 
 bool is_finished_image(const Field& field) {
   return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;

@@ -43,14 +43,14 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   const std::size_t fields = slab.layout().fields().size();
   if (fields > max_fields) throw InternalError("a row has more than 32 fields");
   std::array<std::byte*, max_fields> pointers;
-  const Row row_pointers(pointers.data(), fields);
+  const bool packed = slab.layout().is_packed();
+  const auto row_of = [&](const RowWork& row, std::span<const std::int64_t> extents) {
+    slab.row_pointers(row, {pointers.data(), fields});
+    return Row({pointers.data(), fields}, extents, row.place.segment);
+  };
 
   const auto rows = slab.chunk(chunk);
-  auto index = static_cast<std::uint32_t>(rows.data() - slab.rows().data());
-  if (sampler_.takes_blocks()) {
-    slab.row_pointers(index, {pointers.data(), fields});
-    if (sample_block(rows, row_pointers)) return true;
-  }
+  if (sampler_.takes_blocks() && !packed && sample_block(rows, row_of(rows.front(), slab.extents()))) return true;
 
   bool complete = true;
   FlightSample flight;
@@ -58,10 +58,10 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
     if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
     if (row.state == RowWork::State::read) {
       mark_sample(flight, dataset_, row.id);
-      slab.row_pointers(index, {pointers.data(), fields});
+      const std::int64_t extent = row.place.extent;
       Stream random(seed_, purpose_, row.position);
       try {
-        sampler_.sample(row.record, random, row_pointers);
+        sampler_.sample(row.record, random, row_of(row, packed ? std::span(&extent, 1) : slab.extents()));
         row.state = RowWork::State::done;
       } catch (const SampleError& error) {
         row.stage = "sample";
@@ -73,7 +73,6 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
     }
     if (row.state == RowWork::State::failed) replace(slab, row);
     complete &= row.state == RowWork::State::done;
-    ++index;
   }
   return complete;
 }

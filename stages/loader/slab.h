@@ -25,23 +25,44 @@ bool is_image(const Field& field);
 /// Returns the shape of a field of pictures.
 PictureShape shape_of(const Field& field);
 
-/// Places each field of a batch within a slab: one block, fields one after the other, each aligned to 64 bytes.
+/// The number of rows of a batch, and the extents of the free axes of all fields, in their order.
+struct BatchShape {
+  std::uint32_t rows = 0;
+  std::vector<std::int64_t> extents = {};
+  std::uint32_t records = 0;  ///< number of records in packed rows; 0: each row has one
+};
+
+/// Places each field of a batch within a slab: one block, fields one after the other, each aligned to 64 bytes. Where
+/// fields have free axes, it is the layout of the largest batch, and each Slab has that of its own.
 class SlabLayout {
  public:
-  SlabLayout(std::vector<Field> fields, std::uint32_t rows);
+  /// The batches have up to `rows` rows with the fields' free axes at their bounds.
+  SlabLayout(std::vector<Field> fields, std::uint32_t rows) : SlabLayout(std::move(fields), {{.rows = rows}}) {}
+  /// Each batch fits into one of `shapes`, of which there is at least one; empty extents are the bounds.
+  SlabLayout(std::vector<Field> fields, const std::vector<BatchShape>& shapes);
 
   const std::vector<Field>& fields() const { return fields_; }
   /// Returns the number of rows that fit.
   std::uint32_t rows() const { return rows_; }
+  /// Returns the number of records that fit.
+  std::uint32_t records() const { return records_; }
+  /// Returns whether rows hold several records each, along their first axis.
+  bool is_packed() const { return records_ > rows_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t offset(std::size_t field) const { return offsets_[field]; }
   std::size_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
+  /// Returns whether all batches have the same layout: no field has a free axis.
+  bool is_fixed() const { return fixed_; }
+  /// Places the fields of a batch of this shape: writes the offset and the bytes of a row of each field, and returns
+  /// the bytes of the batch.
+  std::size_t place(const BatchShape& shape, std::span<std::size_t> offsets, std::span<std::size_t> row_bytes) const;
 
  private:
   std::vector<Field> fields_;
   std::vector<std::size_t> offsets_, row_bytes_;
-  std::uint32_t rows_;
+  std::uint32_t rows_ = 0, records_ = 0;
   std::size_t bytes_ = 0;
+  bool fixed_ = true;
 };
 
 /// A sample that could not be used, and its substitute.
@@ -54,12 +75,21 @@ struct BadSample {
   std::string reason;
 };
 
+/// The place of a record in a batch.
+struct RowPlace {
+  std::uint32_t row = 0;
+  // In a packed row the record has the positions begin … begin + extent - 1.
+  std::uint32_t begin = 0, extent = 0;
+  std::int32_t segment = 1;  ///< number of the record within a packed row, from 1
+};
+
 /// One row on its way: its record and its progress. The thread that holds its chunk owns it.
 struct RowWork {
   enum class State : std::uint8_t { pending, read, failed, done };
 
   std::uint64_t position = 0;  ///< keys all random draws
   std::uint64_t id = 0;        ///< record; changes when a bad one is replaced
+  RowPlace place = {};
   State state = State::pending;
   std::uint16_t replaced = 0;  ///< number of times the record was replaced
   const char* stage = "";      ///< stage that failed: "read" or "sample"
@@ -75,8 +105,14 @@ class Slab {
   ~Slab();
   Slab(const Slab&) = delete;
 
-  /// Prepares the slab for another batch of `rows` rows, handled in `chunks` parts.
-  void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks);
+  /// Prepares the slab for another batch of `rows` rows, one record each, handled in `chunks` parts. `extents` are
+  /// those of the free axes of all fields; empty: their bounds.
+  void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks,
+             std::span<const std::int64_t> extents = {}) {
+    begin(ticket, epoch, {rows, {extents.begin(), extents.end()}}, chunks);
+  }
+  /// The places of the records of packed rows are then written by the caller.
+  void begin(const Ticket& ticket, std::uint64_t epoch, const BatchShape& shape, std::uint32_t chunks);
   /// Adds a part beside the chunks, which must be done before the batch is complete.
   void add_part() { chunks_left_.fetch_add(1, std::memory_order_relaxed); }
   /// Returns the rows of one chunk.
@@ -93,9 +129,24 @@ class Slab {
   /// × micro-batches / rows of the whole iteration. It is 1 if all have as many, and 0 if this process has none.
   double share() const { return share_; }
   void set_share(double share) { share_ = share; }
+  /// Returns the records of the batch, by rows.
   std::span<RowWork> rows() { return {rows_.data(), used_}; }
   std::span<const RowWork> rows() const { return {rows_.data(), used_}; }
+  /// Returns the number of rows, each of which has one record, or in packed rows several.
+  std::uint32_t row_count() const { return shape_.rows; }
   const SlabLayout& layout() const { return layout_; }
+  /// Returns where a field of this batch begins within the memory.
+  std::size_t offset(std::size_t field) const { return offsets_[field]; }
+  /// Returns the bytes of a row of a field of this batch.
+  std::size_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
+  /// Returns the bytes of the memory that this batch uses.
+  std::size_t bytes() const { return bytes_; }
+  /// Returns the extents of the free axes of all fields in this batch.
+  std::span<const std::int64_t> extents() const { return shape_.extents; }
+  /// Returns a field as this batch has it: without free axes.
+  Field field(std::size_t index) const {
+    return stored_shape(layout_.fields()[index], extents_of(layout_.fields(), index, extents()));
+  }
   std::byte* host() { return host_; }
   const std::byte* host() const { return host_; }
   /// Returns the memory that compute reads: on the device, or host() if the device does not copy.
@@ -109,8 +160,10 @@ class Slab {
   }
   /// Returns the device that allocated the memory.
   Device& owner() const { return device_; }
-  /// Writes pointers to row `row` of each field to `out`.
-  void row_pointers(std::uint32_t row, std::span<std::byte*> out);
+  /// Writes where the record begins in each field to `out`.
+  void row_pointers(const RowWork& record, std::span<std::byte*> out);
+  /// Returns the bytes of a field that belong to the record: a row, or its part of a packed row.
+  std::span<const std::byte> bytes_of(const RowWork& record, std::size_t field) const;
 
   /// Keeps the first error of the batch; the ticket goes on as `bad`.
   void fail(const std::exception_ptr& error);
@@ -127,6 +180,9 @@ class Slab {
   Device& device_;
   std::byte* host_ = nullptr;
   std::byte* device_memory_ = nullptr;
+  BatchShape shape_;
+  std::vector<std::size_t> offsets_, row_bytes_;
+  std::size_t bytes_ = 0;
   Ticket ticket_;
   Plan plan_;
   std::uint64_t epoch_ = 0;

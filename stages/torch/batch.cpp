@@ -46,10 +46,10 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool chan
 }
 
 at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
-  const Field& what = layout_.fields()[field];
-  std::vector<std::int64_t> shape{static_cast<std::int64_t>(slab.rows().size())};
+  const Field what = slab.field(field);
+  std::vector<std::int64_t> shape{static_cast<std::int64_t>(slab.row_count())};
   shape.insert(shape.end(), what.shape.begin(), what.shape.end());
-  return torch::from_blob(slab.device() + layout_.offset(field), shape,
+  return torch::from_blob(slab.device() + slab.offset(field), shape,
                           torch::TensorOptions(scalar_type(what.dtype)).device(where_));
 }
 
@@ -63,8 +63,8 @@ at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* 
 
 void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   constexpr std::int64_t values_at_once = 32768;  // torch's limit; fewer values are not worth another thread
-  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
-  const auto row_values = static_cast<std::int64_t>(layout_.row_bytes(picture.field));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + slab.offset(picture.field));
+  const auto row_values = static_cast<std::int64_t>(slab.row_bytes(picture.field));
   const auto each_row = [&](auto body) {
     nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
                        (values_at_once + row_values - 1) / std::max<std::int64_t>(row_values, 1), body);
@@ -80,7 +80,7 @@ void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, floa
 }
 
 void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
-  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + slab.offset(picture.field));
   const PictureShape shape = shape_of(layout_.fields()[picture.field]);
   const std::size_t rows = slab.rows().size();
   if (mix) return slab.owner().mix(from, to, rows, shape, picture.rule, *mix);

@@ -40,7 +40,7 @@ std::string row_of(const Sampler& sampler, const Dataset& dataset, std::uint64_t
   ReadBuffer buffer;
   Stream random(7, Purpose::sample, position);
   GuardedRow row;
-  row.prepare(sampler.fields(), std::byte{0});
+  row.prepare(sampler.fields(), {}, std::byte{0});
   try {
     sampler.sample(dataset.read(id, buffer), random, row.row());
   } catch (const SampleError& error) {

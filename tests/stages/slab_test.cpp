@@ -20,7 +20,7 @@ TEST_CASE("fields lie one after the other, each aligned to 64 bytes") {
   CHECK(reinterpret_cast<std::uintptr_t>(slab.host()) % 64 == 0);
   CHECK(slab.device() == slab.host());
   std::byte* rows[3];
-  slab.row_pointers(2, rows);
+  slab.row_pointers({.place = {.row = 2}}, rows);
   CHECK(rows[0] == slab.host() + 210);
   CHECK(rows[1] == slab.host() + 320 + 16);
 }

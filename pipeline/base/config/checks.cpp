@@ -17,6 +17,7 @@
 #include "sampling/core/pattern.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/samplers/decorators/decorator.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -84,6 +85,16 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
     if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.all().contains(wanted))
       throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage,
                            "known: " + join(labels.all(), ", ", [](auto& label) { return label.first; }));
+}
+
+// Refuses [[field]] tables beside a sampler that makes other fields.
+void check_fields(const Config& config) {
+  const Settings& sampler = config.table("sampler");
+  if (config.list("field").empty() || decorated_sampler(sampler) == "fields") return;
+  throw sampler.error("name",
+                      concat("[[field]] is given, too (", config.list("field").front().origin("name").text(), "), but ",
+                             to_toml(sampler.value("name")), " makes fields of its own"),
+                      ExitCode::usage, "leave out sampler.name, or [[field]]");
 }
 
 // Checks several sources, and refuses keys that only they need if there are none.
@@ -356,6 +367,7 @@ void check_values(const Config& config) {
   check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);
   check_best(config);
+  check_fields(config);
   check_sources(config);
   check_val_share(config);
   check_parts(config.snapshot().save);

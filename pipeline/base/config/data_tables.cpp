@@ -70,6 +70,14 @@ const std::vector<KeyTable> all_data_tables = {
            key(sampled | own, "process_timeout", 60.0, {0.01, 1e6},
                "process = true: seconds for one sample, or a block of them, before the process is ended")},
           Repeats::no, {{"check_every", sampled | own}, {"slow_us", sampled | own}, {"path", sampled | no_stream}}),
+    list(
+        "field", sampled,
+        "a field of the rows, made from a part of the sample by a transform, with the transform's own keys; with "
+        "[[field]] tables sampler.name is \"fields\"",
+        {required(key(sampled, "name", "", "name of the field in batches: \"image\", \"label\"")),
+         key(sampled, "from", "",
+             "part of the sample: a column of a table, or the ending of a file in a shard (\"txt\"); empty: the image"),
+         required(key(sampled, "as", "", "name of the transform"))}),
     table("batch_augment", training,
           "mixing of the images of training batches on the net's device, for samplers such as `classify`",
           {key(training, "mixup", 0.0, {0, 1e6},
@@ -99,6 +107,16 @@ const std::vector<KeyTable> all_data_tables = {
         {number_or(
              order | tests | no_stream, "batch", {"auto"}, 64, {1, 1 << 24},
              "number of samples of a batch, over all ranks; auto: as many as fit into memory by trial at the start"),
+         key(order | tests, "budget", 0, {0, 1e12},
+             "rows with a free axis: bound of a batch's length, which is its rows times its longest row; batches then "
+             "hold samples of like length, in place of batch rows each (batch, if it is given, is the most rows); 0 = "
+             "off"),
+         key(order | rows | tests, "pack", false,
+             "rows with a free axis: fill each row up to the field's max with several samples, whole ones, told apart "
+             "by the fields position and segment"),
+         read_if({{.key = "budget"}},
+                 key(order | tests, "length_of", "",
+                     "field whose free axis budget counts; empty: the first one that has a free axis")),
          key(nothing, "batch_max", 0, {0, 1 << 24},
              "batch = \"auto\": greatest batch; 0 = the number of training samples"),
          key(nothing, "batch_memory_mb", 0, {0, 1 << 24},

@@ -8,6 +8,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "sampling/transform.h"
 #include "stages/detection/detector_entries.h"
 #include "stages/hooks/hook_entries.h"
 
@@ -48,6 +49,7 @@ std::vector<PartKind> all_kinds() {
       kind_of("val.set", "dataset", "", datasets()),
       kind_of("test.set", "dataset", "", datasets()),
       kind_of("sampler", "name", "samplers (sampler.name)", samplers()),
+      kind_of("field", "as", "transforms (field.as)", transforms()),
       kind_of("order", "name", "orders (order.name)", orders()),
       kind_of("net", "name", "nets (net.name)", nets::nets()),
       kind_of("loss", "name", "losses (loss.name)", nets::losses()),

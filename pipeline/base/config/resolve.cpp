@@ -41,6 +41,7 @@ class Resolver {
 
   Config resolve() {
     settle_precedence(document_);
+    choose_fields();
     open_plugins();
     add_tables();
     check_tables();
@@ -146,6 +147,16 @@ class Resolver {
     return joined(core_keys("data"), entry_keys(*part_kind("data", "dataset"), settings));
   }
 
+  /// With [[field]] tables the sampler is the one that makes them, unless the same or a later source names another one.
+  void choose_fields() {
+    const auto fields = document_.lists.find("field");
+    if (fields == document_.lists.end()) return;
+    const auto [origin, layer, size] = fields->second;
+    const auto written = document_.values.find("sampler.name");
+    if (written != document_.values.end() && written->second.layer >= layer) return;
+    document_.values["sampler.name"] = {.value = "fields", .origin = origin, .layer = layer};
+  }
+
   // Called first, as all other tables may name their parts.
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
@@ -188,6 +199,8 @@ class Resolver {
     if (kind.name == "data.source") {
       for (auto key : {"dataset", "order"})
         keys = joined(keys, entry_keys(*part_kind(kind.name, key), choice(table, kind.name, key)));
+    } else if (const auto* transforms = part_kind(kind.name, "as")) {
+      keys = joined(keys, entry_keys(*transforms, choice(table, kind.name, "as")));
     } else if (part_kind(kind.name, "name")) {
       keys = part_keys(table, kind.name);
     }

@@ -72,11 +72,12 @@ struct LoaderParts {
   std::uint32_t accum = 1;  ///< micro-batches per iteration
   LoaderShape shape = {};
   LoaderIterations iterations = {};
-  Slice slice = {};              ///< part of each batch that this process takes
-  std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that are hinted to a remote data set
-  Profile* profile = nullptr;    ///< records the work of each stage; may be null
-  Every hash_every = {};         ///< iterations whose rows are hashed (Loader::row_hashes)
-  bool tries_threads = false;    ///< threads pause now and then, to measure the contribution of one: ThreadTrial
+  Slice slice = {};                 ///< part of each batch that this process takes
+  const ShapePlan* plan = nullptr;  ///< plan of batches whose rows have free axes (BatchPlanner); may be null
+  std::uint64_t read_ahead = 0;     ///< rows beyond the prefetch that are hinted to a remote data set
+  Profile* profile = nullptr;       ///< records the work of each stage; may be null
+  Every hash_every = {};            ///< iterations whose rows are hashed (Loader::row_hashes)
+  bool tries_threads = false;       ///< threads pause now and then, to measure the contribution of one: ThreadTrial
 };
 
 /// The work of each stage since the start.

@@ -57,14 +57,15 @@ class ReadyCount {
 /// The state of a loader that stays when its graph is rebuilt.
 struct LoaderState {
   LoaderParts parts;
-  const SlabLayout layout{parts.sampler.fields(), parts.batch};
+  const SlabLayout layout = slab_layout(parts.sampler.fields(), parts.batch, parts.plan);
   // The range of batches of the stream that it delivers.
   const std::uint64_t begin = (parts.iterations.first - 1) * parts.accum;
   const std::uint64_t end = parts.iterations.last == LoaderIterations::endless
                                 ? parts.iterations.last
                                 : std::max(parts.iterations.last * parts.accum, begin);
   std::uint64_t received = 0;  // counted by Loader::next(), one thread
-  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.shape.workers)};
+  BatchPlanner planner{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.shape.workers),
+                       parts.plan};
   LookAhead next_ticket{begin, end, parts.accum, planner, parts.dataset, parts.read_ahead};  // used by the plan node
   StageClock plan_clock, read_clock, sample_clock, transfer_clock;
   ThreadTrial read_trial, sample_trial;  // used if parts.tries_threads
@@ -358,7 +359,7 @@ class Transfer {
     Device& device = loader_.parts.device;
     return loader_.attempt(ticket, [&] {
       Profile::StreamSpan copy(loader_.parts.profile, device, DeviceStream::copies, loader_.names.copy_stream, work);
-      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.state.layout.bytes());
+      device.start_copy(ticket.slot, slab.device(), slab.host(), slab.bytes());
       copy.end();
     });
   }

@@ -13,7 +13,7 @@ namespace flowtrain {
 /// allocated once and reused for each batch.
 class RowHashes {
  public:
-  explicit RowHashes(const SlabLayout& layout) : values_(layout.rows() * layout.fields().size()) {}
+  explicit RowHashes(const SlabLayout& layout) : values_(layout.records() * layout.fields().size()) {}
 
   /// Hashes `rows`, which are some of the slab's. Many threads call it at once for different rows.
   void hash(const Slab& slab, std::span<const RowWork> rows);

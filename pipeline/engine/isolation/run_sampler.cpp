@@ -140,7 +140,7 @@ class SamplerRunner {
       starts_.push_back(next);
       next += aligned(field.row_bytes() * rows);
     }
-    return {starts_.data(), starts_.size()};
+    return Row(starts_);
   }
 
   SharedMemory memory_;

@@ -14,13 +14,14 @@
 namespace flowtrain {
 namespace {
 
-DataParts open_parts(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset) {
-  check_seed(config);
+DataParts open_parts(const Config& given, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset) {
+  check_seed(given);
+  const Config config = given.with("loader", "last_batch", options.drop_last ? "drop" : "pad");
   const DataSlice slice{options.slice, 1};
   if (!dataset) dataset = open_dataset(config, options.training);
   DataParts parts = with_dataset(std::move(dataset), config, options.training, "cpu", slice,
                                  /*needs_targets=*/options.training);
-  check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
+  check_batch(parts.batch, parts.plan ? parts.batch : parts.order->size(), options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
   parts.sampler = with_finished_images(std::move(parts.sampler), options.floats);
   return parts;
@@ -49,7 +50,7 @@ struct DataLoader::Opened {
   Opened(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset)
       : data(open_parts(config, options, std::move(dataset))),
         classes(data.dataset->classes()),
-        layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
+        layout(slab_layout(data)),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
         scheduler(common_scheduler()) {}
   Opened(const Opened&) = delete;
@@ -69,10 +70,10 @@ struct DataLoader::Impl {
   Impl(const Impl&) = delete;
 
   EpochCursor cursor(const DataLoaderOptions& options) const {
-    return {data.order->size(), data.batch, options.drop_last};
+    return {data.batches.epoch_end(), data.batches.size(), options.drop_last};
   }
   Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
-    return {data.order->size(), data.batch, last_batch_of(options), position.epoch, position.samples};
+    return {data.batches.epoch_end(), data.batches.size(), last_batch_of(options), position.epoch, position.samples};
   }
   // Other threads ask `loader` for its times meanwhile. The previous one ends here, after the lock.
   void replace(std::unique_ptr<Loader> next = nullptr) {
@@ -160,10 +161,14 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   }
   auto batch = std::make_unique<LoadedBatch>();
   batch->epoch = slab.epoch();
-  batch->rows = static_cast<std::uint32_t>(slab.rows().size());
+  batch->rows = slab.row_count();
   batch->ids.reserve(batch->rows);
   for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
   batch->layout = &impl_->layout;
+  for (std::size_t field = 0; !impl_->layout.is_fixed() && field < impl_->layout.fields().size(); ++field) {
+    batch->shapes.push_back(slab.field(field).shape);
+    batch->offsets.push_back(slab.offset(field));
+  }
   batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
   loader.release(ticket);
   cursor_.advance();

@@ -35,8 +35,13 @@ struct LoadedBatch {
   std::shared_ptr<std::byte> memory = {};  ///< fields one after the other, see SlabLayout
   std::vector<std::uint64_t> ids = {};     ///< the record of each row
   const SlabLayout* layout = nullptr;      ///< layout of its loader, which must live
+  // Set where fields have free axes, and the batch so a layout of its own:
+  std::vector<std::vector<std::int64_t>> shapes = {};  ///< shape of a row of each field
+  std::vector<std::size_t> offsets = {};               ///< place of each field in `memory`
 
-  std::byte* field(std::size_t index) const { return memory.get() + layout->offset(index); }
+  std::byte* field(std::size_t index) const {
+    return memory.get() + (offsets.empty() ? layout->offset(index) : offsets[index]);
+  }
 };
 
 /// Loads batches for one thread; any thread may ask times(), memory_blocks() and constants. next_within() throws the

@@ -5,6 +5,7 @@
 
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
+#include "pipeline/engine/session/shape_plans.h"
 #include "pipeline/engine/session/workers.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
@@ -30,7 +31,7 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
   limits.most = {parts.workers, parts.readers, parts.prefetch};
   if (!loader.readers.given() && !parts.dataset->resident())
     limits.most.readers = std::max(parts.readers, most_readers);
-  const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
+  const std::size_t batch_bytes = slab_layout(parts.sampler->fields(), parts.batch, parts.plan.get()).bytes();
   limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
   if (limits.shares_cores && !*run.deterministic && number(run.threads).value_or(0) == 0)
@@ -100,11 +101,13 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   }
   parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
   if (training) check_mixing(config, parts.sampler->fields());
+  parts.slice = data_slice.slice;
+  const LastBatch last = training ? last_batch(*loader.last_batch) : LastBatch::pad;
+  parts.batches = Batches(parts.order->size(), parts.batch, last);
+  set_shape_plan(parts, config, training, last);
   if (training && *loader.cache_mb > 0)
     parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(*loader.cache_mb) << 20);
 
-  parts.slice = data_slice.slice;
-  parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(*loader.last_batch) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(*loader.prefetch) : validation_prefetch;
   parts.workers = workers_of(training ? loader.workers : config.val().workers, data_slice.processes_here);
   parts.readers = training ? static_cast<unsigned>(*loader.readers) : 1;
@@ -160,6 +163,10 @@ DataParts open_validation_data(const Config& config, const std::vector<std::stri
                       needs_targets);
 }
 
+SlabLayout slab_layout(const DataParts& data) {
+  return slab_layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch)), data.plan.get());
+}
+
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
   return Loader::slabs(data.tunes ? deepest_prefetch(config.loader(), batch_bytes) : data.prefetch);
 }
@@ -170,6 +177,7 @@ LoaderParts loader_parts(const std::string& name, const DataParts& data, const C
   parts.seed = seed_of(config);
   parts.slice = data.slice;
   parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
+  parts.plan = data.plan.get();
   parts.accum = name == "train" ? static_cast<std::uint32_t>(*config.train().accum) : 1;
   parts.shape = {data.workers, data.readers, data.prefetch};
   parts.read_ahead = data.read_ahead;

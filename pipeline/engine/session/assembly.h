@@ -17,6 +17,7 @@
 #include "sampling/order.h"
 #include "sampling/sampler.h"
 #include "stages/device/device.h"
+#include "stages/loader/shape_plan.h"
 
 namespace flowtrain {
 
@@ -27,7 +28,8 @@ struct DataParts {
   std::vector<SourceShare> sources;  ///< The sources, if there are several.
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Device> device;
-  Batches batches{1, 1, LastBatch::wrap};
+  std::shared_ptr<const ShapePlan> plan;   ///< The plan of batches whose rows have free axes; else null.
+  Batches batches{1, 1, LastBatch::wrap};  ///< The batches; with a plan they may count in its units (BatchPlanner).
   Slice slice = {};
   std::uint32_t batch = 1;  ///< The rows of a whole batch, of all processes.
   std::uint32_t prefetch = 1;
@@ -64,6 +66,9 @@ std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset
 /// Makes the parts for a data set that is already open, in place of the one that the configuration names.
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice = {}, bool needs_targets = true);
+
+/// Returns the layout of the slabs that hold one process's part of the batches.
+SlabLayout slab_layout(const DataParts& data);
 
 /// Returns the most slabs of `batch_bytes` that a training loader may get, because loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);

@@ -3,7 +3,6 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -14,6 +13,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
+#include "sampling/core/cache_folder.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/reads_until.h"
 #include "sampling/core/settings.h"
@@ -67,9 +67,7 @@ std::string wanted_sha256(const Settings& net) {
 }
 
 fs::path kept_weights(const Settings& net) {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return fs::path(cache) / "flowtrain" / "weights";
-  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "flowtrain" / "weights";
+  if (auto folder = cache_folder("weights"); !folder.empty()) return folder;
   throw net.error("pretrain", "there is no folder to keep the fetched file in", ExitCode::usage,
                   "set XDG_CACHE_HOME, or fetch the file and name its path");
 }

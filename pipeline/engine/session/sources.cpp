@@ -135,7 +135,8 @@ std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std:
 
 bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
   return std::ranges::equal(first, second, [](const Field& a, const Field& b) {
-    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.mean == b.mean && a.stddev == b.stddev;
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.free_axes == b.free_axes &&
+           a.mean == b.mean && a.stddev == b.stddev;
   });
 }
 
@@ -201,8 +202,9 @@ std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings&
 
 MakeIsolatedSampler make_isolated = nullptr;
 
-std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& input) {
+std::unique_ptr<Sampler> sampler_of(const Config& config, SamplerInput input) {
   const Settings& settings = config.table("sampler");
+  input.fields = config.list("field");
   if (!settings.boolean("process")) return make_named(samplers(), settings, input);
   if (!make_isolated)
     throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
@@ -226,6 +228,9 @@ class SourcedSampler : public Sampler {
     auto fields = sampler_->fields();
     fields.push_back({source_field, DType::i64, {}});
     return fields;
+  }
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    sampler_->measure(record, extents);
   }
   void sample(const Record& record, Stream& random, Row row) const override {
     sampler_->sample(record, random, row.first(own_));

@@ -16,7 +16,7 @@ namespace flowtrain {
 namespace {
 
 struct FieldOfRow {
-  const Field& field;
+  const Field field;
   const std::byte* bytes;
 };
 
@@ -24,7 +24,7 @@ std::optional<FieldOfRow> field_of(const Slab& slab, const char* name, std::size
   const SlabLayout& layout = slab.layout();
   for (std::size_t i = 0; i < layout.fields().size(); ++i)
     if (layout.fields()[i].name == name)
-      return FieldOfRow{layout.fields()[i], slab.host() + layout.offset(i) + row * layout.row_bytes(i)};
+      return FieldOfRow{slab.field(i), slab.host() + slab.offset(i) + row * slab.row_bytes(i)};
   return std::nullopt;
 }
 

@@ -47,17 +47,17 @@ std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
 
 // Fills a slab with the rows of `few`, repeatedly. Memory depends only on the rows' form and number.
 void fill(Slab& slab, const Slab& few, std::uint32_t rows) {
-  const SlabLayout &from = few.layout(), &to = slab.layout();
-  slab.begin(few.ticket(), few.epoch(), rows, 1);
+  slab.begin(few.ticket(), few.epoch(), rows, 1);  // free axes are at their bounds, which need the most memory
+  std::memset(slab.host(), 0, slab.bytes());
   for (std::uint32_t row = 0; row < rows; ++row) {
     const std::size_t source = row % few.rows().size();
     slab.rows()[row].position = few.rows()[source].position;
     slab.rows()[row].id = few.rows()[source].id;
-    for (std::size_t field = 0; field < to.fields().size(); ++field)
-      std::memcpy(slab.host() + to.offset(field) + row * to.row_bytes(field),
-                  few.host() + from.offset(field) + source * from.row_bytes(field), to.row_bytes(field));
+    for (std::size_t field = 0; field < slab.layout().fields().size(); ++field)
+      std::memcpy(slab.host() + slab.offset(field) + row * slab.row_bytes(field),
+                  few.host() + few.offset(field) + source * few.row_bytes(field), few.row_bytes(field));
   }
-  if (slab.owner().copies()) slab.owner().start_copy(slab.ticket().slot, slab.device(), slab.host(), to.bytes());
+  if (slab.owner().copies()) slab.owner().start_copy(slab.ticket().slot, slab.device(), slab.host(), slab.bytes());
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ class Bench {
         options_(options),
         session_(config, {.dry_run = true, .device = options.device ? "cpu" : ""}),
         data_(session_.open_training()),
-        layout_(data_.sampler->fields(), data_.batch),
-        planner_(*data_.order, data_.batches, {}, 1, 1),
+        layout_(slab_layout(data_)),
+        planner_(*data_.order, data_.batches, {}, 1, 1, data_.plan.get()),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
     if (options.device) data_.device = options.device();
     session_.prepare();
@@ -127,22 +127,21 @@ class Bench {
       fill(*own[thread], thread + 1);
       read_rows(*data_.dataset, own[thread]->rows());
     }
-    std::size_t row_bytes = 0;
-    for (auto& field : layout_.fields()) row_bytes += field.row_bytes();
     return measure("sample", data_.workers, options_.seconds, [&](unsigned thread) {
       Slab& slab = *own[thread];
-      std::uint64_t done = 0;
+      std::uint64_t done = 0, bytes = 0;
       sample_(slab, 0);
       for (auto& row : slab.rows()) {
         if (row.state != RowWork::State::done) continue;  // a damaged record is left out
         row.state = RowWork::State::read;
         ++done;
+        for (std::size_t field = 0; field < layout_.fields().size(); ++field) bytes += slab.bytes_of(row, field).size();
       }
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
         throw UserError(ExitCode::data, concat("no sample of a batch could be used: ", bad.stage, ": ", bad.reason));
       }
-      return Work{done, done * row_bytes};
+      return Work{done, bytes};
     });
   }
 

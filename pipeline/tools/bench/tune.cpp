@@ -24,7 +24,7 @@ constexpr unsigned most_trials = 12;  // times the seconds of a trial: the searc
 LoaderShape largest_shape(const DataParts& data) {
   constexpr unsigned most_readers = 64;
   constexpr std::size_t most_prefetch = 32, most_bytes = std::size_t{1} << 30;  // limits of prepared batches
-  const std::size_t batch_bytes = SlabLayout(data.sampler->fields(), data.batch).bytes();
+  const std::size_t batch_bytes = slab_layout(data).bytes();
   LoaderShape most{std::max(data.workers, 4 * usable_cores()), data.readers, data.prefetch};
   if (!data.dataset->resident()) most.readers = std::max(most.readers, most_readers);
   most.prefetch =

@@ -191,8 +191,10 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   // Two rows are needed, as batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LoaderParts few = loader_parts("train", train, config);
-  few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
-  few.batch = rows;
+  if (!train.plan) {
+    few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
+    few.batch = rows;
+  }
   few.shape.prefetch = 1;
   const auto loader = session.make_loader(std::move(few));
   loader->start();
@@ -203,9 +205,9 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         sets.empty() ? nullptr : &sets.front()->data,
                         session.validates_async(),
                         run_plan,
-                        SlabLayout(train.sampler->fields(), train.batch).bytes(),
+                        slab_layout(train).bytes(),
                         learner->net_summary(),
-                        learner->memory_probe()->kept_bytes(batch) / rows};
+                        learner->memory_probe()->kept_bytes(batch) / batch.row_count()};
   loader->stop();
   return describe_plan(parts);
 }
@@ -213,7 +215,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
 std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
   Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
-  const SlabLayout layout(train.sampler->fields(), train.batch);
+  const SlabLayout layout = slab_layout(train);
   const auto learner = session.make_learner(make_learner, layout);
   const NetSummary net = learner->net_summary();
   auto* const lister = dynamic_cast<LayerLister*>(learner.get());
@@ -224,7 +226,7 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
   Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
-  const SlabLayout layout(train.sampler->fields(), train.batch);
+  const SlabLayout layout = slab_layout(train);
   Hooks hooks;
   const auto learner = session.make_learner(make_learner, layout, &hooks);
   return hooks.describe();

@@ -18,7 +18,7 @@ class Rows {
   explicit Rows(std::vector<Field> fields, std::size_t count = 1);
 
   /// Returns where the fields of the first row begin.
-  Row first() const { return starts_; }
+  Row first() const { return Row(starts_); }
   void fill(std::byte value);
   /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
   void check_guards(const std::string& place) const;

@@ -27,8 +27,8 @@ bool is_picture(const Field& field) {
   return field.dtype == DType::u8 && field.shape.size() == 3 && (field.shape[2] == 1 || field.shape[2] == 3);
 }
 
-std::span<const std::byte> row_bytes(const SlabLayout& layout, const Slab& slab, std::size_t field, std::size_t row) {
-  return {slab.host() + layout.offset(field) + row * layout.row_bytes(field), layout.row_bytes(field)};
+std::span<const std::byte> row_bytes(const Slab& slab, std::size_t field, std::size_t row) {
+  return {slab.host() + slab.offset(field) + row * slab.row_bytes(field), slab.row_bytes(field)};
 }
 
 // Returns a scalar or short vector as numbers, a larger field as its hash.
@@ -75,7 +75,7 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
   }
   Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * field.row_bytes())};
   PixelMix pixels = result.drawn.pixels();
-  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.host() + layout.offset(image));
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.host() + slab.offset(image));
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
   std::vector<float> grey(slab.rows().size());
   if (pixels.tints) measure_grey(from, 0, rows, shape_of(field), grey.data());
@@ -97,13 +97,16 @@ void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& 
 }
 
 // Returns the values that the sampler drew for a row, by making the row again.
-json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& work, std::uint64_t seed) {
-  std::vector<std::vector<std::byte>> fields;
+json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std::uint64_t seed) {
+  std::vector<std::vector<std::byte>> fields(slab.layout().fields().size());
   std::vector<std::byte*> pointers;
-  for (auto& field : layout.fields()) pointers.push_back(fields.emplace_back(field.row_bytes()).data());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    fields[i].resize(slab.row_bytes(i));
+    pointers.push_back(fields[i].data());
+  }
   Stream random(seed, Purpose::sample, work.position);
   const DrawNotes notes;
-  sampler.sample(work.record, random, pointers);
+  sampler.sample(work.record, random, Row(pointers, slab.extents()));
   json all = json::array();
   for (auto& [name, value] : notes.all()) {
     const auto* numbers = std::get_if<std::vector<double>>(&value);
@@ -115,16 +118,16 @@ json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& w
 }
 
 // Describes a row. `mix` may be null.
-json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
-                  std::uint64_t seed, const Mixed* mix, const std::filesystem::path& folder, std::uint64_t number) {
+json describe_row(const DataParts& data, const Slab& slab, std::size_t row, std::uint64_t seed, const Mixed* mix,
+                  const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
   json entry{{"position", work.position}, {"id", work.id}, {"source", data.dataset->describe(work.id)}};
   if (work.replaced) entry["replaced_times"] = work.replaced;
-  if (auto draws = draws_of(*data.sampler, layout, work, seed); !draws.empty()) entry["draws"] = std::move(draws);
+  if (auto draws = draws_of(*data.sampler, slab, work, seed); !draws.empty()) entry["draws"] = std::move(draws);
   if (mix) describe_mix(mix->drawn, slab, row, entry);
-  for (std::size_t i = 0; i < layout.fields().size(); ++i) {
-    const Field& field = layout.fields()[i];
-    const auto bytes = row_bytes(layout, slab, i, row);
+  for (std::size_t i = 0; i < slab.layout().fields().size(); ++i) {
+    const Field field = slab.field(i);
+    const auto bytes = row_bytes(slab, i, row);
     // "source" already names the record.
     entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
     if (!is_picture(field)) continue;
@@ -190,8 +193,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     const auto mix = mixer ? std::optional(mixed(*mixer, loader->layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
-      rows.push_back(
-          describe_row(data, loader->layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
+      rows.push_back(describe_row(data, slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
   json batch{{"iteration", iteration}, {"epoch", session.epoch().number(iteration) + 1}, {"rows", std::move(rows)}};

@@ -40,22 +40,23 @@ class CheckSampler final : public Decorator {
     if (draw_for_row(random, record.id, check_draw) >= share_) return inner().sample(record, random, row);
     thread_local GuardedRow first, second;
     Stream again = random;
-    const auto failed = make(record, random, first, first_fill);
-    const auto failed_again = make(record, again, second, second_fill);
+    const auto failed = make(record, random, row.extents(), first, first_fill);
+    const auto failed_again = make(record, again, row.extents(), second, second_fill);
     if (failed != failed_again)
       throw violation(record, concat("the same seed gave ", failed ? "an error (" + *failed + ")" : "a row", ", then ",
                                      failed_again ? "an error (" + *failed_again + ")" : "a row"));
     if (failed) throw SampleError(*failed);
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      compare(record, fields_[i], first.field(i), second.field(i));
-      std::memcpy(row[i], first.field(i), fields_[i].row_bytes());
+      compare(record, stored_shape(fields_[i], extents_of(fields_, i, row.extents())), first.field(i), second.field(i));
+      std::memcpy(row[i], first.field(i), first.bytes(i));
     }
   }
 
  private:
   /// Returns the sampler's reason for refusing a record; nothing if it made a row.
-  std::optional<std::string> make(const Record& record, Stream& random, GuardedRow& into, std::byte fill) const {
-    into.prepare(fields_, fill);
+  std::optional<std::string> make(const Record& record, Stream& random, std::span<const std::int64_t> extents,
+                                  GuardedRow& into, std::byte fill) const {
+    into.prepare(fields_, extents, fill);
     std::optional<std::string> failed;
     try {
       inner().sample(record, random, into.row());

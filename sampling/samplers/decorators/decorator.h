@@ -38,6 +38,9 @@ class Decorator : public Sampler {
  public:
   explicit Decorator(std::unique_ptr<Sampler> inner) : inner_(std::move(inner)) {}
   std::vector<Field> fields() const override { return inner_->fields(); }
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    inner_->measure(record, extents);
+  }
 
  protected:
   const Sampler& inner() const { return *inner_; }

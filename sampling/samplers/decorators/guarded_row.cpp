@@ -6,13 +6,12 @@
 
 namespace flowtrain {
 
-void GuardedRow::prepare(const std::vector<Field>& fields, std::byte fill) {
-  const auto fits = [](const GuardedBytes& bytes, const Field& field) {
-    return bytes.bytes().size() == field.row_bytes();
-  };
-  if (!std::ranges::equal(memory_, fields, fits)) {
-    memory_.clear();
-    for (auto& field : fields) memory_.emplace_back(field.row_bytes());
+void GuardedRow::prepare(const std::vector<Field>& fields, std::span<const std::int64_t> extents, std::byte fill) {
+  extents_ = extents;
+  memory_.resize(fields.size(), GuardedBytes(0));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::size_t bytes = fields[i].row_bytes(extents_of(fields, i, extents));
+    if (this->bytes(i) != bytes) memory_[i] = GuardedBytes(bytes);
   }
   starts_.clear();
   for (auto& bytes : memory_) {
@@ -26,7 +25,7 @@ std::string GuardedRow::damage(const std::vector<Field>& fields) const {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const auto found = memory_[i].overwritten();
     if (!found) continue;
-    const auto size = static_cast<std::ptrdiff_t>(fields[i].row_bytes());
+    const auto size = static_cast<std::ptrdiff_t>(bytes(i));
     return *found < 0 ? concat(-*found, " bytes before the start of field '", fields[i].name, "'")
                       : concat(*found - size + 1, " bytes after the end of field '", fields[i].name, "'");
   }

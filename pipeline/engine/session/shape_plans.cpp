@@ -1,0 +1,104 @@
+#include "pipeline/engine/session/shape_plans.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "pipeline/base/telemetry/format.h"
+#include "pipeline/base/telemetry/log.h"
+#include "sampling/core/cache_folder.h"
+#include "sampling/plans/packed_sampler.h"
+
+namespace flowtrain {
+
+namespace {
+
+/// Returns the settings that decide the lengths of rows.
+std::string length_settings(const Config& config) {
+  std::string text;
+  const auto add = [&text](const Settings& settings) {
+    for (auto& key : settings.keys())
+      text += concat(settings.table(), ".", key.name, "=", to_toml(settings.value(key.name)), "\n");
+  };
+  add(config.table("sampler"));
+  for (auto& field : config.list("field")) add(field);
+  return text;
+}
+
+Lengths lengths_of(const DataParts& parts, const Config& config, std::size_t axes) {
+  MeasureOptions options{.axes = {}, .folder = cache_folder("lengths"), .settings = length_settings(config)};
+  for (std::size_t axis = 0; axis < axes; ++axis) options.axes.push_back(axis);
+  using Clock = std::chrono::steady_clock;
+  auto told = Clock::now();
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    if (Clock::now() - told < std::chrono::seconds(2)) return;
+    told = Clock::now();
+    log_info(concat("measuring the lengths of samples: ", format_count(done), " of ", format_count(all)));
+  };
+  return measure(*parts.dataset, *parts.sampler, options);
+}
+
+/// Returns the axis whose lengths decide the batches: the first of loader.length_of, or of all fields.
+std::size_t deciding_axis(const LoaderKeys& loader, const std::vector<Field>& fields) {
+  std::size_t axis = 0;
+  for (auto& field : fields) {
+    if (field.free_axes > 0 && (loader.length_of->empty() || field.name == *loader.length_of)) return axis;
+    axis += field.free_axes;
+  }
+  throw loader.length_of.error("no field of this name has a free axis: " + *loader.length_of);
+}
+
+void check_order(const Config& config, const Setting<std::int64_t>& budget, const Setting<bool>& pack) {
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw *budget > 0 ? budget.error(what, ExitCode::usage, hint) : pack.error(what, ExitCode::usage, hint);
+  };
+  if (*budget > 0 && *pack)
+    throw pack.error(concat("loader.budget is given, too (", budget.origin().text(), ")"), ExitCode::usage,
+                     "keep one of them: batches of records of like length, or rows of several records");
+  if (!config.list("data.source").empty())
+    refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by their ratios",
+           "leave out one of the two");
+  const auto& order = config.table("order").text("name");
+  if (order != "shuffle" && order != "sequential")
+    refuse("chooses the samples of each batch by their lengths, and order.name = \"" + order + "\" otherwise",
+           "set order.name to \"shuffle\" or \"sequential\"");
+}
+
+}  // namespace
+
+void set_shape_plan(DataParts& parts, const Config& config, bool training, LastBatch last) {
+  const LoaderKeys loader = config.loader();
+  const auto fields = parts.sampler->fields();
+  const std::size_t axes = free_axes_of(fields);
+  if (axes == 0) {
+    if (*loader.budget > 0) throw loader.budget.error("no field has a free axis, so all samples are of one length");
+    if (*loader.pack) throw loader.pack.error("no field has a free axis, along which samples could be packed");
+    return;
+  }
+  const bool shuffled = training && config.table("order").text("name") != "sequential";
+  if (*loader.budget > 0 || *loader.pack) check_order(config, loader.budget, loader.pack);
+  auto plan = std::make_shared<ShapePlan>(lengths_of(parts, config, axes));
+  const std::size_t axis = deciding_axis(loader, fields);
+  const std::uint64_t seed = seed_of(config);
+  if (*loader.pack) {
+    const auto row_length = static_cast<std::uint32_t>(fields.front().shape.front());
+    parts.sampler = with_packed_rows(std::move(parts.sampler));
+    plan->packed = std::make_unique<PackedRows>(
+        plan->lengths.axis(axis), PackedOptions{.row_length = row_length, .seed = seed, .shuffled = shuffled});
+    plan->most_pieces = plan->packed->most_pieces();
+    parts.batches = Batches(plan->packed->rows(), parts.batch, last);
+  } else if (*loader.budget > 0 && training) {
+    const auto budget = static_cast<std::uint64_t>(*loader.budget);
+    plan->bucketed = std::make_unique<BucketedBatches>(
+        plan->lengths.axis(axis), BucketedOptions{.budget = budget,
+                                                  .most_rows = loader.batch.given() ? parts.batch : 0,
+                                                  .last = last,
+                                                  .seed = seed,
+                                                  .shuffled = shuffled});
+    parts.batch = static_cast<std::uint32_t>(plan->bucketed->most_rows());
+    parts.batches = Batches(plan->bucketed->batches(), 1, LastBatch::wrap);
+  }
+  parts.plan = std::move(plan);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,89 @@
+#include "sampling/plans/packed_sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::size_t most_fields = 32;
+
+class PackedSampler final : public Sampler {
+ public:
+  explicit PackedSampler(std::unique_ptr<Sampler> sampler) : sampler_(std::move(sampler)), inner_(sampler_->fields()) {
+    for (auto& field : inner_)
+      if (!states_length(field)) add(field);
+    if (fields_.empty()) throw refusal("no field has a free axis");
+    for (const char* name : {position_field, segment_field}) fields_.push_back({name, DType::i32, {length_}});
+  }
+
+  std::vector<Field> fields() const override { return fields_; }
+
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    sampler_->measure(record, extents);
+  }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    std::array<std::byte*, most_fields> starts;
+    std::array<std::int64_t, most_fields> extents, lengths;
+    const std::int64_t extent = row.extents()[0];
+    std::size_t own = 0, axis = 0;
+    for (std::size_t i = 0; i < inner_.size(); ++i) {
+      starts[i] = states_length(inner_[i]) ? reinterpret_cast<std::byte*>(&lengths[i]) : row[own++];
+      if (inner_[i].free_axes > 0) extents[axis++] = extent;
+    }
+    sampler_->measure(record, std::span(lengths).first(axis));
+    const std::int64_t length = std::min(lengths[0], extent);
+    if (std::ranges::any_of(std::span(lengths).first(axis), [&](auto each) { return each != lengths[0]; }))
+      throw SampleError(concat("its fields have different lengths: ", join(std::span(lengths).first(axis))));
+    sampler_->sample(record, random, Row({starts.data(), inner_.size()}, std::span(extents).first(axis)));
+    auto* const position = reinterpret_cast<std::int32_t*>(row[own]);
+    auto* const segment = reinterpret_cast<std::int32_t*>(row[own + 1]);
+    for (std::int64_t i = 0; i < extent; ++i) {
+      position[i] = i < length ? static_cast<std::int32_t>(i) : 0;
+      segment[i] = i < length ? row.segment() : 0;
+    }
+  }
+
+ private:
+  static UserError refusal(const std::string& what) {
+    return UserError(ExitCode::usage, "loader.pack: " + what + "; records can be packed only along a free axis",
+                     "leave out that field, or loader.pack");
+  }
+
+  /// Returns whether a field says how long another one is.
+  bool states_length(const Field& field) const {
+    return field.free_axes == 0 && std::ranges::any_of(inner_, [&](auto& other) {
+             return other.free_axes > 0 && field.name == other.name + "_length";
+           });
+  }
+
+  void add(Field field) {
+    if (field.free_axes != 1)
+      throw refusal(concat("the field '", field.name, "' has ", field.free_axes == 0 ? "no free axis" : "two of them"));
+    if (length_ != 0 && field.shape[0] != length_)
+      throw refusal(
+          concat("the field '", field.name, "' has room for ", field.shape[0], ", another one for ", length_));
+    length_ = field.shape[0];
+    field.free_axes = 0;
+    fields_.push_back(std::move(field));
+  }
+
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<Field> inner_, fields_;
+  std::int64_t length_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> with_packed_rows(std::unique_ptr<Sampler> sampler) {
+  return std::make_unique<PackedSampler>(std::move(sampler));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,48 @@
+#pragma once
+// Transforms make the fields of rows from the parts of records.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sampling/core/error.h"
+#include "sampling/core/random.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain {
+
+/// Makes one field. Const and called from many threads at once; scratch memory is thread_local.
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  /// Returns the field; its name is the one that was asked for.
+  virtual Field field() const = 0;
+  /// Writes the extents that the field's free axes need for a record, up to their bounds; reads no more than an outline
+  /// has (Dataset::outline). Throws SampleError for a damaged record.
+  virtual void measure(const Record&, std::span<std::int64_t>) const {}
+  /// Writes the value of a record and fills what is left up to `extents`, those of the field's free axes in the batch;
+  /// a value that is longer is cut. All transforms of a row begin with the same random numbers, so that two that draw
+  /// alike, as for an image and its mask, draw the same. Throws SampleError for a damaged record.
+  virtual void make(const Record& record, Stream random, std::byte* to,
+                    std::span<const std::int64_t> extents) const = 0;
+};
+
+struct TransformInput {
+  const Dataset& dataset;
+  bool training = true;   ///< false for validation: no augmentation, no random draws
+  std::string name = {};  ///< name of the field
+  const PartForm& from;   ///< part that it is made from
+};
+
+/// Returns all transforms by name: array, image, label, labels, number. Settings for a factory hold `name`, `from` and
+/// the entry's own keys. Factories throw UserError(usage) at the key at fault.
+Registry<Transform, TransformInput>& transforms();
+
+/// Returns the part that a field is made from. Throws SampleError if the record lacks it.
+const Part& part_of(const Record& record, const PartForm& form);
+
+/// Returns the settings' error for a part of another encoding than the transform takes.
+UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected);
+
+}  // namespace flowtrain

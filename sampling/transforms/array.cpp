@@ -1,0 +1,78 @@
+// The transform `array`: an array of the record, unchanged; axes whose extent differs between records are free.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "sampling/core/text.h"
+#include "sampling/transforms/entries.h"
+#include "sampling/transforms/padded.h"
+
+namespace flowtrain {
+namespace {
+
+class ArrayTransform final : public Transform {
+ public:
+  ArrayTransform(const Settings& settings, const TransformInput& input)
+      : from_(input.from), field_{input.name, from_.dtype, from_.shape}, cuts_(settings.boolean("cut")) {
+    if (from_.encoding != Encoding::array) throw wrong_part(settings, from_, "an array");
+    const auto& bounds = settings.integers("max");
+    for (const auto extent : from_.shape) field_.free_axes += extent < 0 ? 1 : 0;
+    const auto fixed = std::ranges::find_if(from_.shape, [](auto extent) { return extent >= 0; });
+    if (static_cast<std::size_t>(fixed - from_.shape.begin()) != field_.free_axes)
+      throw settings.error("from", concat("the part '", from_.name, "' has the shape (", join(from_.shape),
+                                          "), in which -1 differs between records; only leading axes may"));
+    if (bounds.size() != field_.free_axes)
+      throw settings.error("max",
+                           concat("has ", bounds.size(), " numbers, but ", field_.free_axes, " axes of the part '",
+                                  from_.name, "' differ between records"),
+                           ExitCode::usage, "give the greatest extent of each of these axes");
+    std::ranges::copy(bounds, field_.shape.begin());
+    field_.fill = settings.real("fill");
+  }
+
+  Field field() const override { return field_; }
+
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    const auto& shape = checked(part_of(record, from_)).shape;
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) extents[axis] = std::min(shape[axis], field_.shape[axis]);
+  }
+
+  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t> extents) const override {
+    const Part& part = checked(part_of(record, from_));
+    copy_padded(field_, part.bytes.data(), part.shape, to, extents);
+  }
+
+ private:
+  const Part& checked(const Part& part) const {
+    bool fits = part.shape.size() == field_.shape.size() && part.dtype == field_.dtype;
+    for (std::size_t axis = 0; fits && axis < field_.shape.size(); ++axis)
+      fits = axis < field_.free_axes ? cuts_ || part.shape[axis] <= field_.shape[axis]
+                                     : part.shape[axis] == field_.shape[axis];
+    if (!fits)
+      throw SampleError(concat("the part '", part.name, "' has the shape (", join(part.shape), "), but the field has (",
+                               join(field_.shape), ")"));
+    return part;
+  }
+
+  PartForm from_;
+  Field field_;
+  bool cuts_;
+};
+
+}  // namespace
+
+TransformEntry array_transform_entry() {
+  return {
+      .name = "array",
+      .help = "an array of the record, unchanged",
+      .keys = {{"max", Kind::integers, std::vector<std::int64_t>{},
+                "greatest extents of the axes that differ between records; each batch is as long as its longest", 1,
+                1e12},
+               {"fill", Kind::real, 0.0, "value of what is beyond a shorter array's own extent", -1e300, 1e300},
+               {"cut", Kind::boolean, true, "cut arrays that are longer than max; false: such a record is damaged"}},
+      .make = [](const Settings& settings, const TransformInput& input) {
+        return std::make_unique<ArrayTransform>(settings, input);
+      }};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,8 @@
+// The built-in transforms, one line each. FLOWTRAIN_ENTRY says how a line is used.
+
+FLOWTRAIN_ENTRY(array)
+FLOWTRAIN_ENTRY(bytes)
+FLOWTRAIN_ENTRY(image)
+FLOWTRAIN_ENTRY(label)
+FLOWTRAIN_ENTRY(labels)
+FLOWTRAIN_ENTRY(number)

@@ -1,0 +1,28 @@
+#include "sampling/core/text.h"
+#include "sampling/transforms/entries.h"
+
+namespace flowtrain {
+
+Registry<Transform, TransformInput>& transforms() {
+  static Registry<Transform, TransformInput> registry = [] {
+    Registry<Transform, TransformInput> all("transform");
+#define FLOWTRAIN_ENTRY(name) all.add(name##_transform_entry());
+#include "sampling/transforms/list.h"
+#undef FLOWTRAIN_ENTRY
+    return all;
+  }();
+  return registry;
+}
+
+const Part& part_of(const Record& record, const PartForm& form) {
+  const Part* const part = record.part(form.name);
+  if (!part) throw SampleError(concat("it has no part '", form.name, "'"));
+  return *part;
+}
+
+UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected) {
+  return settings.error("from", concat("the part '", from.name, "' is of ", name_of(from.encoding), ", but '",
+                                       settings.text("as"), "' takes ", expected));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,40 @@
+#include "stages/loader/shape_plan.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+namespace flowtrain {
+
+std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
+  if (packed) return {{.rows = rows, .records = static_cast<std::uint32_t>(rows * most_pieces)}};
+  std::vector<BatchShape> all;
+  const auto add = [&](std::uint64_t count, auto records) {
+    BatchShape shape{.rows = static_cast<std::uint32_t>(count)};
+    for (std::size_t axis = 0; axis < lengths.axes(); ++axis) {
+      std::uint32_t most = 1;
+      for (const auto record : records) most = std::max(most, lengths.axis(axis)[record]);
+      shape.extents.push_back(most);
+    }
+    all.push_back(std::move(shape));
+  };
+  if (bucketed)
+    bucketed->each_bucket([&](std::uint64_t count, std::span<const std::uint32_t> records) {
+      add(std::min<std::uint64_t>(count, rows), records);
+    });
+  else
+    add(rows, std::views::iota(std::uint64_t{0}, lengths.records()));
+  return all;
+}
+
+void ShapePlan::measure(std::span<const std::uint64_t> ids, std::vector<std::int64_t>& extents) const {
+  extents.assign(lengths.axes(), 1);
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
+    for (const auto id : ids) extents[axis] = std::max<std::int64_t>(extents[axis], lengths.axis(axis)[id]);
+}
+
+SlabLayout slab_layout(std::vector<Field> fields, std::uint32_t rows, const ShapePlan* plan) {
+  return plan ? SlabLayout(std::move(fields), plan->shapes(rows)) : SlabLayout(std::move(fields), rows);
+}
+
+}  // namespace flowtrain

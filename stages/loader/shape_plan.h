@@ -1,0 +1,33 @@
+#pragma once
+// The lengths of all records, and how they decide the batches of a data set whose rows differ in length.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/plans/bucketed_batches.h"
+#include "sampling/plans/lengths.h"
+#include "sampling/plans/packed_rows.h"
+#include "stages/loader/slab.h"
+
+namespace flowtrain {
+
+/// Gives each batch its shape. At most one of `bucketed` and `packed` is set; without them the order chooses the rows,
+/// and each free axis is as long as the longest row of the batch.
+struct ShapePlan {
+  Lengths lengths;                                       ///< extents of each record along all free axes of the rows
+  std::unique_ptr<const BucketedBatches> bucketed = {};  ///< batches of records of like length
+  std::unique_ptr<const PackedRows> packed = {};         ///< rows that hold several records
+  std::uint64_t most_pieces = 1;                         ///< packed: largest number of records in a row
+
+  /// Returns the shapes into one of which each batch of up to `rows` rows fits.
+  std::vector<BatchShape> shapes(std::uint32_t rows) const;
+  /// Writes the extents of a batch of these records: each axis is as long as the longest, at least 1.
+  void measure(std::span<const std::uint64_t> ids, std::vector<std::int64_t>& extents) const;
+};
+
+/// Returns the layout of slabs of up to `rows` rows; `plan` may be null.
+SlabLayout slab_layout(std::vector<Field> fields, std::uint32_t rows, const ShapePlan* plan);
+
+}  // namespace flowtrain
