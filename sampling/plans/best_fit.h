@@ -28,7 +28,7 @@ struct RowTemplate {
 /// Places each piece in the fullest row that has room for it, the longest first: best-fit decreasing (D. S. Johnson et
 /// al., "Worst-Case Performance Bounds for Simple One-Dimensional Packing Algorithms", 1974), over a histogram as in H.
 /// Ding et al., "Fewer Truncations Improve Language Modeling", ICML 2024. Classes are given with falling lengths, none
-/// above `row_length`. Rows that are alike stay one template, of which there are at most three a class; time grows with
+/// above `row_length`. Rows that are alike stay one template, of which there are at most two a class; time grows with
 /// the templates, not with the pieces. The fullest rows come first.
 std::vector<RowTemplate> best_fit_decreasing(std::span<const PieceClass> classes, std::uint32_t row_length);
 

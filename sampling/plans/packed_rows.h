@@ -34,7 +34,7 @@ struct PackedPiece {
 /// less than 97 % then, each length is a class of its own if that takes fewer rows.
 ///
 /// Making it takes O(n), and any row is then reached in O(log(templates) + pieces). It keeps 4 bytes a record, and at
-/// most three templates a class. Const methods may be called from any thread.
+/// most two templates a class. Const methods may be called from any thread.
 class PackedRows {
  public:
   /// `lengths` has an element for each record, and must outlive this. Throws UserError(usage) for 2^32 records or more.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sampling/core/error.h"
 #include "tests/support/drawn_lengths.h"
+#include "tests/support/failure_helper.h"
 
 namespace flowtrain {
 namespace {
@@ -27,6 +27,9 @@ TEST_CASE("records by length: equal lengths stay in the order of the records, wh
       CHECK(records_by_length(lengths) == sorted_stably(lengths));
     }
   CHECK_THROWS_AS(records_by_length({}), InternalError);
+  const std::uint32_t one = 1;  // the number is refused before any length is read
+  const auto failure = failure_of([&] { records_by_length({&one, std::uint64_t{1} << 32}); });
+  check_failure(failure, ExitCode::usage, "less than 2^32 records; there are 4294967296");
 }
 
 TEST_CASE("records by length: the beginning of a length is found before any end") {

@@ -80,7 +80,7 @@ TEST_CASE("best fit: as many rows as a piece at a time makes, and each piece has
         }
         for (const auto& each : counts) REQUIRE(each == std::vector<int>(each.size(), 1));
         REQUIRE(rows == rows_one_by_one(lengths, row_length));
-        REQUIRE(templates.size() <= 3 * classes.size());
+        REQUIRE(templates.size() <= 2 * classes.size());
       }
 }
 
