@@ -132,14 +132,17 @@ void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t si
     throw std::runtime_error("the file ends " + std::to_string(size_bytes - got) + " bytes early: was it cut since?");
 }
 
-void write_cache_file(const std::filesystem::path& path, std::string unfinished,
+bool write_cache_file(const std::filesystem::path& path, std::string unfinished,
                       std::initializer_list<std::span<const std::byte>> parts,
                       const std::function<bool(int)>& may_write) {
   const int file = mkostemp(unfinished.append("XXXXXX").data(), O_CLOEXEC);
-  if (file < 0) return;
+  if (file < 0) return false;
   const bool written = (!may_write || may_write(file)) &&
                        std::ranges::all_of(parts, [&](const auto& part) { return write_all(file, part); });
-  if ((close(file) != 0) | !written || rename(unfinished.c_str(), path.c_str()) != 0) unlink(unfinished.c_str());
+  const bool closed = close(file) == 0;
+  if (written && closed && rename(unfinished.c_str(), path.c_str()) == 0) return true;
+  unlink(unfinished.c_str());
+  return false;
 }
 
 }  // namespace flowtrain

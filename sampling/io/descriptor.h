@@ -97,9 +97,10 @@ inline constexpr std::uint64_t max_sample_bytes = 1 << 30;
 void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes, std::vector<std::byte>& into);
 
 /// Writes a file that appears at `path` whole or not at all: under the name `unfinished` with six letters more, then by
-/// a rename. Failures leave no file and are no error. `may_write` (may be null) is asked once the new file, whose
-/// descriptor it gets, is open. The file is not synchronised: the reader must detect the results of a power cut.
-void write_cache_file(const std::filesystem::path& path, std::string unfinished,
+/// a rename. Failures leave no file and are no error, but return false. `may_write` (may be null) is asked once the new
+/// file, whose descriptor it gets, is open. The file is not synchronised: the reader must detect the results of a power
+/// cut.
+bool write_cache_file(const std::filesystem::path& path, std::string unfinished,
                       std::initializer_list<std::span<const std::byte>> parts,
                       const std::function<bool(int)>& may_write = nullptr);
 
