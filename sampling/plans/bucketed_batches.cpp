@@ -79,12 +79,19 @@ std::uint64_t BucketedBatches::bytes() const {
   return sizeof(*this) + sorted_.capacity() * sizeof(sorted_[0]) + buckets_.capacity() * sizeof(Bucket);
 }
 
-std::uint32_t BucketedBatches::batch(std::uint64_t epoch, std::uint64_t number, std::vector<std::uint64_t>& ids) const {
+BucketedBatches::Place BucketedBatches::place(std::uint64_t epoch, std::uint64_t number) const {
   if (options_.shuffled) number = Permutation(batches_, permutation_key(options_.seed, epoch, 0))(number);
   const auto which = std::ranges::upper_bound(buckets_, number, {}, &Bucket::first_batch) - buckets_.begin() - 1;
   const auto& bucket = buckets_[static_cast<std::size_t>(which)];
   const auto begin = (number - bucket.first_batch) * bucket.rows;
-  ids.resize(options_.last == LastBatch::pad ? std::min(bucket.rows, bucket.size - begin) : bucket.rows);
+  return {static_cast<std::uint64_t>(which), begin,
+          options_.last == LastBatch::pad ? std::min(bucket.rows, bucket.size - begin) : bucket.rows};
+}
+
+std::uint32_t BucketedBatches::batch(std::uint64_t epoch, std::uint64_t number, std::vector<std::uint64_t>& ids) const {
+  const auto [which, begin, rows] = place(epoch, number);
+  const auto& bucket = buckets_[which];
+  ids.resize(rows);
   const Permutation order(bucket.size, permutation_key(options_.seed, epoch, 1, which));
   for (std::uint64_t row = 0; row < ids.size(); ++row) {
     const auto index = (begin + row) % bucket.size;  // a wrapped batch goes on at its bucket's start

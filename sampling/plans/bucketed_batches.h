@@ -38,6 +38,13 @@ class BucketedBatches {
   /// Returns the number of batches, the same in each epoch; > 0.
   std::uint64_t batches() const { return batches_; }
   std::uint64_t buckets() const { return buckets_.size(); }
+  /// Calls `body` with the most rows of a batch of each bucket, and the bucket's records.
+  template <class Body>
+  void each_bucket(Body body) const {
+    for (auto& bucket : buckets_) body(bucket.rows, std::span(sorted_).subspan(bucket.first, bucket.size));
+  }
+  /// Returns the number of rows of a batch.
+  std::uint64_t rows(std::uint64_t epoch, std::uint64_t number) const { return place(epoch, number).rows; }
   /// Returns the rows of the batch that has most of them.
   std::uint64_t most_rows() const;
   /// Returns the longest record's length, at least 1.
@@ -54,6 +61,10 @@ class BucketedBatches {
     std::uint64_t first, size, rows, first_batch;
   };
 
+  struct Place {
+    std::uint64_t bucket, begin, rows;  ///< the batch has rows `begin` … of its bucket's order
+  };
+  Place place(std::uint64_t epoch, std::uint64_t number) const;
   std::uint32_t length(std::uint64_t place) const { return std::max(1u, lengths_[sorted_[place]]); }
   Bucket longest_before(std::uint64_t end) const;
   void cut();

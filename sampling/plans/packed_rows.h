@@ -42,6 +42,8 @@ class PackedRows {
 
   /// Returns the number of rows, the same in each epoch; > 0.
   std::uint64_t rows() const { return packing_.rows(); }
+  /// Returns the positions of a row.
+  std::uint32_t row_length() const { return options_.row_length; }
   /// Returns the largest number of records in a row.
   std::uint64_t most_pieces() const;
   /// Returns the share of all positions that records take.
