@@ -166,8 +166,9 @@ class PyLoader {
     without_gil([&] { loader_->begin_epoch(); });
   }
 
-  /// (arrays in the order of fields(), ids); in place of the arrays what owns their memory, where `allocate` has made
-  /// it. None at the epoch's end; False where there is none yet, and it is not to wait.
+  /// (arrays in the order of fields(), ids, rows, places); in place of the arrays what owns their memory, where
+  /// `allocate` has made it. `places` is None where all batches have the layout of layout(), else (shape of a row,
+  /// offset) of each field. None at the epoch's end; False where there is none yet, and it is not to wait.
   nb::object next(bool wait) {
     const Guard guard(used_, made_in_);
     for (;;) {
@@ -275,15 +276,23 @@ class PyLoader {
   nb::object to_python(LoadedBatch& batch) const {
     nb::object contents = memory_ ? memory_->owner(batch.memory.get()) : arrays_of(batch);
     std::uint64_t* const first = batch.ids.data();  // stays where it is when the vector moves
-    nb::object ids = array_of(first, {batch.rows}, nb::dtype<std::int64_t>(), std::move(batch.ids));
-    return nb::make_tuple(contents, ids);
+    const std::size_t count = batch.ids.size();
+    nb::object places = nb::none();
+    if (!batch.shapes.empty()) {
+      nb::list all;
+      for (std::size_t i = 0; i < batch.shapes.size(); ++i)
+        all.append(nb::make_tuple(batch.shapes[i], batch.offsets[i]));
+      places = all;
+    }
+    nb::object ids = array_of(first, {count}, nb::dtype<std::int64_t>(), std::move(batch.ids));
+    return nb::make_tuple(contents, ids, batch.rows, places);
   }
   nb::object arrays_of(const LoadedBatch& batch) const {
     nb::list arrays;
     const auto& fields = loader_->fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
       std::vector<std::size_t> shape{batch.rows};
-      for (const std::int64_t side : fields[i].shape) shape.push_back(static_cast<std::size_t>(side));
+      for (const std::int64_t side : batch.shapes.empty() ? fields[i].shape : batch.shapes[i]) shape.push_back(static_cast<std::size_t>(side));
       arrays.append(array_of(batch.field(i), shape, dtype_of(fields[i].dtype), batch.memory));
     }
     return arrays;
@@ -300,7 +309,7 @@ class PyLoader {
 nb::dict parts() {
   nb::dict tables;
   for (const PartKind& kind : part_kinds()) {
-    if (kind.table != "data" && kind.table != "sampler") continue;
+    if (kind.table != "data" && kind.table != "sampler" && kind.table != "field") continue;
     nb::dict names;
     for (const std::string& name : kind.names()) {
       const PartFacts facts = kind.at(name);

@@ -32,8 +32,12 @@ class Output:
     def open(self, core: _core.Loader) -> None:
         """Called when the loader exists."""
 
-    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
-        """Begins to make a batch: its fields, then its ids; before it is handed out by finish()."""
+    def start(self, contents: Contents, ids: numpy.ndarray, rows: int = 0, places: _core.Places | None = None) -> Any:
+        """Begins to make a batch: its fields, then its ids; before it is handed out by finish().
+
+        `rows` and `places`, (shape of a row, offset) of each field, matter where `allocate` has made the memory; None:
+        those of layout().
+        """
         return [array.copy() if self._copies else array for array in [*contents, ids]]
 
     def finish(self, started: Any) -> list[Any]:
@@ -44,10 +48,10 @@ class Output:
 class Tensors(Output):
     """PyTorch's tensors that share the loader's memory, or are copies of their own."""
 
-    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+    def start(self, contents: Contents, ids: numpy.ndarray, rows: int = 0, places: _core.Places | None = None) -> Any:
         import torch
 
-        return [torch.from_numpy(array) for array in super().start(contents, ids)]
+        return [torch.from_numpy(array) for array in super().start(contents, ids, rows, places)]
 
 
 class PinnedTensors(Tensors):
@@ -68,18 +72,17 @@ class PinnedTensors(Tensors):
 
         dtypes = {"u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f32": torch.float32}
         self._fields = [
-            (dtypes[dtype], shape, offset, math.prod(shape) * dtypes[dtype].itemsize)
-            for dtype, shape, offset, _, _ in core.layout()
+            (dtypes[dtype], (shape, offset)) for dtype, shape, offset, _, _ in core.layout()
         ]
 
-    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+    def start(self, contents: Contents, ids: numpy.ndarray, rows: int = 0, places: _core.Places | None = None) -> Any:
         import torch
 
-        rows = len(ids)
-        fields = [
-            contents[offset : offset + rows * row_bytes].view(dtype).view(rows, *shape)
-            for dtype, shape, offset, row_bytes in self._fields
-        ]
+        fields = []
+        for i, (dtype, place) in enumerate(self._fields):
+            shape, offset = places[i] if places else place
+            end = offset + rows * math.prod(shape) * dtype.itemsize
+            fields.append(contents[offset:end].view(dtype).view(rows, *shape))
         return [*fields, torch.from_numpy(ids)]
 
 
@@ -116,10 +119,10 @@ class GpuTensors(PinnedTensors):
         is_picture = tensor.dim() == 4 and tensor.is_floating_point()
         return tensor.contiguous(memory_format=self._layout) if is_picture else tensor
 
-    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+    def start(self, contents: Contents, ids: numpy.ndarray, rows: int = 0, places: _core.Places | None = None) -> Any:
         import torch
 
-        *fields, own_ids = super().start(contents, ids)
+        *fields, own_ids = super().start(contents, ids, rows, places)
         with torch.cuda.stream(self._stream):
             made = [rule(field.to(self.device, non_blocking=True)) for rule, field in zip(self._rules, fields)]
             # A copy of many ids from memory that is not page-locked would wait for the copies before it.

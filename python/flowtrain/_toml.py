@@ -19,7 +19,7 @@ def key_to_toml(key: str, value: Any) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """`True` is `true`, a path a text, a tuple a list. Raises TypeError for what TOML has no word for."""
+    """`True` is `true`, a path a text, a tuple a list, a dict a table. Raises TypeError for what TOML has no word for."""
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
@@ -28,6 +28,8 @@ def to_toml(value: Any) -> str:
         return repr(float(value))
     if isinstance(value, (str, os.PathLike)):
         return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {to_toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(to_toml(item) for item in value) + "]"
     raise TypeError(f"a {type(value).__name__} cannot be a value of a configuration: {value!r}")

@@ -79,6 +79,7 @@ class Loader(Generic[BatchT]):
         sampler: Callable[[_core.Record, numpy.random.Generator], Any] | None = None,
         rows: DatasetRows | None = None,
         arrays: Arrays | None = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> None:
         """Opens the data of a configuration.
 
@@ -106,6 +107,9 @@ class Loader(Generic[BatchT]):
         sampler: a function after @ft.sampler, which makes the rows in place of [sampler]; `dtype` is ignored.
         rows: of a data set in Python: see Loader.python().
         arrays: pictures and labels in the place of a data set, as Loader.arrays() gives them.
+        fields: the fields of a batch, by name: the transform that makes each, "label", or a dict with its keys,
+            {"from": "txt", "as": "bytes", "max": 512}. A field whose rows differ in length is as long as the longest of
+            the batch, and has a field `<name>_length` beside it.
         """
         if split not in ("train", "val"):
             raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
@@ -126,12 +130,15 @@ class Loader(Generic[BatchT]):
             values["loader.batch" if split == "train" else "val.batch"] = global_batch_size
         if arrays is not None:
             values["data.dataset"] = "arrays"
+        if fields is not None:
+            values["field"] = [{"name": name, **({"as": how} if isinstance(how, str) else how)}
+                               for name, how in fields.items()]
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
             "output": output, "ids": ids, "device": device, "normalize": normalize,
             "memory_format": memory_format, "pin_memory": pin_memory,
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
-            "arrays": arrays,
+            "arrays": arrays, "fields": None,  # they are among `values`
         }
         file, pairs = os.fspath(file), [(key, key_to_toml(key, value)) for key, value in values.items()]
         training, floats = split == "train", dtype == "float32" and normalize == "host"
@@ -164,7 +171,9 @@ class Loader(Generic[BatchT]):
         coco: ClassVar[Opens]
         idx: ClassVar[Opens]
         image_folder: ClassVar[Opens]
+        manifest: ClassVar[Opens]
         shapes: ClassVar[Opens]
+        tensors: ClassVar[Opens]
         voc: ClassVar[Opens]
         webdataset: ClassVar[Opens]
 
@@ -434,7 +443,8 @@ def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> 
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
-               "seed": "run.seed", "sampler": "sampler.name", "order": "order.name", "plugins": "run.plugins"}
+               "seed": "run.seed", "sampler": "sampler.name", "order": "order.name", "plugins": "run.plugins",
+               "budget": "loader.budget", "length_of": "loader.length_of", "pack": "loader.pack"}
 _VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name", "plugins": "run.plugins"}
 
 
@@ -453,7 +463,7 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         overrides = dict(arguments.pop("overrides", None) or {})
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
-               "memory_format", "pin_memory", "copy", "rank", "world_size"}
+               "memory_format", "pin_memory", "copy", "rank", "world_size", "fields"}
         own |= {"arrays"} if dataset == "arrays" else set()
         places = {"path", "split"} if dataset != "arrays" else set()
         more: dict[str, Any] = {}
@@ -524,6 +534,8 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
         "    sampler: a name, or a function after @ft.sampler (default \"classify\")\n"
         "    order: a name, of training alone (default \"shuffle\")\n"
         "    plugins: a path, or a list of them (default [])\n"
+        "    fields: the fields of a batch, in place of a sampler's: see Loader()\n"
+        "    budget, length_of, pack: batches by length, of training alone: see loader.budget and loader.pack\n"
         "    overrides: values of any other keys, {\"data.max_bad\": 2}, which replace those of arguments\n"
         "    and what Loader() takes\n"
     )

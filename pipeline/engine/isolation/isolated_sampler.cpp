@@ -24,23 +24,29 @@ class IsolatedSampler final : public Sampler {
     const Dataset& dataset = input.dataset;
     Setup setup{.plugins = plugins,
                 .settings = settings,
+                .fields = {input.fields.begin(), input.fields.end()},
                 .training = input.training,
                 .needs_targets = input.needs_targets,
                 .size = dataset.size(),
                 .fingerprint = dataset.fingerprint(),
                 .classes = dataset.classes(),
                 .missing_labels = dataset.missing_labels(),
-                .has_boxes = dataset.has_boxes()};
+                .has_boxes = dataset.has_boxes(),
+                .parts = dataset.parts()};
     find_first(dataset, setup);
     setup_ = to_bytes(setup);
     auto process = start();
     made_ = process->made();
+    if (free_axes_of(made_.fields) > most_axes) throw InternalError("a row has more than 32 free axes");
     give_back(std::move(process));
   }
 
   std::vector<Field> fields() const override { return made_.fields; }
   bool takes_blocks() const override { return made_.takes_blocks; }
 
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    run([&](SamplerProcess& process) { process.measure(record, extents); });
+  }
   void sample(const Record& record, Stream& random, Row row) const override {
     run([&](SamplerProcess& process) { process.sample(record, random, row); });
   }

@@ -6,6 +6,7 @@
 #include "pipeline/base/config/keys.h"
 #include "pipeline/base/config/plugins.h"
 #include "sampling/samplers/decorators/decorator.h"
+#include "sampling/transform.h"
 
 namespace flowtrain::isolation {
 namespace {
@@ -14,7 +15,7 @@ using nlohmann::json;
 
 /// A record without its views.
 struct RecordHead {
-  std::uint64_t id, bytes, boxes;
+  std::uint64_t id, bytes, boxes, parts;
   std::int64_t label;
   std::uint32_t height, width, channels;
   Encoding encoding;
@@ -22,8 +23,37 @@ struct RecordHead {
 };
 static_assert(std::is_trivially_copyable_v<RecordHead> && std::is_trivially_copyable_v<Box>);
 
+// A part is stored as it is, but for its views, whose lengths alone count; behind all parts of a record stand the name,
+// shape and bytes of each.
+static_assert(std::is_trivially_copyable_v<Part>);
+
 std::size_t stored_bytes(const Record& record) {
-  return aligned(sizeof(RecordHead)) + aligned(record.boxes.size_bytes()) + aligned(record.bytes.size());
+  std::size_t bytes = aligned(sizeof(RecordHead)) + aligned(record.boxes.size_bytes()) + aligned(record.bytes.size()) +
+                      aligned(record.parts.size_bytes());
+  for (auto& part : record.parts)
+    bytes += aligned(part.name.size()) + aligned(part.shape.size_bytes()) + aligned(part.bytes.size());
+  return bytes;
+}
+
+/// Copies `bytes` to `to`, and returns where the next ones go.
+std::byte* put_bytes(std::byte* to, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return to + aligned(bytes.size());
+}
+
+/// Makes the views of the `count` parts at `from`, and returns the place behind them.
+std::byte* load_parts(std::byte* from, std::size_t count) {
+  const std::span parts(reinterpret_cast<Part*>(from), count);
+  std::byte* next = from + aligned(parts.size_bytes());
+  for (auto& part : parts) {
+    part.name = {reinterpret_cast<const char*>(next), part.name.size()};
+    next += aligned(part.name.size());
+    part.shape = {reinterpret_cast<const std::int64_t*>(next), part.shape.size()};
+    next += aligned(part.shape.size_bytes());
+    part.bytes = {next, part.bytes.size()};
+    next += aligned(part.bytes.size());
+  }
+  return next;
 }
 
 json to_json(const Value& value) {
@@ -54,18 +84,35 @@ json to_json(const Settings& settings) {
   return values;
 }
 
-// Makes the settings, whose keys follow from `name` and `inner`.
-Settings settings_from(const json& values) {
-  const auto filled = [&](const std::vector<Key>& keys) {
-    Settings settings("sampler", keys);
-    for (auto& each : values)
-      if (settings.has(each.at(0)))
-        settings.set(each.at(0), value_from(each.at(1)), {each.at(2), each.at(3), each.at(4)});
-    return settings;
-  };
+Settings filled(const std::string& table, const std::vector<Key>& keys, const json& values) {
+  Settings settings(table, keys);
+  for (auto& each : values)
+    if (settings.has(each.at(0)))
+      settings.set(each.at(0), value_from(each.at(1)), {each.at(2), each.at(3), each.at(4)});
+  return settings;
+}
+
+// Makes [sampler], whose keys follow from `name` and `inner`.
+Settings sampler_from(const json& values) {
   const auto& core = core_keys("sampler");
-  const auto chain = sampler_chain(filled(joined(core, {inner_key()})));
-  return filled(joined(core, keys_of_chain(chain)));
+  const auto chain = sampler_chain(filled("sampler", joined(core, {inner_key()}), values));
+  return filled("sampler", joined(core, keys_of_chain(chain)), values);
+}
+
+// Makes a [[field]], whose keys follow from `as`.
+Settings field_from(const std::string& table, const json& values) {
+  const auto& core = core_keys("field");
+  const Settings known = filled(table, core, values);
+  return filled(table, joined(core, transforms().at(known.text("as")).keys), values);
+}
+
+json to_json(const PartForm& part) {
+  return {part.name, static_cast<int>(part.encoding), static_cast<int>(part.dtype), part.shape};
+}
+
+PartForm part_from(const json& part) {
+  return {part.at(0), static_cast<Encoding>(part.at(1).get<int>()), static_cast<DType>(part.at(2).get<int>()),
+          part.at(3)};
 }
 
 // Texts are paths and names of any bytes; CBOR keeps them as they are.
@@ -84,24 +131,36 @@ std::size_t stored_bytes(std::span<const Record* const> records) {
 
 void store_records(std::span<const Record* const> records, std::byte* to) {
   for (const Record* record : records) {
-    const RecordHead head{record->id,    record->bytes.size(), record->boxes.size(), record->label, record->height,
-                          record->width, record->channels,     record->encoding,     record->region};
-    std::memcpy(to, &head, sizeof head);
-    std::byte* const boxes = to + aligned(sizeof head);
-    std::byte* const bytes = boxes + aligned(record->boxes.size_bytes());
-    if (!record->boxes.empty()) std::memcpy(boxes, record->boxes.data(), record->boxes.size_bytes());
-    if (!record->bytes.empty()) std::memcpy(bytes, record->bytes.data(), record->bytes.size());
-    to = bytes + aligned(record->bytes.size());
+    const RecordHead head{.id = record->id,
+                          .bytes = record->bytes.size(),
+                          .boxes = record->boxes.size(),
+                          .parts = record->parts.size(),
+                          .label = record->label,
+                          .height = record->height,
+                          .width = record->width,
+                          .channels = record->channels,
+                          .encoding = record->encoding,
+                          .region = record->region};
+    to = put_bytes(to, std::as_bytes(std::span(&head, 1)));
+    to = put_bytes(to, std::as_bytes(record->boxes));
+    to = put_bytes(to, record->bytes);
+    to = put_bytes(to, std::as_bytes(record->parts));
+    for (auto& part : record->parts) {
+      to = put_bytes(to, std::as_bytes(std::span(part.name)));
+      to = put_bytes(to, std::as_bytes(part.shape));
+      to = put_bytes(to, part.bytes);
+    }
   }
 }
 
-std::vector<Record> load_records(const std::byte* from, std::size_t count) {
+std::vector<Record> load_records(std::byte* from, std::size_t count) {
   std::vector<Record> records(count);
   for (Record& record : records) {
     RecordHead head;
     std::memcpy(&head, from, sizeof head);
     const std::byte* const boxes = from + aligned(sizeof head);
     const std::byte* const bytes = boxes + aligned(head.boxes * sizeof(Box));
+    std::byte* const parts = from + (bytes - from) + aligned(head.bytes);
     record = {.id = head.id,
               .encoding = head.encoding,
               .bytes = {bytes, head.bytes},
@@ -110,22 +169,28 @@ std::vector<Record> load_records(const std::byte* from, std::size_t count) {
               .channels = head.channels,
               .label = head.label,
               .boxes = {reinterpret_cast<const Box*>(boxes), head.boxes},
-              .region = head.region};
-    from = bytes + aligned(head.bytes);
+              .region = head.region,
+              .parts = {reinterpret_cast<const Part*>(parts), head.parts}};
+    from = load_parts(parts, head.parts);
   }
   return records;
 }
 
-KeptRecord::KeptRecord(const Record& from)
-    : bytes_(from.bytes.begin(), from.bytes.end()), boxes_(from.boxes.begin(), from.boxes.end()), record_(from) {
-  record_.bytes = bytes_;
-  record_.boxes = boxes_;
-  record_.cache = nullptr;
+KeptRecord::KeptRecord(const Record& from) : memory_(stored_bytes(from) / sizeof(std::max_align_t) + 1) {
+  const Record* const record = &from;
+  auto* const memory = reinterpret_cast<std::byte*>(memory_.data());
+  store_records({&record, 1}, memory);
+  record_ = load_records(memory, 1).front();
 }
 
 std::string to_bytes(const Setup& setup) {
+  json fields = json::array(), parts = json::array();
+  for (auto& field : setup.fields) fields.push_back({field.table(), to_json(field)});
+  for (auto& part : setup.parts) parts.push_back(to_json(part));
   return to_text({{"plugins", setup.plugins},
                   {"settings", to_json(setup.settings)},
+                  {"fields", fields},
+                  {"parts", parts},
                   {"training", setup.training},
                   {"needs_targets", setup.needs_targets},
                   {"size", setup.size},
@@ -142,7 +207,9 @@ Setup setup_from(const std::string& bytes) {
   Setup setup;
   content.at("plugins").get_to(setup.plugins);
   for (auto& path : setup.plugins) open_plugin(path);
-  setup.settings = settings_from(content.at("settings"));
+  setup.settings = sampler_from(content.at("settings"));
+  for (auto& field : content.at("fields")) setup.fields.push_back(field_from(field.at(0), field.at(1)));
+  for (auto& part : content.at("parts")) setup.parts.push_back(part_from(part));
   content.at("training").get_to(setup.training);
   content.at("needs_targets").get_to(setup.needs_targets);
   content.at("size").get_to(setup.size);
@@ -158,7 +225,8 @@ Setup setup_from(const std::string& bytes) {
 std::string to_bytes(const Made& made) {
   json fields = json::array();
   for (auto& field : made.fields)
-    fields.push_back({field.name, static_cast<int>(field.dtype), field.shape, field.mean, field.stddev});
+    fields.push_back({field.name, static_cast<int>(field.dtype), field.shape, field.mean, field.stddev, field.free_axes,
+                      field.fill});
   return to_text({{"fields", fields}, {"takes_blocks", made.takes_blocks}});
 }
 
@@ -166,8 +234,8 @@ Made made_from(const std::string& bytes) {
   const json content = json::from_cbor(bytes);
   Made made;
   for (auto& field : content.at("fields"))
-    made.fields.push_back(
-        {field.at(0), static_cast<DType>(field.at(1).get<int>()), field.at(2), field.at(3), field.at(4)});
+    made.fields.push_back({field.at(0), static_cast<DType>(field.at(1).get<int>()), field.at(2), field.at(3),
+                           field.at(4), field.at(5), field.at(6)});
   made.takes_blocks = content.at("takes_blocks");
   return made;
 }

@@ -40,6 +40,7 @@ class DatasetFacts final : public Dataset {
   std::vector<std::string> classes() const override { return setup_.classes; }
   std::string missing_labels() const override { return setup_.missing_labels; }
   bool has_boxes() const override { return setup_.has_boxes; }
+  std::vector<PartForm> parts() const override { return setup_.parts; }
   std::string describe(std::uint64_t id) const override { return "record " + std::to_string(id); }
   std::uint64_t fingerprint() const override { return setup_.fingerprint; }
 
@@ -82,6 +83,7 @@ class SamplerRunner {
     try {
       switch (control().request) {
         case Request::create: create(); break;
+        case Request::measure: measure(); break;
         case Request::sample: sample(); break;
         case Request::sample_rows: sample_rows(); break;
       }
@@ -109,13 +111,19 @@ class SamplerRunner {
     const Setup setup = setup_from({reinterpret_cast<const char*>(text), control().records});
     const auto first = load_records(memory_.data() + records_offset, setup.first_id ? 1 : 0);
     dataset_ = std::make_unique<DatasetFacts>(setup, first.empty() ? Record() : first.front());
-    sampler_ = make_named(samplers(), setup.settings, SamplerInput{*dataset_, setup.training, setup.needs_targets});
+    sampler_ = make_named(samplers(), setup.settings,
+                          SamplerInput{*dataset_, setup.training, setup.needs_targets, setup.fields});
     fields_ = sampler_->fields();
     const std::string made = to_bytes(Made{fields_, sampler_->takes_blocks()});
     if (control().rows_offset + made.size() > memory_.size())
       throw InternalError("the sampler's fields do not fit into the shared memory");
     std::memcpy(text, made.data(), made.size());
     control().records = made.size();
+  }
+
+  void measure() {
+    const auto records = load_records(memory_.data() + records_offset, 1);
+    sampler_->measure(records.front(), std::span(control().extents).first(control().axes));
   }
 
   void sample() {
@@ -136,11 +144,12 @@ class SamplerRunner {
   Row row_of(std::size_t rows) {
     starts_.clear();
     std::byte* next = memory_.data() + control().rows_offset;
-    for (auto& field : fields_) {
+    const auto extents = std::span(control().extents).first(control().axes);
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
       starts_.push_back(next);
-      next += aligned(field.row_bytes() * rows);
+      next += aligned(fields_[i].row_bytes(extents_of(fields_, i, extents)) * rows);
     }
-    return Row(starts_);
+    return Row(starts_, extents, control().segment);
   }
 
   SharedMemory memory_;

@@ -116,12 +116,31 @@ void SamplerProcess::reserve(std::size_t records_bytes, std::size_t rows_bytes) 
   control().rows_offset = rows_offset_;
 }
 
+std::size_t SamplerProcess::bytes_of(std::size_t field, std::size_t rows, Row first) const {
+  return made_.fields[field].row_bytes(extents_of(made_.fields, field, first.extents())) * rows;
+}
+
+void SamplerProcess::prepare(std::span<const Record* const> records, Row first) {
+  std::size_t rows_bytes = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) rows_bytes += aligned(bytes_of(i, records.size(), first));
+  reserve(stored_bytes(records), rows_bytes);
+  store_records(records, memory_.data() + records_offset);
+  control().axes = first.extents().size();
+  std::ranges::copy(first.extents(), control().extents.begin());
+  control().segment = first.segment();
+}
+
+void SamplerProcess::measure(const Record& record, std::span<std::int64_t> extents) {
+  const Record* const one = &record;
+  prepare({&one, 1}, Row({}));
+  control().axes = extents.size();
+  run(Request::measure, 1, time_limit_);
+  std::ranges::copy(std::span(control().extents).first(extents.size()), extents.begin());
+}
+
 void SamplerProcess::sample(const Record& record, Stream& random, Row row) {
   const Record* const one = &record;
-  std::size_t row_bytes = 0;
-  for (auto& field : made_.fields) row_bytes += aligned(field.row_bytes());
-  reserve(stored_bytes({&one, 1}), row_bytes);
-  store_records({&one, 1}, memory_.data() + records_offset);
+  prepare({&one, 1}, row);
   std::memcpy(control().random.data(), &random, sizeof random);
   run(Request::sample, 1, time_limit_);
   std::memcpy(static_cast<void*>(&random), control().random.data(), sizeof random);
@@ -129,10 +148,7 @@ void SamplerProcess::sample(const Record& record, Stream& random, Row row) {
 }
 
 void SamplerProcess::sample_rows(std::span<const Record* const> records, Row first) {
-  std::size_t rows_bytes = 0;
-  for (auto& field : made_.fields) rows_bytes += aligned(field.row_bytes() * records.size());
-  reserve(stored_bytes(records), rows_bytes);
-  store_records(records, memory_.data() + records_offset);
+  prepare(records, first);
   run(Request::sample_rows, records.size(), time_limit_);
   copy_rows(records.size(), first);
 }
@@ -140,7 +156,7 @@ void SamplerProcess::sample_rows(std::span<const Record* const> records, Row fir
 void SamplerProcess::copy_rows(std::size_t rows, Row first) const {
   const std::byte* from = memory_.data() + rows_offset_;
   for (std::size_t i = 0; i < made_.fields.size(); ++i) {
-    const std::size_t bytes = made_.fields[i].row_bytes() * rows;
+    const std::size_t bytes = bytes_of(i, rows, first);
     std::memcpy(first[i], from, bytes);
     from += aligned(bytes);
   }

@@ -35,7 +35,8 @@ class SamplerProcess {
   SamplerProcess(const SamplerProcess&) = delete;
 
   const Made& made() const { return made_; }
-  /// Works as Sampler::sample and sample_rows; also throws ProcessLost.
+  /// Works as Sampler::measure, sample and sample_rows; also throws ProcessLost.
+  void measure(const Record& record, std::span<std::int64_t> extents);
   void sample(const Record& record, Stream& random, Row row);
   void sample_rows(std::span<const Record* const> records, Row first);
 
@@ -44,6 +45,9 @@ class SamplerProcess {
   void start(const std::string& program);
   void reserve(std::size_t records_bytes, std::size_t rows_bytes);
   void run(Request request, std::size_t records, std::chrono::duration<double> limit);
+  /// Makes room for records and rows with the extents of `first`.
+  void prepare(std::span<const Record* const> records, Row first);
+  std::size_t bytes_of(std::size_t field, std::size_t rows, Row first) const;
   void copy_rows(std::size_t rows, Row first) const;
   [[noreturn]] void lose(const std::string& how);
   void rethrow_result() const;

@@ -110,6 +110,10 @@ std::unique_ptr<DataLoader> DataLoader::another() const {
 
 DataLoader::~DataLoader() = default;
 
+std::uint64_t DataLoader::samples() const {
+  const auto& plan = impl_->data.plan;
+  return plan && (plan->bucketed || plan->packed) ? impl_->data.dataset->size() : cursor_.samples();
+}
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
 const SlabLayout& DataLoader::layout() const { return impl_->layout; }
 const std::vector<std::string>& DataLoader::classes() const { return impl_->opened->classes; }

@@ -62,7 +62,7 @@ class DataLoader {
   /// Returns the batches after position() in its epoch.
   std::uint64_t batches_left() const { return cursor_.batches_left(); }
   /// Returns the samples of an epoch, of all ranks.
-  std::uint64_t samples() const { return cursor_.samples(); }
+  std::uint64_t samples() const;
   /// Returns the rows of a batch, of all ranks.
   std::uint64_t batch_size() const { return cursor_.batch_size(); }
   /// Returns the fields of a row as it is handed out.
