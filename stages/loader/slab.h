@@ -78,7 +78,7 @@ struct BadSample {
 /// The place of a record in a batch.
 struct RowPlace {
   std::uint32_t row = 0;
-  // In a packed row the record has the positions begin … begin + extent - 1.
+  // A record of a packed row has the positions begin … begin + extent - 1:
   std::uint32_t begin = 0, extent = 0;
   std::int32_t segment = 1;  ///< number of the record within a packed row, from 1
 };

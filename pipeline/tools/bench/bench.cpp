@@ -36,7 +36,7 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
-// In packed rows the first field is the one that was packed.
+// Returns the name of the field that has a free axis; packed rows have none, and their first field is a packed one.
 std::string field_of_axis(const std::vector<Field>& fields, std::size_t axis) {
   for (auto& field : fields)
     if (axis < field.free_axes)
