@@ -132,7 +132,7 @@ TEST_CASE("webdataset: where there are no labels, what was looked for is told") 
   CHECK(set->missing_labels().starts_with("no image has a .cls beside it, for example " + path.string() + ":a.jpg; "));
   CHECK(set->missing_labels().find(".json") != std::string::npos);
   const auto entry = classify_entry();
-  const auto failure = failure_of([&] { entry.make(settings_for(entry.keys, {}, "sampler"), {*set, true}); });
+  const auto failure = failure_of([&] { entry.make(settings_for(with_name(entry), {}, "sampler"), {*set, true}); });
   check_failure(failure, ExitCode::data, "needs a data set with classes, but this one has none: no image has a .cls");
   CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
 }
