@@ -195,4 +195,18 @@ NpyHeader parse_npy(std::span<const std::byte> beginning, std::uint64_t file_byt
   return header;
 }
 
+std::string npy_header(DType type, std::span<const std::int64_t> shape) {
+  constexpr std::array descriptions{"|u1", "<i4", "<i8", "<f4"};
+  constexpr std::size_t alignment = 64, before = 10;  // the magic, the version and the length of what follows
+  std::string text =
+      concat("{'descr': '", descriptions.at(static_cast<std::size_t>(type)), "', 'fortran_order': False, 'shape': (",
+             join(shape, ", "), shape.size() == 1 ? "," : "", "), }");
+  text.resize((before + text.size() + alignment) / alignment * alignment - before - 1, ' ');
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() & 0xff);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
 }  // namespace flowtrain

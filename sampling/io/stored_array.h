@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sampling/dtype.h"
@@ -53,5 +54,8 @@ inline constexpr std::size_t max_npy_header_bytes = 1 << 16;
 /// allocates nothing. Throws Mistake, which the caller completes by the file's name, for a file that is damaged or no
 /// array, objects, texts, big-endian elements and arrays in Fortran's order.
 NpyHeader parse_npy(std::span<const std::byte> beginning, std::uint64_t file_bytes);
+
+/// Returns the header of a .npy file (version 1.0) of an array of this shape, in C's order.
+std::string npy_header(DType type, std::span<const std::int64_t> shape);
 
 }  // namespace flowtrain
