@@ -30,7 +30,7 @@ struct PluginInfo {
   void (*add)();          ///< adds entries to datasets(), samplers(), nets::nets(), hooks() …
 };
 
-inline constexpr std::uint32_t plugin_version = 5;
+inline constexpr std::uint32_t plugin_version = 6;
 
 }  // namespace flowtrain
 

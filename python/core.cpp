@@ -292,7 +292,8 @@ class PyLoader {
     const auto& fields = loader_->fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
       std::vector<std::size_t> shape{batch.rows};
-      for (const std::int64_t side : batch.shapes.empty() ? fields[i].shape : batch.shapes[i]) shape.push_back(static_cast<std::size_t>(side));
+      for (const std::int64_t side : batch.shapes.empty() ? fields[i].shape : batch.shapes[i])
+        shape.push_back(static_cast<std::size_t>(side));
       arrays.append(array_of(batch.field(i), shape, dtype_of(fields[i].dtype), batch.memory));
     }
     return arrays;

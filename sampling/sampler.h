@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sampling/core/random.h"
@@ -45,8 +46,12 @@ Field stored_shape(Field field, std::span<const std::int64_t> extents);
 /// the batch.
 class Row {
  public:
+  /// Takes an array or vector of pointers, for fields without free axes.
+  template <class Fields>
+  requires std::is_convertible_v<const Fields&, std::span<std::byte* const>> Row(const Fields& fields)
+      : Row(std::span<std::byte* const>(fields), {}) {}  // NOLINT: a list of places is a row
   /// `extents` are those of the free axes of all fields, in their order; both spans must outlive it.
-  explicit Row(std::span<std::byte* const> fields, std::span<const std::int64_t> extents = {}, std::int32_t segment = 1)
+  Row(std::span<std::byte* const> fields, std::span<const std::int64_t> extents, std::int32_t segment = 1)
       : fields_(fields), extents_(extents), segment_(segment) {}
 
   std::byte* operator[](std::size_t field) const { return fields_[field]; }

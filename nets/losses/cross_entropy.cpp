@@ -1,6 +1,9 @@
 #include "nets/entries.h"
 
 #if FLOWTRAIN_COMPUTES
+#include <optional>
+#include <variant>
+
 #include "nets/labels.h"
 #include "nets/losses/loss.h"
 #endif
@@ -14,25 +17,48 @@ namespace {
 class CrossEntropy final : public Loss {
  public:
   CrossEntropy(const Settings& settings, const LossInput& input)
-      : label_smoothing_(settings.real("label_smoothing")), classes_(input.classes) {}
+      : label_smoothing_(settings.real("label_smoothing")), classes_(input.classes) {
+    if (const auto* const index = std::get_if<std::int64_t>(&settings.value("ignore_index"))) ignored_ = *index;
+  }
+
+  bool counts() const override { return ignored_.has_value(); }
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
-    const auto against = [&](const char* label) {
-      constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
-      const at::Tensor &logits = outputs.at("logits"), &labels = batch.at(label);
-      return compared(logits, labels, classes_, [&] {
-        return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, ignore_nothing,
-                                      label_smoothing_);
-      });
-    };
+    const at::Tensor& logits = outputs.at("logits");
     const double weight = weight_of_label(batch);
+    if (counts()) return counted(logits, batch, weight);
+    const auto against = [&](const char* label) { return compared_with(logits, batch.at(label), at::Reduction::Mean); };
     if (weight == 1) return {{"loss", against("label")}};
     return {{"loss", weight * against("label") + (1 - weight) * against("second_label")}};
   }
 
  private:
+  static constexpr std::int64_t no_class = -100;  // torch's default; no class has a negative number
+
+  at::Tensor compared_with(const at::Tensor& logits, const at::Tensor& labels, at::Reduction::Reduction by) const {
+    return compared(logits, labels, classes_, [&] {
+      return at::cross_entropy_loss(logits, labels, /*weight=*/{}, by, no_class, label_smoothing_);
+    });
+  }
+
+  NamedTensors counted(const at::Tensor& logits, const NamedTensors& batch, double weight) const {
+    at::Tensor sum, count;
+    const auto add = [&](const char* name, double share) {
+      const at::Tensor& labels = batch.at(name);
+      const at::Tensor ignored = labels.eq(*ignored_);
+      const at::Tensor entropy = compared_with(logits, labels.masked_fill(ignored, no_class), at::Reduction::Sum);
+      const at::Tensor terms = ignored.logical_not().sum();
+      sum = sum.defined() ? sum + share * entropy : share == 1 ? entropy : share * entropy;
+      count = count.defined() ? count + share * terms : share == 1 ? terms : share * terms;
+    };
+    add("label", weight);
+    if (weight != 1) add("second_label", 1 - weight);
+    return {{"loss", mean_of(sum, count)}, {"count", count}};
+  }
+
   double label_smoothing_;
   std::int64_t classes_;
+  std::optional<std::int64_t> ignored_;  // the label that does not count
 };
 
 }  // namespace
@@ -40,9 +66,14 @@ class CrossEntropy final : public Loss {
 
 FLOWTRAIN_PARTS(cross_entropy) {
   parts.losses.add({"cross_entropy",
-                    "cross entropy of `logits` and the classes in `label`",
+                    "cross entropy of `logits` (B, K, …) and the classes in `label` (B, …)",
                     {{"label_smoothing", Kind::real, 0.0,
-                      "share of the target that is spread over all classes (C. Szegedy et al., CVPR 2016)", 0, 0.999}},
+                      "share of the target that is spread over all classes (C. Szegedy et al., CVPR 2016)", 0, 0.999},
+                     {.name = "ignore_index",
+                      .kind = Kind::integer_or_text,
+                      .fallback = std::string("none"),
+                      .help = "label that does not count: the mean is over all other labels of an iteration",
+                      .choices = {"none"}}},
                     FLOWTRAIN_MAKE([](const Settings& settings, const LossInput& input) {
                       return std::make_unique<CrossEntropy>(settings, input);
                     })});

@@ -20,6 +20,16 @@ class Loss {
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
   /// Returns the names of further values, reported as `loss.<name>`: means over the batch's rows (scalars, f32).
   virtual std::vector<std::string> scalars() const { return {}; }
+  /// Returns whether `loss` is the mean over terms that it counts itself, such as labels that are not ignored. It then
+  /// gives their number as `count` (a scalar of any type on its device), and is 0 if there are none. The loss of an
+  /// iteration is the mean over the terms of all of its batches and processes.
+  virtual bool counts() const { return false; }
+
+ protected:
+  /// Returns the mean of a sum over `count` terms: 0 without terms.
+  static at::Tensor mean_of(const at::Tensor& sum, const at::Tensor& count) {
+    return sum.div(count.add(count.eq(0))).to(sum.scalar_type());
+  }
 };
 
 }  // namespace flowtrain::nets

@@ -43,8 +43,10 @@ class CompiledNet {
   virtual std::vector<std::string> losses() const = 0;
   /// Returns the names of the scalars that the graph of one of losses() gives beside it.
   virtual std::vector<std::string> scalars_of(const std::string& loss) const = 0;
-  /// Returns one of losses(), a scalar f32, and its scalars. In train mode its own graph computes it, and it is
-  /// differentiable; in eval mode the evaluation graph returns all its outputs.
+  /// Returns whether the graphs count the terms of a loss or scalar (Step::counts).
+  virtual bool counts(const std::string& name) const = 0;
+  /// Returns one of losses(), a scalar f32, its scalars and their counts. In train mode its own graph computes it, and
+  /// it is differentiable; in eval mode the evaluation graph returns all its outputs.
   virtual NamedTensors loss_of(const std::string& loss, const NamedTensors& batch) = 0;
   /// Sets the factor that the loss will be multiplied by before backward, a scalar f32 on the net's device. It is
   /// called before each loss_of() with train.amp = "fp16".

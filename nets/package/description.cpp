@@ -18,9 +18,10 @@ using nlohmann::json;
 constexpr int known_version = 4;
 
 PackageOutput::Kind kind_of(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 4> kinds{
+  constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 5> kinds{
       {{"loss", PackageOutput::Kind::loss},
        {"metric", PackageOutput::Kind::metric},
+       {"count", PackageOutput::Kind::count},
        {"output", PackageOutput::Kind::output},
        {"gradient", PackageOutput::Kind::gradient}}};
   const auto* const found = std::ranges::find(kinds, name, &std::pair<std::string_view, PackageOutput::Kind>::first);

@@ -16,6 +16,7 @@ struct PackageOutput {
   enum class Kind {
     loss,     ///< a scalar to lower, f32
     metric,   ///< another scalar to report, f32
+    count,    ///< number of terms, f32, that a loss or metric is the mean of; its name is count_of() that one's
     output,   ///< output for metrics and predictions
     gradient  ///< gradient of the parameter `of`
   };

@@ -20,6 +20,7 @@
 #include "nets/package/description.h"
 #include "nets/package/given_gradients.h"
 #include "nets/package/weights.h"
+#include "nets/steps/step.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
@@ -103,6 +104,10 @@ class PackageNet final : public Net, public CompiledNet {
     for (const PackageOutput& output : graph_of(loss).description.outputs)
       if (output.kind == PackageOutput::Kind::metric) names.push_back(output.name);
     return names;
+  }
+  bool counts(const std::string& name) const override {
+    const auto found = std::ranges::find(description_.eval.outputs, count_of(name), &PackageOutput::name);
+    return found != description_.eval.outputs.end() && found->kind == PackageOutput::Kind::count;
   }
   bool may_give(const std::string& output) const override {
     return std::ranges::find(description_.eval.outputs, output, &PackageOutput::name) !=

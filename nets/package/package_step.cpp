@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -46,17 +47,33 @@ class PackageStep final : public Step {
     });
   }
 
+  bool counts(const std::string& name) const override { return compiled_.counts(name); }
+
   // The loss is the sum of all losses, as in the log of training.
   Evaluated evaluate(const NamedTensors& batch) override {
     RECORD_USER_SCOPE("net");
     NamedTensors outputs =
         rethrow_at_key(net_settings_, key_of_net(net_settings_), [&] { return net_.forward(batch); });
+    const Names all = losses();
+    if (std::ranges::any_of(all, [this](auto& loss) { return counts(loss); }))
+      return counted(std::move(outputs), all, batch);
     at::Tensor sum;
-    for (const std::string& loss : losses()) sum = sum.defined() ? sum + outputs.at(loss) : outputs.at(loss);
+    for (const std::string& loss : all) sum = sum.defined() ? sum + outputs.at(loss) : outputs.at(loss);
     return {std::move(outputs), std::move(sum)};
   }
 
  private:
+  // Gives each loss and its terms, since those of several losses differ.
+  Evaluated counted(NamedTensors outputs, const Names& all, const NamedTensors& batch) const {
+    std::vector<at::Tensor> means, terms;
+    for (const std::string& loss : all) {
+      means.push_back(outputs.at(loss).reshape({}));
+      terms.push_back(counts(loss) ? outputs.at(count_of(loss)).reshape({})
+                                   : at::full_like(means.back(), batch.begin()->second.size(0)));
+    }
+    return {std::move(outputs), at::stack(means), at::stack(terms)};
+  }
+
   const Settings net_settings_;
   Net& net_;
   CompiledNet& compiled_;

@@ -33,6 +33,8 @@ class SupervisedStep final : public Step {
     return names;
   }
 
+  bool counts(const std::string& name) const override { return name == "loss" && loss_->counts(); }
+
   NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>&) override {
     const NamedTensors outputs = run_net(batch);
     NamedTensors scalars = losses_of(outputs, batch);
@@ -42,8 +44,8 @@ class SupervisedStep final : public Step {
 
   Evaluated evaluate(const NamedTensors& batch) override {
     NamedTensors outputs = run_net(batch);
-    at::Tensor loss = losses_of(outputs, batch).at("loss");
-    return {std::move(outputs), std::move(loss)};
+    const NamedTensors losses = losses_of(outputs, batch);
+    return {std::move(outputs), losses.at("loss"), loss_->counts() ? losses.at(count_of("loss")) : at::Tensor()};
   }
 
  private:

@@ -19,7 +19,9 @@ def key_to_toml(key: str, value: Any) -> str:
 
 
 def to_toml(value: Any) -> str:
-    """`True` is `true`, a path a text, a tuple a list, a dict a table. Raises TypeError for what TOML has no word for."""
+    """Returns `true` for True, a text for a path, a list for a tuple, a table for a dict.
+
+    Raises TypeError for what TOML has no word for."""
     if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):

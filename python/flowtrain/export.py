@@ -71,7 +71,9 @@ def export(
         the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
         net(batch["image"]) and batch["label"]. Several such functions by name, {"critic": …, "generator": …}: each is
         lowered by the optimizers whose `losses` in the config name it. What a loss switches off in the net by
-        requires_grad_(False) gets no gradient of it.
+        requires_grad_(False) gets no gradient of it. A pair, (sum, count), of tensors without dimensions in place of a
+        tensor is the mean over all that counts in an iteration, in its micro-batches and processes: tokens that are not
+        ignored, say.
     outputs: a function of the net and the batch, for validation and prediction: a tensor, which is called `logits`, or
         several by name. A detector gives `boxes` (B, N, 4), x0, y0, x1, y1 in pixels of the image, `scores` (B, N), 0
         for no box, and `labels` (B, N). None: `logits` where loss is None, else losses alone.

@@ -213,18 +213,24 @@ bool tensor_bytes(std::span<const std::int64_t> shape, std::uint64_t element, st
 }
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& path) {
-  std::uint64_t header_bytes = 0;
-  if (bytes.size() < sizeof(header_bytes))
-    throw UserError(ExitCode::snapshot, path + ": " + std::to_string(bytes.size()) + " bytes are no safetensors file");
-  std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
-  bytes = bytes.subspan(sizeof(header_bytes));
-  if (header_bytes > max_header_bytes || header_bytes > bytes.size())
-    throw UserError(ExitCode::snapshot, path + ": not a safetensors file, or cut short: a header of " +
-                                            std::to_string(header_bytes) + " bytes in " + std::to_string(bytes.size()));
-  auto header = parse_header({reinterpret_cast<const char*>(bytes.data()), header_bytes}, path);
-  const auto data = bytes.subspan(header_bytes);
+  return parse_safetensors(bytes, path, bytes.size());
+}
 
-  for (const auto& entry : header.entries) check_entry(entry, data.size(), path);
+SafetensorsContent parse_safetensors(std::span<const std::byte> beginning, const std::string& path,
+                                     std::uint64_t file_bytes) {
+  std::uint64_t header_bytes = 0;
+  if (beginning.size() < sizeof(header_bytes))
+    throw UserError(ExitCode::snapshot, path + ": " + std::to_string(file_bytes) + " bytes are no safetensors file");
+  std::memcpy(&header_bytes, beginning.data(), sizeof(header_bytes));
+  const auto rest = beginning.subspan(sizeof(header_bytes));
+  if (header_bytes > max_header_bytes || header_bytes > rest.size())
+    throw UserError(ExitCode::snapshot, path + ": not a safetensors file, or cut short: a header of " +
+                                            std::to_string(header_bytes) + " bytes in " +
+                                            std::to_string(file_bytes - sizeof(header_bytes)));
+  auto header = parse_header({reinterpret_cast<const char*>(rest.data()), header_bytes}, path);
+  const auto data_offset = sizeof(header_bytes) + header_bytes, data_bytes = file_bytes - data_offset;
+
+  for (const auto& entry : header.entries) check_entry(entry, data_bytes, path);
   // A stable sort keeps the order of tensors without elements.
   std::ranges::stable_sort(header.entries, {}, [](const HeaderEntry& e) { return std::pair(e.begin, e.end); });
   std::uint64_t end = 0;
@@ -235,13 +241,14 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
       throw UserError(ExitCode::snapshot, path + ": tensor " + shown(entry.name) +
                                               (entry.begin < end ? " overlaps the one before" : " comes after a gap"));
     end = entry.end;
-    entry.data = data.data() + entry.begin;
+    entry.offset = data_offset + entry.begin;
+    if (data_offset + entry.end <= beginning.size()) entry.data = beginning.data() + entry.offset;
     entry.bytes = entry.end - entry.begin;
     content.tensors.push_back(std::move(entry));
   }
-  if (end != data.size())
+  if (end != data_bytes)
     throw UserError(ExitCode::snapshot,
-                    path + ": " + std::to_string(data.size() - end) + " bytes after the last tensor");
+                    path + ": " + std::to_string(data_bytes - end) + " bytes after the last tensor");
   return content;
 }
 

@@ -18,8 +18,10 @@ struct TensorView {
   std::string name;
   std::string dtype;                ///< F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL
   std::vector<std::int64_t> shape;  ///< {}: a scalar; a 0 among the sizes: no elements
-  const std::byte* data = nullptr;  ///< data in a file of any alignment: copy, do not cast
-  std::uint64_t bytes = 0;          ///< product of the shape and the bytes of an element
+  const std::byte* data =
+      nullptr;               ///< data in a file of any alignment: copy, do not cast; null: beyond what was parsed
+  std::uint64_t bytes = 0;   ///< product of the shape and the bytes of an element
+  std::uint64_t offset = 0;  ///< place of the data in the file
 };
 
 /// Returns the bytes of one element, or 0 for a dtype that is not listed above.
@@ -48,5 +50,9 @@ struct SafetensorsContent {
 /// Parses a whole file's bytes; every claim is checked before it is used. `path` is for messages. Throws
 /// UserError(snapshot) that names the problem.
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& path);
+/// Parses the beginning of a file of `file_bytes` bytes, which holds at least its header: tensors beyond it have no
+/// data.
+SafetensorsContent parse_safetensors(std::span<const std::byte> beginning, const std::string& path,
+                                     std::uint64_t file_bytes);
 
 }  // namespace flowtrain

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array<char, 8> index_magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '3'};
+constexpr std::array<char, 8> index_magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '4'};
 /// The coarsest step in which file systems note times: two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 

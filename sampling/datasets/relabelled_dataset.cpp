@@ -21,6 +21,12 @@ Record RelabelledDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   return record;
 }
 
+bool RelabelledDataset::outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const {
+  if (!stored_->outline(id, record, buffer)) return false;
+  record.label = new_label(record.label);
+  return true;
+}
+
 std::int32_t RelabelledDataset::new_label(std::int64_t label) const {
   if (label < 0) return -1;
   if (static_cast<std::uint64_t>(label) >= labels_.size())

@@ -21,6 +21,8 @@ class RelabelledDataset : public Dataset {
 
   std::uint64_t size() const override { return stored_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
+  std::vector<PartForm> parts() const override { return stored_->parts(); }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t id) const override { return new_label(stored_->label(id)); }
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return stored_->has_boxes(); }

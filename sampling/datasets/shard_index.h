@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,16 +34,33 @@ ShardList find_shards(const Settings& settings, bool training);
 
 /// A sample of a shard, with the place of its image.
 struct ShardSample {
-  std::uint64_t offset, size_bytes;
-  std::int32_t label;  ///< -1: none
+  std::uint64_t offset, size_bytes;  ///< offset 0: it has no image
+  std::int32_t label;                ///< -1: none
+
+  bool has_picture() const { return offset > 0; }
 };
+
+/// A file of a sample beside its image and its label.
+struct ShardMember {
+  std::uint64_t offset, size_bytes;
+  std::uint32_t kind;  ///< index among Shard::kinds
+};
+
+/// The largest number of kinds of members; files of more kinds are left out.
+inline constexpr std::size_t max_member_kinds = 255;
 
 struct Shard {
   std::string path;  ///< path for messages: a file's path, or a URL without user, password and query
   std::unique_ptr<ByteSource> file;
   const RemoteFile* remote = nullptr;  ///< `file` if it is remote, else null
-  Names names = {};                    ///< names of the images
+  Names names = {};                    ///< names of the images; of samples without one, of their first file
   std::vector<ShardSample> samples = {};
+  std::vector<std::string> kinds = {};          ///< the names of members after their first dot, in lower case: "txt"
+  std::vector<ShardMember> members = {};        ///< the samples' members, one sample after the other
+  std::vector<std::uint64_t> member_ends = {};  ///< end of each sample's members; empty: there are none at all
+
+  /// Returns the members of a sample.
+  std::span<const ShardMember> members_of(std::size_t sample) const;
 };
 
 struct Shards {
@@ -51,10 +69,11 @@ struct Shards {
 };
 
 /// Opens and scans all shards, several at once; labels must be below `labels_end`. A sample has at most one label
-/// (NAME.cls), and an image, the first of several with other extensions. Paths may be remote, with the keys of
-/// remote_keys() in `settings`. The index of a shard is kept, so that it is scanned once: for a local one beside it
-/// (kept_index.h), for a remote one in the cache. Throws UserError(data) for the first shard that cannot be read or is
-/// damaged, or has a key twice or a label without image.
+/// (NAME.cls), and an image, the first of several with other extensions; its other files are members, the first of each
+/// kind. Samples without an image count if no shard has any, and if they have a member that is no image of a format
+/// that cannot be decoded. Paths may be remote, with the keys of remote_keys() in `settings`. The index of a shard is
+/// kept, so that it is scanned once: for a local one beside it (kept_index.h), for a remote one in the cache. Throws
+/// UserError(data) for the first shard that cannot be read or is damaged, or has a key twice or a label without image.
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings);
 
 }  // namespace flowtrain

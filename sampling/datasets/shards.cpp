@@ -89,38 +89,6 @@ std::string stem_of(const std::string& shard) {
   return stem;
 }
 
-/// The names that this side (training or validation) uses, from splits among folders or shards.
-struct Choice {
-  std::vector<std::string> names;
-  bool has_split = false;
-  std::vector<std::string> notes = {};
-};
-
-/// Returns nothing if the names are no splits: then all data are one set. `what`: "folders" or "shards".
-std::optional<Choice> choose(const std::vector<std::string>& names, const fs::path& folder, const char* what,
-                             const Settings& settings, bool training) {
-  const auto mode = split_names_of(settings);
-  if (mode == SplitNames::ignore) return {};
-  const auto splits = find_splits(names);
-  if (!splits.any()) return {};
-  const auto& measured = splits.validation.empty() ? splits.test : splits.validation;
-  const auto& found = splits.training.empty() ? measured : splits.training;
-  if (!splits.is_complete() && !splits.others.empty() && mode == SplitNames::decide)
-    throw unclear_split(settings, concat(folder.string(), ": ", listed_classes(found), " may be a split, or data like ",
-                                         listed_classes(splits.others)));
-  if (!splits.is_complete()) return Choice{found};
-  Choice choice{training ? splits.training : measured, true};
-  if (!training) return choice;
-  if (splits.validation.empty())
-    choice.notes.push_back(note_on_test(concat("the ", what, " ", listed_classes(splits.test))));
-  else if (!splits.test.empty())
-    choice.notes.push_back(concat("test data: the ", what, " ", listed_classes(splits.test),
-                                  "; the run does not use them, `flowtrain test` does if data.test.split names them"));
-  if (!splits.others.empty())
-    choice.notes.push_back(concat("not used: the ", what, " ", listed_classes(splits.others)));
-  return choice;
-}
-
 /// Returns the outermost folder from `folder` on with shards, or with several sub-folders: archives often wrap
 /// everything in one more folder.
 fs::path unwrapped(fs::path folder) {
@@ -138,7 +106,7 @@ fs::path unwrapped(fs::path folder) {
 ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool training) {
   const auto folder = unwrapped(whole);
   const auto folders = shard_folders(folder);
-  auto choice = choose(folders, folder, "folders", settings, training);
+  auto choice = choose_split(folders, folder.string(), "folders", settings, training);
   if (choice && choice->names.size() > 1)
     throw unclear_split(settings,
                         concat(folder.string(), ": several folders may be one split: ", listed_classes(choice->names)));
@@ -150,7 +118,7 @@ ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool
   std::vector<std::string> stems;
   for (const auto& shard : shards)
     if (const auto stem = stem_of(shard); std::ranges::find(stems, stem) == stems.end()) stems.push_back(stem);
-  choice = choose(stems, folder, "shards", settings, training);
+  choice = choose_split(stems, folder.string(), "shards", settings, training);
   if (!choice || !choice->has_split) return {std::move(shards), false, folder.string()};
   std::erase_if(shards,
                 [&](auto& shard) { return std::ranges::find(choice->names, stem_of(shard)) == choice->names.end(); });

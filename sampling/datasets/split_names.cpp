@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "sampling/class_names.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
@@ -163,6 +164,30 @@ UserError unclear_split(const Settings& settings, const std::string& message) {
                             ".split_names = \"ignore\" if these are names like all others, or \"use\" "
                             "if they are splits; or name one of them in " +
                             table + ".split");
+}
+
+std::optional<SplitChoice> choose_split(const std::vector<std::string>& names, const std::string& folder,
+                                        const char* what, const Settings& settings, bool training) {
+  const auto mode = split_names_of(settings);
+  if (mode == SplitNames::ignore) return {};
+  const auto splits = find_splits(names);
+  if (!splits.any()) return {};
+  const auto& measured = splits.validation.empty() ? splits.test : splits.validation;
+  const auto& found = splits.training.empty() ? measured : splits.training;
+  if (!splits.is_complete() && !splits.others.empty() && mode == SplitNames::decide)
+    throw unclear_split(settings, concat(folder, ": ", listed_classes(found), " may be a split, or data like ",
+                                         listed_classes(splits.others)));
+  if (!splits.is_complete()) return SplitChoice{found};
+  SplitChoice choice{training ? splits.training : measured, true};
+  if (!training) return choice;
+  if (splits.validation.empty())
+    choice.notes.push_back(note_on_test(concat("the ", what, " ", listed_classes(splits.test))));
+  else if (!splits.test.empty())
+    choice.notes.push_back(concat("test data: the ", what, " ", listed_classes(splits.test),
+                                  "; the run does not use them, `flowtrain test` does if data.test.split names them"));
+  if (!splits.others.empty())
+    choice.notes.push_back(concat("not used: the ", what, " ", listed_classes(splits.others)));
+  return choice;
 }
 
 }  // namespace flowtrain

@@ -67,4 +67,16 @@ SplitNames split_names_of(const Settings& settings);
 /// Makes the error for names that may or may not be splits; `message` lists them.
 UserError unclear_split(const Settings& settings, const std::string& message);
 
+/// The names that one side (training or validation) uses, of folders, files or tensors that may be named after splits.
+struct SplitChoice {
+  std::vector<std::string> names;
+  bool has_split = false;               ///< training and validation have names of their own
+  std::vector<std::string> notes = {};  ///< sentences on names that are not used
+};
+
+/// Chooses among the names of one place, `folder`, by find_splits() and the key `split_names`; `what` says in notes
+/// what they name: "folders". Returns nothing if they are no splits: then all data are one set. Throws unclear_split().
+std::optional<SplitChoice> choose_split(const std::vector<std::string>& names, const std::string& folder,
+                                        const char* what, const Settings& settings, bool training);
+
 }  // namespace flowtrain

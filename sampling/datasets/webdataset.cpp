@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "sampling/class_names.h"
 #include "sampling/core/parse.h"
@@ -16,6 +17,7 @@
 #include "sampling/io/files.h"
 #include "sampling/io/text_lines.h"
 #include "sampling/named_dataset.h"
+#include "sampling/parts/part_collector.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {
@@ -40,12 +42,14 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
 }
 
 constexpr const char* labels_hint =
-    "write each label, a number from 0, to NAME.cls next to NAME's image in the shard; .json and .txt are not read";
+    "write each label, a number from 0, to NAME.cls next to NAME's image in the shard; .json and .txt give no labels";
 
 class WebDataset : public NamedDataset {
  public:
-  /// `classes` 0: as many as `names`, or else as the labels need.
-  WebDataset(ShardList list, Shards shards, std::int64_t classes, std::vector<std::string> names)
+  /// `classes` 0: as many as `names`, or else as the labels need. `parts`: kinds of members that become parts; "*":
+  /// all.
+  WebDataset(ShardList list, Shards shards, std::int64_t classes, std::vector<std::string> names,
+             const std::vector<std::string>& parts)
       : list_(std::move(list)),
         shards_(std::move(shards.all)),
         access_(std::move(shards.access)),
@@ -75,35 +79,64 @@ class WebDataset : public NamedDataset {
                       concat(unlabelled->path, ": ", unlabelled->names[which],
                              " has no .cls beside it, but the data set has classes"),
                       labels_hint);
+    choose_parts(parts);
   }
 
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
 
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     const auto [shard, sample] = locate(id);
+    const auto encoding = sample.has_picture() ? Encoding::image : Encoding::bytes;
+    Record record{.id = id, .encoding = encoding, .label = sample.label};
     try {
-      read_exactly(*shard.file, sample.offset, sample.size_bytes, buffer.bytes);
+      if (forms_.empty()) {
+        read_exactly(*shard.file, sample.offset, sample.size_bytes, buffer.bytes);
+        record.bytes = buffer.bytes;
+        return record;
+      }
+      PartCollector parts(buffer);
+      if (sample.has_picture()) parts.read_picture(*shard.file, sample.offset, sample.size_bytes);
+      each_part(shard, sample, [&](const PartForm& form, const ShardMember* member) {
+        member ? parts.read(form, *shard.file, member->offset, member->size_bytes) : parts.lack(form);
+      });
+      parts.finish(record);
     } catch (const std::runtime_error& error) {
       throw SampleError(describe(id) + ": " + error.what());
+    } catch (const std::invalid_argument& error) {
+      throw SampleError(describe(id) + ": " + error.what());
     }
-    return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = sample.label};
+    return record;
+  }
+
+  std::vector<PartForm> parts() const override { return forms_; }
+
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    if (std::ranges::any_of(forms_, [](auto& form) { return form.encoding != Encoding::text; })) return false;
+    const auto [shard, sample] = locate(id);
+    record = {.id = id, .encoding = sample.has_picture() ? Encoding::image : Encoding::bytes, .label = sample.label};
+    PartCollector parts(buffer);
+    each_part(shard, sample, [&](const PartForm& form, const ShardMember* member) {
+      parts.outline_text(form, member ? member->size_bytes : 0);
+    });
+    parts.finish(record);
+    return true;
   }
 
   bool takes_hints() const override { return access_ && access_->ahead; }
 
   void hint(std::uint64_t id) const override {
-    const auto [shard, sample] = locate(id);
-    if (shard.remote && sample.size_bytes <= max_sample_bytes) shard.remote->expect(sample.offset, sample.size_bytes);
+    each_remote_range(id, [](const RemoteFile& file, std::uint64_t offset, std::uint64_t size_bytes) {
+      if (size_bytes <= max_sample_bytes) file.expect(offset, size_bytes);
+    });
   }
 
   void prefetch(std::uint64_t id) const override {
-    const auto [shard, sample] = locate(id);
-    if (shard.remote) shard.remote->begin(sample.offset, sample.size_bytes);
+    each_remote_range(id, [](const RemoteFile& file, auto offset, auto size_bytes) { file.begin(offset, size_bytes); });
   }
 
   void forget(std::uint64_t id) const override {
-    const auto [shard, sample] = locate(id);
-    if (shard.remote) shard.remote->forget(sample.offset, sample.size_bytes);
+    each_remote_range(id,
+                      [](const RemoteFile& file, auto offset, auto size_bytes) { file.forget(offset, size_bytes); });
   }
 
   std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
@@ -115,7 +148,9 @@ class WebDataset : public NamedDataset {
   }
 
   std::string missing_labels() const override {
-    return classes_ > 0 ? "" : concat("no image has a .cls beside it, for example ", describe(0), "; ", labels_hint);
+    if (classes_ > 0) return "";
+    return concat(locate(0).sample.has_picture() ? "no image has a .cls beside it" : "no sample has a .cls",
+                  ", for example ", describe(0), "; ", labels_hint);
   }
 
   std::string describe(std::uint64_t id) const override { return shown(id, 0); }
@@ -135,6 +170,8 @@ class WebDataset : public NamedDataset {
                            fingerprint_of(std::string_view(shard.path).substr(shard.path.rfind('/') + 1), all));
       for (auto& sample : shard.samples)
         all = fingerprint_of(static_cast<std::uint64_t>(sample.label), fingerprint_of(sample.size_bytes, all));
+      for (auto& member : shard.members)
+        all = fingerprint_of(forms_[member.kind].name, fingerprint_of(member.size_bytes, all));
     }
     return all;
   }
@@ -150,6 +187,94 @@ class WebDataset : public NamedDataset {
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
   }
 
+  /// Calls take(form, member) for each part of a sample; null: it lacks the part.
+  template <class Take>
+  void each_part(const Shard& shard, const ShardSample& sample, Take&& take) const {
+    const auto members = shard.members_of(static_cast<std::size_t>(&sample - shard.samples.data()));
+    for (std::size_t kind = 0; kind < forms_.size(); ++kind) {
+      const auto found = std::ranges::find(members, kind, &ShardMember::kind);
+      take(forms_[kind], found == members.end() ? nullptr : &*found);
+    }
+  }
+
+  /// Calls take(file, offset, size_bytes) for each range of a remote shard that read() reads.
+  template <class Take>
+  void each_remote_range(std::uint64_t id, Take&& take) const {
+    const auto [shard, sample] = locate(id);
+    if (!shard.remote) return;
+    if (sample.has_picture()) take(*shard.remote, sample.offset, sample.size_bytes);
+    for (const auto& member : shard.members_of(static_cast<std::size_t>(&sample - shard.samples.data())))
+      take(*shard.remote, member.offset, member.size_bytes);
+  }
+
+  /// Makes the parts: all kinds of members, or those that `chosen` names, sorted. Other members are forgotten, and the
+  /// kinds of members become indices of forms_.
+  void choose_parts(const std::vector<std::string>& chosen) {
+    std::set<std::string> kinds;
+    for (const auto& shard : shards_) kinds.insert(shard.kinds.begin(), shard.kinds.end());
+    const bool all = chosen == std::vector<std::string>{"*"};
+    for (const auto& name : chosen)
+      if (!all && !kinds.contains(name))
+        throw UserError(ExitCode::data, concat(list_.place, ": no sample has a file of the kind '", name, "'"),
+                        "correct data.parts; there are " + listed_classes({kinds.begin(), kinds.end()}));
+    for (const auto& kind : kinds)
+      if (all || std::ranges::find(chosen, kind) != chosen.end())
+        forms_.push_back(form_of_file(as_utf8(kind), concat(".", kind)));
+    const std::vector<std::string> known(kinds.begin(), kinds.end());
+    for (auto& shard : shards_) renumber_members(shard, known, chosen, all);
+    for (std::size_t kind = 0; kind < forms_.size(); ++kind)
+      if (forms_[kind].encoding == Encoding::array) complete_form(kind);
+  }
+
+  /// Replaces the kinds of a shard's members by indices of forms_, and removes those that are no parts.
+  static void renumber_members(Shard& shard, const std::vector<std::string>& known,
+                               const std::vector<std::string>& chosen, bool all) {
+    constexpr auto dropped = static_cast<std::uint32_t>(-1);
+    std::vector<std::uint32_t> places(shard.kinds.size(), dropped);
+    for (std::size_t i = 0; i < shard.kinds.size(); ++i) {
+      std::uint32_t place = 0;
+      for (const auto& kind : known) {
+        const bool is_part = all || std::ranges::find(chosen, kind) != chosen.end();
+        if (kind == shard.kinds[i] && is_part) places[i] = place;
+        place += is_part ? 1 : 0;
+      }
+    }
+    std::size_t kept = 0, next = 0;
+    for (auto& end : shard.member_ends) {
+      for (; next < end; ++next) {
+        auto member = shard.members[next];
+        member.kind = places[member.kind];
+        if (member.kind != dropped) shard.members[kept++] = member;
+      }
+      end = kept;
+    }
+    shard.members.resize(kept);
+    shard.members.shrink_to_fit();
+    if (kept == 0) shard.member_ends = {};
+    shard.kinds = {};
+  }
+
+  /// Completes the form of a .npy part by the first member of its kind.
+  void complete_form(std::size_t kind) {
+    for (const auto& shard : shards_) {
+      const auto member = std::ranges::find(shard.members, kind, &ShardMember::kind);
+      if (member == shard.members.end()) continue;
+      const auto fail = [&](const char* what) {
+        throw UserError(
+            ExitCode::data,
+            concat(shard.path, ": the first member .", forms_[kind].name, ", at byte ", member->offset, ": ", what),
+            "write it with numpy.save, or leave it out of data.parts");
+      };
+      try {
+        return complete_array_form(forms_[kind], *shard.file, member->offset, member->size_bytes);
+      } catch (const std::runtime_error& error) {
+        fail(error.what());
+      } catch (const std::invalid_argument& error) {
+        fail(error.what());
+      }
+    }
+  }
+
   /// Returns "path:image.jpg", with the path from `begin` on.
   std::string shown(std::uint64_t id, std::size_t begin) const {
     const auto [shard, sample] = locate(id);
@@ -163,6 +288,7 @@ class WebDataset : public NamedDataset {
   std::vector<std::uint64_t> ends_;             ///< id after the last one of each shard
   std::int64_t classes_;
   std::vector<std::string> names_;  ///< names of the classes; none: the labels' numbers
+  std::vector<PartForm> forms_;     ///< forms of the members; kinds of members are indices of it
 };
 
 }  // namespace
@@ -172,23 +298,29 @@ DatasetEntry webdataset_entry() {
                          "number of classes; 0: as many as classes.txt beside local shards has lines (their names), or "
                          "else the largest label plus one",
                          0, static_cast<double>(max_classes)},
+                        {"parts", Kind::texts, std::vector<std::string>{"*"},
+                         "files of a sample beside its image and label that are read, by what follows the first dot of "
+                         "their names (\"txt\", \"seg.png\"): they are its parts; *: all"},
                         split_names_key()};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
-  return {.name = "webdataset",
-          .help =
-              "WebDataset tar shards read in place: images (jpg, png, webp) and their labels (NAME.cls). path: a "
-              ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
-              "pattern in the folder path; default: train, or val (else test) to validate, by their usual names in any "
-              "case, of sub-folders or of shards",
-          .keys = std::move(keys),
-          .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
-            const auto classes = settings.integer("classes");
-            auto list = find_shards(settings, input.training);
-            const bool named = classes == 0 && !is_remote(list.paths.front());
-            auto names = named ? read_class_names(names_file(list.paths.front())) : std::vector<std::string>();
-            auto shards = index_shards(list.paths, classes > 0 ? classes : max_classes, settings);
-            return std::make_unique<WebDataset>(std::move(list), std::move(shards), classes, std::move(names));
-          }};
+  return {
+      .name = "webdataset",
+      .help =
+          "WebDataset tar shards read in place: images (jpg, png, webp) and their labels (NAME.cls), and other files "
+          "of a sample as its parts (text: txt, json; arrays: npy), also without images. path: a "
+          ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
+          "pattern in the folder path; default: train, or val (else test) to validate, by their usual names in any "
+          "case, of sub-folders or of shards",
+      .keys = std::move(keys),
+      .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
+        const auto classes = settings.integer("classes");
+        auto list = find_shards(settings, input.training);
+        const bool named = classes == 0 && !is_remote(list.paths.front());
+        auto names = named ? read_class_names(names_file(list.paths.front())) : std::vector<std::string>();
+        auto shards = index_shards(list.paths, classes > 0 ? classes : max_classes, settings);
+        return std::make_unique<WebDataset>(std::move(list), std::move(shards), classes, std::move(names),
+                                            settings.texts("parts"));
+      }};
 }
 
 }  // namespace flowtrain

@@ -64,14 +64,21 @@ namespace {
 class CachedDataset : public Dataset {
  public:
   CachedDataset(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes)
-      : dataset_(std::move(dataset)), cache_(dataset_->size(), budget_bytes) {}
+      : dataset_(std::move(dataset)), cache_(dataset_->size(), budget_bytes), has_parts_(!dataset_->parts().empty()) {}
 
   std::uint64_t size() const override { return dataset_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
-    if (const auto kept = cache_.find(id)) return *kept;
+    auto kept = cache_.find(id);
+    if (kept && !has_parts_) return *kept;
     Record record = dataset_->read(id, buffer);
     record.cache = &cache_;
-    return record;
+    if (!kept) return record;
+    kept->parts = record.parts;  // a kept picture saves the decoding, but not the read
+    return *kept;
+  }
+  std::vector<PartForm> parts() const override { return dataset_->parts(); }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    return dataset_->outline(id, record, buffer);
   }
   std::int64_t label(std::uint64_t id) const override { return dataset_->label(id); }
   std::vector<std::string> classes() const override { return dataset_->classes(); }
@@ -89,6 +96,7 @@ class CachedDataset : public Dataset {
  private:
   std::unique_ptr<Dataset> dataset_;
   mutable PictureCache cache_;
+  bool has_parts_;
 };
 
 }  // namespace

@@ -36,8 +36,8 @@ class PictureCache {
 };
 
 /// Gives the data set a cache: an image that a sampler decoded (picture_of, StoredPicture) is kept, and its record is
-/// not read again. Images are decoded whole, even if there is no room for them, so that a row does not depend on which
-/// ones were kept. A data set that reads ahead from servers no longer does so.
+/// not read again, unless records have parts. Images are decoded whole, even if there is no room for them, so that a
+/// row does not depend on which ones were kept. A data set that reads ahead from servers no longer does so.
 std::unique_ptr<Dataset> with_picture_cache(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes);
 
 }  // namespace flowtrain

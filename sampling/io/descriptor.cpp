@@ -127,9 +127,13 @@ void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t si
   if (size_bytes > max_sample_bytes)
     throw std::runtime_error(std::to_string(size_bytes) + " bytes are more than a sample may have (1 GiB)");
   into.resize(size_bytes);
+  read_exactly(file, offset, std::span(into));
+}
+
+void read_exactly(const ByteSource& file, std::uint64_t offset, std::span<std::byte> into) {
   const auto got = file.read_at(offset, into);
-  if (got < size_bytes)
-    throw std::runtime_error("the file ends " + std::to_string(size_bytes - got) + " bytes early: was it cut since?");
+  if (got < into.size())
+    throw std::runtime_error("the file ends " + std::to_string(into.size() - got) + " bytes early: was it cut since?");
 }
 
 bool write_cache_file(const std::filesystem::path& path, std::string unfinished,

@@ -95,6 +95,8 @@ inline constexpr std::uint64_t max_sample_bytes = 1 << 30;
 /// Replaces `into` by `size_bytes` bytes of the file; allocates only if the vector must grow. Throws std::runtime_error
 /// (std::system_error is one) if a file is too large for a sample, ends early or cannot be read.
 void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes, std::vector<std::byte>& into);
+/// Fills `into` from byte `offset` on. Throws std::runtime_error if the file ends early or cannot be read.
+void read_exactly(const ByteSource& file, std::uint64_t offset, std::span<std::byte> into);
 
 /// Writes a file that appears at `path` whole or not at all: under the name `unfinished` with six letters more, then by
 /// a rename. Failures leave no file and are no error, but return false. `may_write` (may be null) is asked once the new

@@ -41,7 +41,8 @@ class PackedSampler final : public Sampler {
     sampler_->measure(record, std::span(lengths).first(axis));
     const std::int64_t length = std::min(lengths[0], extent);
     if (std::ranges::any_of(std::span(lengths).first(axis), [&](auto each) { return each != lengths[0]; }))
-      throw SampleError(concat("its fields have different lengths: ", join(std::span(lengths).first(axis))));
+      throw SampleError(
+          concat("the fields of a packed row have different lengths in it: ", join(std::span(lengths).first(axis))));
     sampler_->sample(record, random, Row({starts.data(), inner_.size()}, std::span(extents).first(axis)));
     auto* const position = reinterpret_cast<std::int32_t*>(row[own]);
     auto* const segment = reinterpret_cast<std::int32_t*>(row[own + 1]);

@@ -90,7 +90,7 @@ class FieldsSampler final : public Sampler {
   }
 
   std::vector<std::unique_ptr<Transform>> transforms_;
-  std::vector<Field> fields_;   ///< those of transforms_
+  std::vector<Field> fields_;   ///< fields of transforms_
   std::vector<Field> lengths_;  ///< one for each field with free axes
 };
 

@@ -182,6 +182,12 @@ Record SubsetDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   return record;
 }
 
+bool SubsetDataset::outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const {
+  if (!whole_->outline(ids_[id], record, buffer)) return false;
+  record.id = id;
+  return true;
+}
+
 std::shared_ptr<const BoxAnnotations> SubsetDataset::annotations() const {
   const auto all = whole_->annotations();
   if (!all) return nullptr;

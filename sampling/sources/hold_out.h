@@ -52,6 +52,8 @@ class SubsetDataset : public Dataset {
 
   std::uint64_t size() const override { return ids_.size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
+  std::vector<PartForm> parts() const override { return whole_->parts(); }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t id) const override { return whole_->label(ids_[id]); }
   std::vector<std::string> classes() const override { return whole_->classes(); }
   std::string missing_labels() const override { return whole_->missing_labels(); }

@@ -19,12 +19,31 @@ std::vector<std::string> agreed_classes(const std::vector<std::string>& first, c
   return first;
 }
 
+namespace {
+
+/// Returns the parts of `forms` that `others` have, too; an extent in which they differ becomes -1.
+std::vector<PartForm> common_parts(std::vector<PartForm> forms, const std::vector<PartForm>& others) {
+  std::erase_if(forms, [&](PartForm& form) {
+    const auto other = std::ranges::find(others, form.name, &PartForm::name);
+    const bool fits = other != others.end() && other->encoding == form.encoding && other->dtype == form.dtype &&
+                      other->shape.size() == form.shape.size();
+    for (std::size_t axis = 0; fits && axis < form.shape.size(); ++axis)
+      if (form.shape[axis] != other->shape[axis]) form.shape[axis] = -1;
+    return !fits;
+  });
+  return forms;
+}
+
+}  // namespace
+
 MixedDataset::MixedDataset(std::vector<Source> sources) : sources_(std::move(sources)) {
   classes_ = sources_.front().dataset->classes();
+  forms_ = sources_.front().dataset->parts();
   for (auto& source : sources_) {
     source.first_id = size_;
     size_ += source.dataset->size();
     classes_ = agreed_classes(classes_, source.dataset->classes());
+    forms_ = common_parts(std::move(forms_), source.dataset->parts());
   }
 }
 
@@ -37,7 +56,27 @@ Record MixedDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   const Source& from = source(id);
   Record record = from.dataset->read(id - from.first_id, buffer);
   record.id = id;
+  choose_parts(record, buffer);
   return record;
+}
+
+bool MixedDataset::outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const {
+  const Source& from = source(id);
+  if (!from.dataset->outline(id - from.first_id, record, buffer)) return false;
+  record.id = id;
+  choose_parts(record, buffer);
+  return true;
+}
+
+/// Leaves the parts that all sources have, in the order of forms_.
+void MixedDataset::choose_parts(Record& record, ReadBuffer& buffer) const {
+  if (std::ranges::equal(record.parts, forms_, {}, &Part::name, &PartForm::name)) return;
+  thread_local std::vector<Part> chosen;  // the record's parts may be those of the buffer or of the data set
+  chosen.clear();
+  for (const auto& form : forms_)
+    if (const Part* part = record.part(form.name)) chosen.push_back(*part);
+  buffer.parts.swap(chosen);
+  record.parts = buffer.parts;
 }
 
 std::int64_t MixedDataset::label(std::uint64_t id) const {

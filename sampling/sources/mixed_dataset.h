@@ -21,6 +21,9 @@ class MixedDataset : public Dataset {
 
   std::uint64_t size() const override { return size_; }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
+  /// Returns the parts that all sources have in one form, except that the extents of arrays may differ.
+  std::vector<PartForm> parts() const override { return forms_; }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t id) const override;
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override;
@@ -38,10 +41,12 @@ class MixedDataset : public Dataset {
 
  private:
   const Source& source(std::uint64_t id) const { return sources_[source_index(sources_, id)]; }
+  void choose_parts(Record& record, ReadBuffer& buffer) const;
 
   std::vector<Source> sources_;
   std::uint64_t size_ = 0;
   std::vector<std::string> classes_;
+  std::vector<PartForm> forms_;
 };
 
 /// Returns the classes of two data sets, if they are equal. If one of them has only numbers for names, the other's

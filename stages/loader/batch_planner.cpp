@@ -25,17 +25,24 @@ void BatchPlanner::whole_batch(std::uint64_t number, std::vector<std::uint64_t>&
   for (std::size_t row = 0; row < ids.size();) row += draw(number, row, std::span(ids).subspan(row));
 }
 
-void BatchPlanner::packed_items(std::uint64_t number, Own own, std::vector<Item>& items) const {
+void BatchPlanner::planned_items(std::uint64_t number, Own own, std::vector<Item>& items) const {
+  thread_local std::vector<std::uint64_t> ids;
   thread_local std::vector<PackedPiece> pieces;
   items.clear();
-  for (std::uint64_t row = own.begin; row < own.begin + own.rows; ++row) {
+  if (!plan_->packed) whole_batch(number, ids);
+  for (std::uint64_t i = 0; i < own.rows; ++i) {
+    const std::uint64_t row = own.begin + i;
+    const auto place = static_cast<std::uint32_t>(i);
+    if (!plan_->packed) {
+      items.push_back({{position_of(number, row), ids[row]}, {.row = place}});
+      continue;
+    }
     plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
-    const std::uint64_t first = batches_.position(number, row) * plan_->most_pieces;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const std::uint32_t end = i + 1 < pieces.size() ? pieces[i + 1].begin : plan_->packed->row_length();
-      items.push_back({{first + i, pieces[i].id},
-                       {static_cast<std::uint32_t>(row - own.begin), pieces[i].begin, end - pieces[i].begin,
-                        static_cast<std::int32_t>(i + 1)}});
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+      const std::uint32_t begin = pieces[piece].begin;
+      const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
+      items.push_back({{position_of(number, row) + piece, pieces[piece].id},
+                       {place, begin, end - begin, static_cast<std::int32_t>(piece + 1)}});
     }
   }
 }
@@ -47,31 +54,27 @@ std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const
   thread_local BatchShape shape;
   const std::uint64_t batch = number(ticket);
   const Own own = own_rows(batch);
+  planned_items(batch, own, items);
   shape.rows = static_cast<std::uint32_t>(own.rows);
-  shape.records = 0;
-  if (plan_->packed) {
-    packed_items(batch, own, items);
-    shape.records = static_cast<std::uint32_t>(items.size());
-  } else {
+  shape.records = static_cast<std::uint32_t>(items.size());
+  shape.extents.clear();
+  if (!plan_->packed) {
     whole_batch(batch, ids);
     plan_->measure(ids, shape.extents);
   }
-  const std::uint32_t chunks = std::min(std::max(shape.rows, shape.records), chunks_);
+  const std::uint32_t chunks = std::min(shape.records, chunks_);
   slab.begin(ticket, batches_.epoch(batch), shape, chunks);
-  const auto records = slab.rows();
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (plan_->packed) {
-      records[i].position = items[i].row.position, records[i].id = items[i].row.id, records[i].place = items[i].place;
-    } else {
-      records[i].position = position_of(batch, own.begin + i), records[i].id = ids[own.begin + i];
-    }
+  for (auto to = slab.rows().begin(); auto& item : items) {
+    to->position = item.row.position;
+    to->id = item.row.id;
+    to++->place = item.place;
   }
   return chunks;
 }
 
 std::uint64_t BatchPlanner::position_of(std::uint64_t number, std::uint64_t row) const {
-  if (!plan_ || !plan_->bucketed) return batches_.position(number, row);
-  return batches_.position(number, 0) * plan_->bucketed->most_rows() + row;
+  if (plan_ && plan_->bucketed) return batches_.position(number, 0) * plan_->bucketed->most_rows() + row;
+  return batches_.position(number, row) * (plan_ ? plan_->most_pieces : 1);
 }
 
 StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
@@ -134,18 +137,14 @@ std::size_t BatchPlanner::draw(std::uint64_t number, std::uint64_t row, std::spa
 std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket);
   std::vector<StreamRow> all;
-  if (plan_ && plan_->packed) {
+  if (plan_ && plan_->chooses_rows()) {
     std::vector<Item> items;
-    packed_items(batch, {0, batches_.rows(batch)}, items);
+    planned_items(batch, {0, rows_of(batch)}, items);
     for (auto& item : items) all.push_back(item.row);
-  } else if (plan_ && plan_->bucketed) {
-    std::vector<std::uint64_t> ids;
-    whole_batch(batch, ids);
-    for (std::uint64_t row = 0; row < ids.size(); ++row) all.push_back({position_of(batch, row), ids[row]});
-  } else {
-    all.resize(batches_.rows(batch));
-    for (std::uint64_t row = 0; auto& each : all) each = row_of(batch, row++);
+    return all;
   }
+  all.resize(batches_.rows(batch));
+  for (std::uint64_t row = 0; auto& each : all) each = row_of(batch, row++);
   return all;
 }
 
@@ -153,13 +152,10 @@ void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::
   const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   std::array<std::uint64_t, ids_at_once> ids;
-  if (plan_ && (plan_->packed || plan_->bucketed)) {
+  if (plan_ && plan_->chooses_rows()) {
     std::vector<Item> items;
-    std::vector<std::uint64_t> whole;
-    if (plan_->packed) packed_items(batch, {begin, count}, items);
-    if (plan_->bucketed) whole_batch(batch, whole);
+    planned_items(batch, {begin, count}, items);
     for (auto& item : items) body(item.row.id);
-    for (std::uint64_t row = begin; row < begin + count && plan_->bucketed; ++row) body(whole[row]);
     return;
   }
   try {

@@ -33,6 +33,13 @@ void ShapePlan::measure(std::span<const std::uint64_t> ids, std::vector<std::int
     for (const auto id : ids) extents[axis] = std::max<std::int64_t>(extents[axis], lengths.axis(axis)[id]);
 }
 
+void ShapePlan::add_to(Filling& filling, const Slab& slab) const {
+  const auto length = packed ? packed->row_length() : static_cast<std::uint64_t>(slab.extents()[axis]);
+  filling.positions += slab.row_count() * length;
+  for (auto& row : slab.rows())
+    filling.filled += std::min<std::uint64_t>(lengths.axis(axis)[row.id], packed ? row.place.extent : length);
+}
+
 SlabLayout slab_layout(std::vector<Field> fields, std::uint32_t rows, const ShapePlan* plan) {
   return plan ? SlabLayout(std::move(fields), plan->shapes(rows)) : SlabLayout(std::move(fields), rows);
 }

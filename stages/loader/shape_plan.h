@@ -13,6 +13,16 @@
 
 namespace flowtrain {
 
+/// The positions along one axis that batches have, and those that records fill; the others are padding.
+struct Filling {
+  std::uint64_t positions = 0, filled = 0;
+
+  /// Returns the share of the positions that is padding, 0 … 1.
+  double padding() const {
+    return positions == 0 ? 0 : 1 - static_cast<double>(filled) / static_cast<double>(positions);
+  }
+};
+
 /// Gives each batch its shape. At most one of `bucketed` and `packed` is set; without them the order chooses the rows,
 /// and each free axis is as long as the longest row of the batch.
 struct ShapePlan {
@@ -20,6 +30,12 @@ struct ShapePlan {
   std::unique_ptr<const BucketedBatches> bucketed = {};  ///< batches of records of like length
   std::unique_ptr<const PackedRows> packed = {};         ///< rows that hold several records
   std::uint64_t most_pieces = 1;                         ///< packed: largest number of records in a row
+  std::size_t axis = 0;                                  ///< axis whose lengths decide the batches
+
+  /// Returns whether it chooses the records of each batch, not the order.
+  bool chooses_rows() const { return bucketed || packed; }
+  /// Adds a batch to a filling along the deciding axis.
+  void add_to(Filling& filling, const Slab& slab) const;
 
   /// Returns the shapes into one of which each batch of up to `rows` rows fits.
   std::vector<BatchShape> shapes(std::uint32_t rows) const;

@@ -24,6 +24,7 @@ SlabLayout::SlabLayout(std::vector<Field> fields, const std::vector<BatchShape>&
   fixed_ = free_axes_of(fields_) == 0;
   std::vector<std::size_t> offsets(fields_.size()), row_bytes(fields_.size());
   for (auto& shape : shapes) {
+    packed_ = packed_ || shape.records > 0;
     rows_ = std::max(rows_, shape.rows);
     records_ = std::max(records_, std::max(shape.rows, shape.records));
     const std::size_t bytes = place(shape, offsets, row_bytes);

@@ -47,7 +47,7 @@ class SlabLayout {
   /// Returns the number of records that fit.
   std::uint32_t records() const { return records_; }
   /// Returns whether rows hold several records each, along their first axis.
-  bool is_packed() const { return records_ > rows_; }
+  bool is_packed() const { return packed_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t offset(std::size_t field) const { return offsets_[field]; }
   std::size_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
@@ -62,7 +62,7 @@ class SlabLayout {
   std::vector<std::size_t> offsets_, row_bytes_;
   std::uint32_t rows_ = 0, records_ = 0;
   std::size_t bytes_ = 0;
-  bool fixed_ = true;
+  bool fixed_ = true, packed_ = false;
 };
 
 /// A sample that could not be used, and its substitute.
@@ -78,7 +78,7 @@ struct BadSample {
 /// The place of a record in a batch.
 struct RowPlace {
   std::uint32_t row = 0;
-  // In a packed row the record has the positions begin … begin + extent - 1.
+  // A record of a packed row has the positions begin … begin + extent - 1:
   std::uint32_t begin = 0, extent = 0;
   std::int32_t segment = 1;  ///< number of the record within a packed row, from 1
 };

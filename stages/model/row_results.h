@@ -26,13 +26,29 @@ struct RowResult {
   Image wanted;  ///< the ideal of `made`: the label of each pixel
 };
 
+/// The sum of a loss over what counts: rows, or the terms that the loss itself counts.
+struct LossSum {
+  double sum = 0;
+  double count = 0;  ///< the number of those rows or terms
+};
+
+/// Returns the sum of the means of several losses; NaN if nothing counts.
+inline double sum_of_means(std::span<const LossSum> losses) {
+  double all = 0;
+  bool any = false;
+  for (const auto& [sum, count] : losses)
+    if (count > 0) all += sum / count, any = true;
+  return any ? all : RowResult::none;
+}
+
 /// The results of a batch.
 struct RowResults {
   /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" without such
   /// results.
   std::string kind = "samples";
-  std::vector<RowResult> rows;    ///< ordered as the batch; empty if it has no rows of this process
-  double loss = RowResult::none;  ///< the validation's loss of the batch: a mean over its rows
+  std::vector<RowResult> rows;  ///< ordered as the batch; empty if it has no rows of this process
+  /// The losses of the batch, whose sum the validation reports: one, except with several that count their own terms.
+  std::vector<LossSum> losses;
 };
 
 /// A Validator (stages/model/validator.h) may also implement this and report single rows.

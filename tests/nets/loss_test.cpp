@@ -69,6 +69,45 @@ TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' loss
         doctest::Approx(loss("mse", {{"target", target.to(at::kFloat)}})));
 }
 
+TEST_CASE("labels that are ignored do not count, in rows as in maps of them") {
+  const auto counted = [](const at::Tensor& logits, const NamedTensors& batch, const Values& keys) {
+    const auto own = make_loss("cross_entropy", keys);
+    CHECK(own->counts());
+    const NamedTensors made = (*own)({{"logits", logits}}, batch);
+    CHECK((made.at("loss").scalar_type() == at::kFloat));
+    return std::pair(made.at("loss").item<double>(), made.at("count").item<double>());
+  };
+  at::manual_seed(4);
+  const at::Tensor map = at::randn({3, 4, 5, 6});
+  for (const std::int64_t ignored : {-100, -1, 2, 255})
+    for (const double smoothing : {0.0, 0.1}) {
+      CAPTURE(ignored);
+      at::Tensor labels = at::randint(4, {3, 5, 6}, at::kLong);
+      labels = labels.masked_fill(at::rand({3, 5, 6}) < 0.6, ignored);
+      const auto [mean, count] =
+          counted(map, {{"label", labels}}, {{"ignore_index", ignored}, {"label_smoothing", smoothing}});
+      CHECK(count == labels.ne(ignored).sum().item<double>());
+      CHECK(mean ==
+            doctest::Approx(
+                at::cross_entropy_loss(map, labels, {}, at::Reduction::Mean, ignored, smoothing).item<double>()));
+    }
+  const auto none = counted(map, {{"label", at::full({3, 5, 6}, -1, at::kLong)}}, {{"ignore_index", std::int64_t{-1}}});
+  CHECK(none == std::pair(0.0, 0.0));
+
+  // Of a mixed batch each label counts by its share.
+  const at::Tensor second = at::tensor({-1, 0}, at::kLong), weight = at::tensor(0.75, at::kDouble);
+  const auto mixed = counted(logits, {{"label", label}, {"second_label", second}, {"label_weight", weight}},
+                             {{"ignore_index", std::int64_t{-1}}});
+  const auto sum = [](const at::Tensor& labels) {
+    return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -1).item<double>();
+  };
+  CHECK(mixed.second == 1.75);
+  CHECK(mixed.first == doctest::Approx((0.75 * sum(label) + 0.25 * sum(second)) / 1.75));
+  CHECK_FALSE(make_loss("cross_entropy")->counts());
+  CHECK_THROWS_WITH_AS(make_loss("cross_entropy", {{"ignore_index", std::string("all")}}),
+                       "test.toml:1:1: loss.ignore_index: must be an integer or \"none\", got \"all\"", UserError);
+}
+
 TEST_CASE("labels that the net has no logits for, or of another form, are named") {
   for (const std::string name : {"cross_entropy", "mse"}) {
     CAPTURE(name);
@@ -96,6 +135,13 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
   CHECK(losses.at("loss").item<double>() == 2.5);
   losses.at("loss").backward();
   CHECK(given.grad().item<double>() == 1);
+  const auto summed = make_loss("output", {{"count", std::string("tokens")}});
+  CHECK(summed->counts());
+  const NamedTensors counted = (*summed)({{"loss", given}, {"tokens", at::full({1}, 5, at::kLong)}}, batch);
+  CHECK(counted.at("loss").item<double>() == 0.5);
+  CHECK(counted.at("count").item<double>() == 5);
+  CHECK_THROWS_WITH_AS((*summed)({{"loss", given}}, batch), "no tensor named 'tokens'; there are: loss",
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS((*own)({{"logits", logits}}, batch),
                        "loss output: the net gives no 'loss'; return a dict with 'loss' from the script's forward",
                        std::invalid_argument);

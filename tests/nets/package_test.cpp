@@ -74,6 +74,28 @@ TEST_CASE("a package's gradients are those of its loss, for any number of rows, 
   }
 }
 
+TEST_CASE("a package counts what its loss is the mean of, in training and in evaluation") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const auto net = load_package(*packages / "counted.pt2");
+  const auto& compiled = dynamic_cast<CompiledNet&>(*net);
+  CHECK(compiled.counts("loss"));
+  CHECK(compiled.counts("hits"));
+  CHECK_FALSE(compiled.counts("logits"));
+  CHECK(compiled.scalars_of("loss") == std::vector<std::string>{"hits"});
+  NamedTensors batch = package_batch(9);
+  for (const std::int64_t known : {9, 4, 0}) {
+    batch.set("label", at::cat({at::ones({known}, at::kLong), at::zeros({9 - known}, at::kLong)}));
+    const NamedTensors losses = losses_of_package(*net, batch);
+    CHECK(losses.at("loss.count").item<double>() == static_cast<double>(known));
+    CHECK(losses.at("hits.count").item<double>() == static_cast<double>(known));
+    CHECK((losses.at("loss").item<double>() == 0) == (known == 0));
+    CHECK(net->forward(batch).at("loss.count").item<double>() == static_cast<double>(known));
+    const auto gradients = package_gradients(*net, batch);
+    CHECK((gradients.at("fc.bias").abs().max().item<double>() == 0) == (known == 0));
+  }
+}
+
 TEST_CASE("gradients of a package need no factor where backward begins with the tensor that is known to be 1") {
   const auto packages = made_packages(TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);

@@ -101,6 +101,13 @@ TEST_CASE("a package trains, is killed and resumed, validated, tested, and its w
   CHECK_SAYS(warm, "12 of 12 tensors");
 }
 
+TEST_CASE("a package's loss that counts is a mean over what counts, in parts and in several processes") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const PackageRun place(*packages / "counted.pt2");
+  check_means_over_what_counts(place, {}, "hits");
+}
+
 TEST_CASE("a package that gives boxes, scores and labels has AP, a test, predictions and pictures") {
   const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);

@@ -56,6 +56,34 @@ inline double difference(const TempRun& place, const std::string& a, const std::
   return worst;
 }
 
+/// Trains on 32 rows an iteration, as one batch, four micro-batches, and in two and four processes, with labels of
+/// which some do not count, and compares the weights, losses, and `scalar`, if it is not empty.
+inline void check_means_over_what_counts(const TempRun& place, const Words& more, const std::string& scalar = {}) {
+  const Words alike = with({"--max-iter", "12", "--set", "data.samples=320", "--set", "display.every=1", "--set",
+                            "val.every=12", "--set", "optim.momentum=0"},
+                           more);
+  const auto run = [&](const std::string& name, const Words& own) {
+    REQUIRE_EXIT(place.train(with(with({"--run-dir", name}, alike), own)), 0);
+  };
+  run("whole", {"--set", "loader.batch=32"});
+  run("parts", {"--set", "loader.batch=8", "--set", "train.accum=4", "--set", "val.batch=7"});
+  run("two", {"--set", "loader.batch=32", "--distributed", "--world-size", "2"});
+  run("four", {"--set", "loader.batch=32", "--distributed", "--world-size", "4"});
+  for (const std::string name : {"parts", "two", "four"}) {
+    CAPTURE(name);
+    CHECK(difference(place, "whole", name) < 1e-6);
+    for (const std::string kind : {"train", "val"}) {
+      const auto own = metrics_of(place.path(name), kind), whole = metrics_of(place.path("whole"), kind);
+      REQUIRE(own.size() == whole.size());
+      for (std::size_t i = 0; i < own.size(); ++i)
+        for (const std::string& value : {std::string("loss"), scalar})
+          if (whole[i].contains(value))
+            CHECK(own[i].at(value).get<double>() == doctest::Approx(whole[i].at(value).get<double>()).epsilon(2e-6));
+    }
+  }
+  if (!scalar.empty()) CHECK(metrics_of(place.path("whole"), "train").front().contains(scalar));
+}
+
 /// What /proc tells of a process; empty where it has ended.
 inline std::string text_of_process(int process, const char* file) try {
   return read_text("/proc/" + std::to_string(process) + "/" + file);

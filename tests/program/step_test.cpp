@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/program/ranks.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {
@@ -185,6 +186,14 @@ TEST_CASE("a short batch at an epoch's end weighs by its rows among those that a
   const Words uneven{"--set", "loader.batch=25", "--set", "train.accum=3"};  // 25, 25, 10
   same(first("uneven", uneven));
   same(first("several", with(uneven, {"--distributed", "--world-size", "3"})));
+}
+
+TEST_CASE("labels that are ignored do not count, in accumulated batches, several processes and validations") {
+  const TempRun place;
+  check_means_over_what_counts(place, {"--set", "loss.ignore_index=0", "--set", "net.dropout=0"});
+  const auto tested = place.run({"test", "whole", "--iter", "12"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(nlohmann::json::parse(tested.out).at("loss") == metrics_of(place.path("whole"), "val").back().at("loss"));
 }
 
 TEST_CASE("an optimizer that updates once for several iterations steps as with one large batch") {

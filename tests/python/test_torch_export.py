@@ -135,6 +135,35 @@ def test_training_is_eager_pytorchs(net, package):
     assert torch.equal(step.tensors["frozen"], state["frozen"])
 
 
+def test_a_loss_that_is_a_sum_over_a_count_is_their_mean_in_the_graphs(tmp_path):
+    net = torch.nn.Linear(4, 3)
+
+    def loss(net, batch):
+        logits, known = net(batch["image"]), batch["label"] >= 0
+        total = torch.nn.functional.cross_entropy(logits, batch["label"], ignore_index=-100, reduction="sum")
+        hits = ((logits.argmax(1) == batch["label"]) & known).float().sum()
+        return {"loss": (total, known.sum()), "hits": (hits, known.sum()), "size": logits.detach().square().mean()}
+
+    def batch_of(known):
+        return {"image": torch.randn(len(known), 4), "label": torch.tensor(known)}
+
+    path = tmp_path / "net.pt2"
+    ft.export(net, path, batch_of([0, 1, -100, 2]), loss)
+    kinds = [("loss", "loss"), ("hits", "metric"), ("size", "metric"), ("loss.count", "count"), ("hits.count", "count")]
+    for graph in graphs(metadata(path)):
+        assert [(each["name"], each["kind"]) for each in graph["outputs"] if each["kind"] != "gradient"] == kinds
+    step = Opened(path, "train_loss")
+    for known in ([2, 0, -100, 1, 1], [-100, 1], [-100, -100, -100]):
+        batch = batch_of(known)
+        (total, count), (hits, _) = (loss(net, batch)[name] for name in ("loss", "hits"))
+        values = step(batch)
+        assert values[0].item() == pytest.approx(total.item() / max(count.item(), 1), rel=1e-6)
+        assert step.of("count", values) == {"loss.count": count, "hits.count": count}
+        assert step.of("metric", values)["hits"].item() == pytest.approx(hits.item() / max(count.item(), 1))
+        expected, = torch.autograd.grad(total / count.clamp(min=1), [net.bias])
+        torch.testing.assert_close(step.of("gradient", values)["bias"], expected)
+
+
 def test_evaluation_is_eager_pytorchs_in_evaluation_mode(net, package):
     net, evaluate = copy.deepcopy(net).eval(), Opened(package, "eval")
     for rows in (1, 4, 33):

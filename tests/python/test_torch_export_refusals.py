@@ -59,6 +59,14 @@ CASES = {
     "a named loss that is no scalar": (nn.Linear(3, 6), {"loss": lambda net, batch: {"a": net(batch["image"])}},
                                        "the loss 'a' has the shape"),
     "a number": (nn.Linear(3, 6), {"loss": lambda net, batch: 1.0}, "what loss returned is a float"),
+    "a count of Python": (nn.Linear(3, 6), {"loss": lambda net, batch: (classify(net, batch), 6)},
+                          "the count that loss returned is an int: expected a tensor without dimensions"),
+    "a sum of losses that count": (nn.Linear(3, 6), {"loss": lambda net, batch: {
+        "a": (classify(net, batch), batch["label"].sum()), "b": classify(net, batch)}},
+                                   "the loss 'a' has a count, so it cannot be added up with others"),
+    "a count's name": (nn.Linear(3, 6), {"loss": lambda net, batch: {
+        "loss": classify(net, batch), "loss.count": batch["label"].sum().float()}},
+                       "the loss 'loss.count' has the name of a count: give it another name"),
     "whole numbers": (nn.Linear(3, 6), {"loss": lambda net, batch: batch["label"].sum()}, "is torch.int64: exp"),
     "no loss": (nn.Linear(3, 6), {"loss": lambda net, batch: {}}, "loss returned no loss"),
     "detached": (nn.Linear(3, 6), {"loss": lambda net, batch: classify(net, batch).detach()}, "does not depend"),

@@ -44,7 +44,7 @@ Value text(const char* value) { return std::string(value); }
 std::unique_ptr<Sampler> make_sampler(const std::string& name, const Dataset& dataset, bool training = true,
                                       const Values& values = {}) {
   const auto& entry = samplers().at(name);
-  return entry.make(settings_for(entry.keys, values, "sampler"), {dataset, training});
+  return entry.make(settings_for(with_name(entry), values, "sampler"), {dataset, training});
 }
 
 struct Sample {

@@ -20,4 +20,12 @@ inline Settings settings_for(std::vector<Key> keys, const std::vector<std::pair<
   return settings;
 }
 
+/// Returns the keys of an entry and the key `name`, whose value is the entry's, as in its table of a configuration.
+template <class Entry>
+std::vector<Key> with_name(const Entry& entry) {
+  auto keys = entry.keys;
+  keys.push_back({"name", Kind::text, entry.name, "the part"});
+  return keys;
+}
+
 }  // namespace flowtrain

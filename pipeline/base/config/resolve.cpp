@@ -200,7 +200,7 @@ class Resolver {
       for (auto key : {"dataset", "order"})
         keys = joined(keys, entry_keys(*part_kind(kind.name, key), choice(table, kind.name, key)));
     } else if (const auto* transforms = part_kind(kind.name, "as")) {
-      keys = joined(keys, entry_keys(*transforms, choice(table, kind.name, "as")));
+      keys = joined(keys, entry_keys(*transforms, choice(table, kind.name, transforms->key)));
     } else if (part_kind(kind.name, "name")) {
       keys = part_keys(table, kind.name);
     }

@@ -5,6 +5,7 @@
 
 #include "pipeline/base/config/keys.h"
 #include "pipeline/base/config/plugins.h"
+#include "sampling/core/registry.h"
 #include "sampling/samplers/decorators/decorator.h"
 #include "sampling/transform.h"
 

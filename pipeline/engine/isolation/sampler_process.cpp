@@ -132,7 +132,7 @@ void SamplerProcess::prepare(std::span<const Record* const> records, Row first) 
 
 void SamplerProcess::measure(const Record& record, std::span<std::int64_t> extents) {
   const Record* const one = &record;
-  prepare({&one, 1}, Row({}));
+  prepare({&one, 1}, Row({}, {}));
   control().axes = extents.size();
   run(Request::measure, 1, time_limit_);
   std::ranges::copy(std::span(control().extents).first(extents.size()), extents.begin());

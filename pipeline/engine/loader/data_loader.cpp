@@ -112,7 +112,7 @@ DataLoader::~DataLoader() = default;
 
 std::uint64_t DataLoader::samples() const {
   const auto& plan = impl_->data.plan;
-  return plan && (plan->bucketed || plan->packed) ? impl_->data.dataset->size() : cursor_.samples();
+  return plan && plan->chooses_rows() ? impl_->data.dataset->size() : cursor_.samples();
 }
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
 const SlabLayout& DataLoader::layout() const { return impl_->layout; }
@@ -185,7 +185,12 @@ void DataLoader::seek(StreamPosition position) {
 }
 
 std::map<std::string, std::string> DataLoader::basis() const {
-  return stream_basis(config_, options_.training, *impl_->data.dataset, samples(), batch_size());
+  auto basis = stream_basis(config_, options_.training, *impl_->data.dataset, samples(), batch_size());
+  if (const auto& plan = impl_->data.plan; plan && plan->bucketed) {  // they decide which records share a batch
+    basis["loader.batch"] = std::to_string(impl_->data.batch);
+    basis["drop_last"] = options_.drop_last ? "true" : "false";
+  }
+  return basis;
 }
 
 void DataLoader::close() {

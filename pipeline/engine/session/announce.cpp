@@ -6,6 +6,7 @@
 #include "pipeline/base/values/periods.h"
 #include "pipeline/engine/memory/auto_batch.h"
 #include "pipeline/engine/report/describe_net.h"
+#include "pipeline/engine/session/shape_plans.h"
 #include "sampling/core/settings.h"
 #include "sampling/io/text_lines.h"
 
@@ -18,7 +19,7 @@ void announce(const Session& session, const RunPlan& run_plan, Learner& learner)
   const bool several = !train.sources.empty();
   log_info(concat("data: ", several ? describe_shares(train.sources) : format_count(train.dataset->size()) + " samples",
                   " in ", train.dataset->classes().size(), " classes", describe_sizes(session.validation()), "; ",
-                  several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
+                  several ? "an epoch = " : "", describe_batches(train),
                   several ? concat(" (", epoch_end_of(config), ")") : " an epoch"));
   log_info(concat("device: ", session.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                   "; iterations ", run_plan.first, " to ", run_plan.last));

@@ -133,7 +133,9 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   if (!validation_.empty() && validation_.front()->loader)
     spec.data.val_layout = &validation_.front()->loader->layout();
   const auto world = static_cast<std::uint64_t>(options_.group->size());
-  spec.data.short_batches = ends_short(train_.batches) || (train_.dataset && train_.batches.size() % world != 0) ||
+  const bool shapes_differ = train_.plan && !train_.plan->packed;
+  spec.data.short_batches = shapes_differ || ends_short(train_.batches) ||
+                            (train_.dataset && train_.batches.size() % world != 0) ||
                             std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
   spec.data.class_names = classes_;
   spec.data.classes = static_cast<std::int64_t>(classes_.size());

@@ -6,6 +6,7 @@
 
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/base/values/periods.h"
 #include "sampling/core/cache_folder.h"
 #include "sampling/plans/packed_sampler.h"
 
@@ -55,6 +56,13 @@ void check_order(const Config& config, const Setting<std::int64_t>& budget, cons
   if (*budget > 0 && *pack)
     throw pack.error(concat("loader.budget is given, too (", budget.origin().text(), ")"), ExitCode::usage,
                      "keep one of them: batches of records of like length, or rows of several records");
+  if (*budget > 0 && !number(config.loader().batch))
+    refuse("bounds the batches, which loader.batch = \"auto\" does by trial",
+           "give loader.batch, the most rows, or none");
+  for (auto& optim : config.list("optim"))
+    if (*budget > 0 && optim.integer("lr_base_batch") > 0)
+      throw optim.error("lr_base_batch", "scales lr by the rows of a batch, which differ with loader.budget",
+                        ExitCode::usage, "leave it out, and set lr");
   if (!config.list("data.source").empty())
     refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by their ratios",
            "leave out one of the two");
@@ -78,11 +86,11 @@ void set_shape_plan(DataParts& parts, const Config& config, bool training, LastB
   const bool shuffled = training && config.table("order").text("name") != "sequential";
   if (*loader.budget > 0 || *loader.pack) check_order(config, loader.budget, loader.pack);
   auto plan = std::make_shared<ShapePlan>(lengths_of(parts, config, axes));
-  const std::size_t axis = deciding_axis(loader, fields);
+  const std::size_t axis = plan->axis = deciding_axis(loader, fields);
   const std::uint64_t seed = seed_of(config);
   if (*loader.pack) {
-    const auto row_length = static_cast<std::uint32_t>(fields.front().shape.front());
     parts.sampler = with_packed_rows(std::move(parts.sampler));
+    const auto row_length = static_cast<std::uint32_t>(parts.sampler->fields().front().shape.front());
     plan->packed = std::make_unique<PackedRows>(
         plan->lengths.axis(axis), PackedOptions{.row_length = row_length, .seed = seed, .shuffled = shuffled});
     plan->most_pieces = plan->packed->most_pieces();
@@ -99,6 +107,18 @@ void set_shape_plan(DataParts& parts, const Config& config, bool training, LastB
     parts.batches = Batches(plan->bucketed->batches(), 1, LastBatch::wrap);
   }
   parts.plan = std::move(plan);
+}
+
+std::string describe_batches(const DataParts& data) {
+  const auto* const plan = data.plan.get();
+  const std::string count = format_count(data.batches.per_epoch());
+  if (plan && plan->bucketed)
+    return concat(count, " batches of up to ", format_count(data.batch), " (", plan->bucketed->buckets(),
+                  plan->bucketed->buckets() == 1 ? " bucket" : " buckets", " of like length)");
+  if (plan && plan->packed)
+    return concat(count, " batches of ", format_count(data.batch), " rows, which hold ",
+                  printed("%.1f", 100 * plan->packed->filled()), " % samples");
+  return concat(count, " batches of ", data.batch);
 }
 
 }  // namespace flowtrain

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <exception>
 #include <memory>
 #include <set>
@@ -23,7 +22,8 @@ namespace {
 
 struct BatchLoss {
   std::uint64_t position;  // the position of its first row
-  double rows, loss;
+  std::uint64_t which;     // the loss, if there are several
+  LossSum loss;
 };
 
 // The results that this process has measured.
@@ -37,7 +37,8 @@ struct RankShare {
 void add_rows(const Slab& slab, const RowResults& results, RankShare& share) {
   const auto rows = slab.rows();
   share.kind = results.kind;
-  share.losses.push_back({rows.front().position, static_cast<double>(rows.size()), results.loss});
+  for (std::size_t i = 0; i < results.losses.size(); ++i)
+    share.losses.push_back({rows.front().position, i, results.losses[i]});
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const RowResult& result = results.rows[row];
     share.samples.push_back({rows[row].position, rows[row].id, rows[row].replaced > 0, label_of(slab, row),
@@ -92,9 +93,13 @@ std::vector<Item> gathered(Group& group, const char* what, const std::vector<Ite
 // Returns the mean loss, summed in the set's order: partial sums would round differently for each number of processes.
 double mean_loss(std::vector<BatchLoss> losses) {
   std::ranges::sort(losses, {}, &BatchLoss::position);
-  double sum = 0, rows = 0;
-  for (auto& batch : losses) sum += batch.loss * batch.rows, rows += batch.rows;
-  return rows > 0 ? sum / rows : std::nan("");
+  std::vector<LossSum> sums;
+  for (const auto& [position, which, loss] : losses) {
+    if (sums.size() <= which) sums.resize(which + 1);
+    sums[which].sum += loss.sum;
+    sums[which].count += loss.count;
+  }
+  return sum_of_means(sums);
 }
 
 // Returns the kind of results that the ranks have; a rank without samples does not know it.

@@ -36,6 +36,16 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
+// Returns the name of the field that has a free axis; packed rows have none, and their first field is a packed one.
+std::string field_of_axis(const std::vector<Field>& fields, std::size_t axis) {
+  for (auto& field : fields)
+    if (axis < field.free_axes)
+      return field.name;
+    else
+      axis -= field.free_axes;
+  return fields.front().name;
+}
+
 struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
@@ -169,6 +179,7 @@ class Bench {
     consume(*loader, times);
     report_.first_batch_s = seconds_since(begin);
     times = {.computes = false};
+    filling_ = {};
     const LoadMeter meter(*loader, times);
     const double cpu_before = process_cpu_s();
     const auto start = Clock::now();
@@ -176,6 +187,11 @@ class Bench {
     times.wall_s = seconds_since(start);
     report_.load = meter.load(times);
     const auto samples = static_cast<double>(times.samples);
+    if (data_.plan) {
+      report_.counted = field_of_axis(layout_.fields(), data_.plan->axis);
+      report_.positions_per_s = static_cast<double>(filling_.filled) / times.wall_s;
+      report_.padding = filling_.padding();
+    }
     report_.has_pipeline = true;
     report_.samples_per_s = samples / times.wall_s;
     report_.cpu_s_per_1000 = (process_cpu_s() - cpu_before) / samples * 1000;
@@ -191,6 +207,7 @@ class Bench {
     const Slab& slab = first_batch(loader);
     times.wait_s += seconds_since(begin);
     times.samples += slab.rows().size();
+    if (data_.plan) data_.plan->add_to(filling_, slab);
     const Ticket ticket = slab.ticket();
     data_.device->wait_copy(ticket.slot);
     data_.device->consumed(ticket.slot);
@@ -215,6 +232,7 @@ class Bench {
   const std::unique_ptr<Device> host_ = make_cpu_device();
   Session session_;
   DataParts& data_;
+  Filling filling_;
   SlabLayout layout_;
   BatchPlanner planner_;
   SampleStage sample_;
@@ -244,6 +262,9 @@ std::string to_json(const BenchReport& report) {
                         {"first_batch_s", report.first_batch_s},
                         {"cpu_s_per_1000", report.cpu_s_per_1000},
                         {"peak_rss_mb", report.peak_rss_mb}};
+  if (!report.counted.empty())
+    json["pipeline"].update(
+        {{"counted", report.counted}, {"positions_per_s", report.positions_per_s}, {"padding", report.padding}});
   json["limit"] = report.limit;
   json["advice"] = report.advice;
   if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
@@ -261,6 +282,9 @@ std::string to_table(const BenchReport& report) {
     line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
          "whole loader", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
          report.peak_rss_mb);
+  if (!report.counted.empty())
+    line("%-10s %8s %14.0f   positions of `%s` per second; %.1f %% of the batches is padding\n", "", "",
+         report.positions_per_s, report.counted.c_str(), 100 * report.padding);
   if (report.limit.empty()) return text;
   if (!report.has_pipeline) return concat(text, "the slowest: ", report.limit, "\n");
   return concat(text, "verdict: ", join(report.advice, "; "), "\n");

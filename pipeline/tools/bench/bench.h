@@ -33,8 +33,11 @@ struct BenchReport {
   std::vector<StageStats> stages;
   bool has_pipeline = false;
   double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0,
-         peak_rss_mb = 0;  ///< measurements of the whole loader
-  PipelineLoad load;       ///< load of the whole loader
+         peak_rss_mb = 0;      ///< measurements of the whole loader
+  std::string counted;         ///< rows with a free axis: field whose positions are counted; else empty
+  double positions_per_s = 0;  ///< positions of that field's axis that samples fill
+  double padding = 0;          ///< share of its positions that is padding, 0 … 1
+  PipelineLoad load;           ///< load of the whole loader
   Verdict verdict;
   std::string limit;                ///< the stage that limits the whole loader, or the slowest of those measured alone
   std::vector<std::string> advice;  ///< one sentence each

@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,11 @@
 #include "pipeline/engine/graph/graph.h"
 #include "pipeline/engine/session/sources.h"
 #include "pipeline/engine/session/workers.h"
+#include "sampling/codecs/encode.h"
 #include "sampling/core/reads_until.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
+#include "sampling/io/stored_array.h"
 #include "sampling/order.h"
 #include "sampling/samplers/keys.h"
 #include "stages/core/error_context.h"
@@ -50,7 +54,7 @@ struct PackJob {
   std::uint64_t id = 0;
   std::int64_t label = -1;
   ReadBuffer buffer;
-  PictureFile picture;
+  std::vector<SampleFile> files;
   const char* failed = nullptr;  // the stage in which the record failed
   std::string reason;
 };
@@ -98,13 +102,38 @@ std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, con
   return [ids = std::move(ids)](std::uint64_t place) { return ids[place]; };
 }
 
+// Returns the file of a part of a record, whose ending tells `webdataset` how to read it; nothing if it is empty.
+std::optional<SampleFile> file_of(const Part& part) {
+  const std::string name(part.name);
+  const auto ending = [&name](const std::string& needed) {
+    return name == needed || name.ends_with('.' + needed) ? name : name + '.' + needed;
+  };
+  if (part.encoding == Encoding::array) {
+    const auto header = npy_header(part.dtype, part.shape);
+    const auto bytes = std::as_bytes(std::span(header));
+    SampleFile file{ending("npy"), {bytes.begin(), bytes.end()}};
+    file.bytes.insert(file.bytes.end(), part.bytes.begin(), part.bytes.end());
+    return file;
+  }
+  if (part.bytes.empty()) return {};
+  const bool is_text = part.encoding == Encoding::text && !name.ends_with("json");
+  return SampleFile{is_text ? ending("txt") : name, {part.bytes.begin(), part.bytes.end()}};
+}
+
 void prepare(PackJob& job, const Dataset& dataset, const Repacking& how) {
   const char* stage = "read";
   try {
     const Record record = dataset.read(job.id, job.buffer);
     job.label = record.label;
+    job.files.clear();
+    for (auto& part : record.parts)
+      if (auto file = file_of(part)) job.files.push_back(std::move(*file));
+    const bool has_picture = record.encoding != Encoding::bytes || !record.bytes.empty() || job.files.empty();
     stage = "decode";
-    job.picture = repack(record, how);
+    if (has_picture) {
+      auto picture = repack(record, how);
+      job.files.insert(job.files.begin(), {ending_of(picture.format), std::move(picture.bytes)});
+    }
     job.failed = nullptr;
   } catch (const SampleError& error) {
     job.failed = stage;
@@ -188,7 +217,7 @@ class SplitPacker {
   void take(const PackJob& job, const Interrupt& interrupt) {
     if (job.failed && interrupt.requested())
       return;  // the record may only have failed because its server was not awaited
-    job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
+    job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.files);
     show();
   }
 

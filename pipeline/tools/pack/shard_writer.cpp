@@ -1,9 +1,6 @@
 #include "pipeline/tools/pack/shard_writer.h"
 
-#include <span>
-
 #include "pipeline/base/telemetry/format.h"
-#include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "sampling/io/tar.h"
 
@@ -24,12 +21,12 @@ void append_entry(std::string& archive, const std::string& name, std::span<const
 
 }  // namespace
 
-void ShardWriter::add(std::uint64_t id, std::int64_t label, const PictureFile& picture) {
+void ShardWriter::add(std::uint64_t id, std::int64_t label, std::span<const SampleFile> files) {
   const auto key = digits(9, id), label_text = std::to_string(label);
   entries_.clear();
   // The label comes first, so a reader of labels finds it where the sample begins, whatever the size of the picture.
   if (label >= 0) append_entry(entries_, key + ".cls", std::as_bytes(std::span(label_text)));
-  append_entry(entries_, key + '.' + ending_of(picture.format), picture.bytes);
+  for (auto& file : files) append_entry(entries_, key + '.' + file.ending, file.bytes);
 
   const bool too_large = limits_.bytes > 0 && shard_bytes_ + entries_.size() + end_bytes > limits_.bytes;
   const bool full = limits_.samples > 0 && shard_samples_ == limits_.samples;

@@ -9,9 +9,11 @@
 #include "pipeline/engine/memory/auto_batch.h"
 #include "pipeline/engine/report/describe_net.h"
 #include "pipeline/engine/session/session.h"
+#include "pipeline/engine/session/shape_plans.h"
 #include "pipeline/engine/validation/best.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/field_text.h"
 #include "stages/hooks/hooks.h"
 
 namespace flowtrain {
@@ -159,11 +161,32 @@ std::string list_parameters(const NetSummary& net, const std::vector<HyperParame
   return text;
 }
 
+/// Describes the fields of a row; for rows with free axes also the padding of some of the first epoch's batches.
+std::string rows(const PlanParts& parts) {
+  const DataParts& train = parts.train;
+  const SlabLayout layout = slab_layout(train);
+  std::string text;
+  for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
+  if (!train.plan) return text;
+  const auto device = make_cpu_device();
+  Slab slab(layout, *device);
+  const BatchPlanner planner(*train.order, train.batches, train.slice, 1, 1, train.plan.get());
+  constexpr std::uint64_t most_batches = 500;
+  const std::uint64_t step = std::max<std::uint64_t>(1, train.batches.per_epoch() / most_batches);
+  Filling filling;
+  for (std::uint64_t batch = 0; batch < train.batches.per_epoch(); batch += step) {
+    planner({.iteration = batch + 1}, slab);
+    train.plan->add_to(filling, slab);
+  }
+  return text + line("", printed("%.1f %% of the positions is padding", 100 * filling.padding()));
+}
+
 std::string describe_plan(const PlanParts& parts) {
   std::string text = line("run", steps(parts));
-  text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ",
-                              format_count(parts.train.batches.per_epoch()), " batches of ", parts.train.batch,
-                              " an epoch; ", format_bytes(parts.slab_bytes), " a batch"));
+  text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ", describe_batches(parts.train),
+                              " an epoch; ", format_bytes(parts.slab_bytes),
+                              parts.train.plan ? " the largest batch" : " a batch"));
+  text += rows(parts);
   for (auto& source : parts.train.sources) text += line("", describe_source(source));
   text += line("graph", graph(parts));
   text += line("validation", validations(parts));

@@ -131,7 +131,7 @@ class _Compiled:
         return [*inputs, torch.ones((), device=inputs[0].device)] if scaled else inputs
 
     def _named(self, values: Sequence[Tensor]) -> Tensors:
-        kinds = {"loss": "metric"}
+        kinds = {"loss": "metric", "count": "metric"}
         return {f"{kinds.get(output['kind'], output['kind'])} {output['name']}": value
                 for output, value in zip(self.graph.metadata["outputs"], values)}
 

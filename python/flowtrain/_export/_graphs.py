@@ -80,7 +80,7 @@ def training_graph(
             if gradient.layout != torch.strided:
                 raise ExportError(f"the gradient of {parameter} is sparse: build the layer with sparse=False")
         outputs.clear()
-        outputs.extend({"name": name, "kind": "metric", "of": None} for name in named)
+        outputs.extend({"name": name, "kind": _kind_of(name, named), "of": None} for name in named)
         outputs[0]["kind"] = "loss"
         outputs.extend({"name": name, "kind": "gradient", "of": name} for name in reached)
         return [*(value.detach() for value in named.values()), *reached.values()]
@@ -107,7 +107,8 @@ def evaluation_graph(
         with _torch.with_tensors(net, values):
             named, shown = evaluated(net, losses, outputs, dict(zip(example, inputs)), amp)
         described.clear()
-        described.extend({"name": name, "kind": "loss" if name in losses else "metric"} for name in named)
+        described.extend({"name": name, "kind": "loss" if name in losses else _kind_of(name, named)}
+                         for name in named)
         described.extend({"name": name, "kind": "output"} for name in shown)
         return [*(value.detach() for value in named.values()), *shown.values()]
 
@@ -119,8 +120,17 @@ def evaluation_graph(
     return Graph(program, {"name": "eval"} | tensors_read(program, state) | {"counters": [], "outputs": described})
 
 
+#: The end of the name of the number of terms that a loss or metric is the mean of.
+_COUNT = ".count"
+
+
+def _kind_of(name: str, named: Mapping[str, Tensor]) -> str:
+    """Returns the kind of an output beside a loss, by its name."""
+    return "count" if name.endswith(_COUNT) and name.removesuffix(_COUNT) in named else "metric"
+
+
 def losses_of(net: nn.Module, name: str, loss: Function, batch: Batch, amp: str | None) -> dict[str, Tensor]:
-    """The loss called `name`, then what it shows beside itself, of the net in training mode."""
+    """The loss called `name`, then what it shows beside itself and the counts, of the net in training mode."""
     with _mode(net, training=True), _autocast(next(iter(batch.values())).device, amp):
         return _losses(name, loss(net, batch))
 
@@ -199,24 +209,46 @@ def _mode(net: nn.Module, training: bool) -> Iterator[None]:
 
 def _losses(name: str, result: Any) -> dict[str, Tensor]:
     """Returns the losses of the loss `name`, that loss first. It is the function's `loss`, or the sum of all if none
-    has that name; then what it shows beside."""
+    has that name; then what it shows beside; then the counts of those that were given as (sum, count), and are means
+    here."""
     named = dict(result) if isinstance(result, Mapping) else {"loss": result}
     if not named:
         raise ExportError("loss returned no loss: expected a tensor, or tensors by name")
+    counts: dict[str, Tensor] = {}
     for key, value in named.items():
         what = f"the loss {key!r}" if isinstance(result, Mapping) else "what loss returned"
-        if not isinstance(value, Tensor):
-            kind = type(value).__name__
-            raise ExportError(f"{what} is a {kind}: expected a tensor without dimensions, or several by name")
-        if value.dim() != 0:
-            shape = ", ".join("rows" if isinstance(size, torch.SymInt) else str(size) for size in value.shape)
-            raise ExportError(f"{what} has the shape ({shape}): expected no dimension; take mean() or sum()")
+        if isinstance(value, tuple) and len(value) == 2:
+            value, counts[key] = value
+            _check_number(f"the count of {what}" if isinstance(result, Mapping) else "the count that loss returned",
+                          counts[key], "a tensor without dimensions")
+        _check_number(what, value, "a tensor without dimensions, or several by name")
         if not value.is_floating_point():
             raise ExportError(f"{what} is {value.dtype}: expected a floating-point number")
+        if key in counts:
+            terms = counts[key] = counts[key].detach().float()
+            named[key] = value.float() / torch.where(terms == 0, 1, terms)  # the mean of no terms is their sum, 0
+    if "loss" not in named and len(named) > 1 and counts:
+        raise ExportError(f"the loss {next(iter(counts))!r} has a count, so it cannot be added up with others: give "
+                          "one of them the name 'loss'")
+    total_count = counts.pop("loss", None) if "loss" in named else next(iter(counts.values()), None)
     total = named.pop("loss") if "loss" in named else sum(named.values())
     if name in named:
         raise ExportError(f"the loss {name!r} returned {name!r} beside `loss`: give it another name")
-    return {name: total.float()} | {key: value.float() for key, value in named.items()}
+    for key in named:
+        if key.endswith(_COUNT) and key.removesuffix(_COUNT) in {name, *named}:
+            raise ExportError(f"the loss {key!r} has the name of a count: give it another name")
+    counts = counts if total_count is None else {name: total_count} | counts
+    return ({name: total.float()} | {key: value.float() for key, value in named.items()}
+            | {key + _COUNT: count for key, count in counts.items()})
+
+
+def _check_number(what: str, value: Any, expected: str) -> None:
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        raise ExportError(f"{what} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}: expected {expected}")
+    if value.dim() != 0:
+        shape = ", ".join("rows" if isinstance(size, torch.SymInt) else str(size) for size in value.shape)
+        raise ExportError(f"{what} has the shape ({shape}): expected no dimension; take mean() or sum()")
 
 
 def _outputs(result: Any, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -82,10 +82,11 @@ def torchvision_model(name: str, options: NetOptions) -> Model:
         return {"image": torch.randn(rows, 3, options.size, options.size),
                 "mask": torch.randint(options.classes, (rows, options.size, options.size))}
 
-    def loss(net: nn.Module, batch: Batch) -> Tensor:  # copied from torchvision's references/segmentation/train.py
-        maps = net(batch["image"])
-        losses = {part: cross_entropy(logits, batch["mask"], ignore_index=255) for part, logits in maps.items()}
-        return losses["out"] + 0.5 * losses["aux"] if "aux" in losses else losses["out"]
+    # The weights are those of torchvision's references/segmentation/train.py.
+    def loss(net: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        parts = {part: _counted(logits, batch["mask"], 255) for part, logits in net(batch["image"]).items()}
+        total, count = parts["out"]
+        return total + 0.5 * parts["aux"][0] if "aux" in parts else total, count
 
     return Model(net, example, loss, lambda net, batch: net(batch["image"])["out"])
 
@@ -146,10 +147,15 @@ def _learning(net: nn.Module, task: str, options: NetOptions) -> Model:
                      lambda net, batch: cross_entropy(logits(net, batch), batch["label"]), logits)
     if task == "masked-lm":
         return Model(net, lambda rows: {"tokens": tokens(rows), "target": tokens(rows)},
-                     lambda net, batch: cross_entropy(logits(net, batch).transpose(1, 2), batch["target"]), logits)
+                     lambda net, batch: _counted(logits(net, batch).transpose(1, 2), batch["target"], -100), logits)
     return Model(net, lambda rows: {"tokens": tokens(rows)},
                  lambda net, batch: cross_entropy(logits(net, batch)[:, :-1].transpose(1, 2), batch["tokens"][:, 1:]),
                  logits)
+
+
+def _counted(logits: Tensor, target: Tensor, ignored: int) -> tuple[Tensor, Tensor]:
+    """Returns the sum of the cross entropy, and how many targets count."""
+    return cross_entropy(logits, target, ignore_index=ignored, reduction="sum"), (target != ignored).sum()
 
 
 def _task_of(config: Any) -> str:

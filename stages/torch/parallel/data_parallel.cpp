@@ -194,7 +194,8 @@ void DataParallel::begin(bool first, bool last) {
 void DataParallel::backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
                             const at::Tensor& one) {
   begun_ = false;
-  const at::Tensor mine = torch::cat({scalars * share, marked(last_ ? flags : StepFlags{})});
+  const at::Tensor mine =
+      torch::cat({(scalars * share).to(control_.scalar_type()), marked(last_ ? flags : StepFlags{})});
   const at::Tensor part = share == 1 ? loss : loss * share;
   const at::Tensor whole = no_gradients_ ? control_.dot(mine) : part + control_.dot(mine);
   const auto add_gradients = [&] {

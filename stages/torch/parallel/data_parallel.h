@@ -116,8 +116,9 @@ class DataParallel {
   /// Comes before forward. `last`: gradients are averaged in this backward; in earlier ones they only add up.
   void begin(bool first, bool last);
   /// Computes backward of a micro-batch's part of the iteration's loss, a mean over its own rows divided by the number
-  /// of micro-batches; `share` is the weight of these rows among all (Slab::share). `scalars` (F) f32 are averaged like
-  /// the loss. Pass::one explains `one`. Throws UserError(usage) if a parameter got no gradient against the options.
+  /// of micro-batches; `share` is the weight of these rows among all (Slab::share). `scalars` (F) are averaged like the
+  /// loss, as f32. Pass::one explains `one`. Throws UserError(usage) if a parameter got no gradient against the
+  /// options.
   void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags,
                 const at::Tensor& one = {});
   /// Sends zeros and the flags in place of the last backward(), whether begin() was called or not.

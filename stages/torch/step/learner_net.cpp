@@ -78,6 +78,7 @@ class NamedStep final : public nets::Step {
   std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override {
     return step_->scalars(wanted);
   }
+  bool counts(const std::string& name) const override { return step_->counts(name); }
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
     RECORD_USER_SCOPE("net");
     return rethrow_at_key(settings_, "name", [&] { return (*step_)(batch, wanted); });

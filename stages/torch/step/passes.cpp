@@ -40,6 +40,29 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
           "the step has: " + join(known) + "; [[optim]] with losses and params selects the optimizer of each loss");
 }
 
+// Finds what counts. The gradients of a sum of losses cannot be divided by the terms of each.
+LossNames counted_in(const Pass& pass, const nets::Step& step, const Settings& optim) {
+  LossNames counted;
+  for (auto& name : pass.losses) {
+    if (!step.counts(name)) continue;
+    if (pass.losses.size() > 1)
+      throw optim.error(
+          "losses",
+          concat("'", name, "' is a mean over terms that it counts, so it is lowered by itself, not with ",
+                 pass.losses.size() - 1, " more"),
+          ExitCode::usage, "let each [[optim]] lower one loss, or add the losses up in the step");
+    counted.push_back(name);
+  }
+  for (auto& name : pass.scalars)
+    if (step.counts(name) && !among(counted, name)) counted.push_back(name);
+  return counted;
+}
+
+at::Tensor detached(const at::Tensor& scalar) { return scalar.detach().reshape({}).to(at::kDouble); }
+
+// Returns the divisor that makes a mean of a sum over `terms`: a sum without terms is zero, and stays so.
+at::Tensor divisor_of(const at::Tensor& terms) { return terms + terms.eq(0); }
+
 }  // namespace
 
 bool Pass::due(std::uint64_t iteration) const {
@@ -60,10 +83,44 @@ at::Tensor Pass::lowered(const nets::NamedTensors& all) const {
   return sum;
 }
 
-at::Tensor Pass::scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const {
+std::optional<std::size_t> Pass::terms_of(const std::string& name) const {
+  const auto found = std::ranges::find(counted, name);
+  if (found == counted.end()) return {};
+  return 1 + scalars.size() + static_cast<std::size_t>(found - counted.begin());
+}
+
+at::Tensor Pass::over_slots(const at::Tensor& lowered, const nets::NamedTensors& all, double slots) const {
+  if (!counts()) return lowered;
+  return lowered * (detached(all.at(nets::count_of(losses.front()))) / slots).to(at::kFloat);
+}
+
+at::Tensor Pass::values_of(const at::Tensor& lowered, const nets::NamedTensors& all, double slots) const {
   std::vector<at::Tensor> values{lowered.detach()};
-  for (auto& name : scalars) values.push_back(losses_and_scalars.at(name).detach());
-  return torch::stack(values).to(at::kFloat);
+  for (auto& name : scalars) values.push_back(all.at(name).detach());
+  if (counted.empty()) return torch::stack(values).to(at::kFloat);
+  for (at::Tensor& value : values) value = detached(value);
+  for (auto& name : counted) values.push_back(detached(all.at(nets::count_of(name))) / slots);
+  if (const auto terms = terms_of(losses.front())) values.front() = values.front() * values[*terms];
+  for (std::size_t i = 0; i < scalars.size(); ++i)
+    if (const auto terms = terms_of(scalars[i])) values[1 + i] = values[1 + i] * values[*terms];
+  return torch::stack(values);
+}
+
+at::Tensor Pass::loss_in(const at::Tensor& values) const {
+  const auto terms = terms_of(losses.front());
+  if (!terms) return counted.empty() ? values[0] : values[0].to(at::kFloat);
+  return (values[0] / divisor_of(values[static_cast<std::int64_t>(*terms)])).to(at::kFloat);
+}
+
+void Pass::divide_gradients(const at::Tensor& values) const {
+  if (!values.defined()) return;
+  const auto terms = static_cast<std::int64_t>(terms_of(losses.front()).value());
+  const at::NoGradGuard no_gradients;
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters)
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  if (gradients.empty()) return;
+  at::_foreach_mul_(gradients, divisor_of(values[terms].to(at::kDouble)).reciprocal().to(at::kFloat));
 }
 
 void Pass::backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const {
@@ -82,9 +139,13 @@ void Pass::forget_idle(std::uint64_t iteration) const {
 }
 
 void Pass::report(std::span<const double> read, StepStats& done) const {
-  if (!read.empty()) done.loss += read.front();
+  const auto mean = [&](std::size_t place, const std::string& name) {
+    const auto terms = terms_of(name);
+    return terms && read[*terms] != 0 ? read[place] / read[*terms] : read[place];
+  };
+  if (!read.empty()) done.loss += mean(0, losses.front());
   for (std::size_t i = 0; i < scalars.size(); ++i)
-    done.parts.emplace_back(shown(scalars[i]), read.empty() ? std::nan("") : read[1 + i]);
+    done.parts.emplace_back(shown(scalars[i]), read.empty() ? std::nan("") : mean(1 + i, scalars[i]));
 }
 
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const AssignedParameters& assigned,
@@ -98,6 +159,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const Assigne
       pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
       if (known.size() > 1) pass->scalars = losses;
       std::ranges::copy(step.scalars(losses), std::back_inserter(pass->scalars));
+      pass->counted = counted_in(*pass, step, optims[i]);
     }
     const nets::NamedTensors own = parameters_of(assigned.optimizers[i]);
     pass->served.push_back({i, static_cast<std::uint64_t>(optims[i].integer("every")), tensors_of(own)});
@@ -113,7 +175,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const Assigne
 at::Tensor loss_of(const std::vector<Pass>& passes) {
   at::Tensor loss;
   for (auto& pass : passes)
-    if (pass.sums.defined()) loss = loss.defined() ? loss + pass.sums[0] : pass.sums[0];
+    if (pass.sums.defined()) loss = loss.defined() ? loss + pass.loss_in(pass.sums) : pass.loss_in(pass.sums);
   return loss;
 }
 

@@ -22,8 +22,7 @@ StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, n
   options.only_own = passes.size() > 1;
   options.no_gradients = !has_gradients_;
   for (auto& pass : passes)
-    parts_.push_back(std::make_unique<DataParallel>(*group, pass.parameters,
-                                                    static_cast<std::int64_t>(1 + pass.scalars.size()), options));
+    parts_.push_back(std::make_unique<DataParallel>(*group, pass.parameters, pass.value_count(), options));
   // make_passes() guarantees that there is one.
   carrier_ = static_cast<std::size_t>(std::ranges::find_if(passes, &Pass::has_every_iteration) - passes.begin());
   if (spec.tables.dist->boolean("sync_batch_norm"))
@@ -68,7 +67,7 @@ StepExchange::Zeros StepExchange::contribute_zeros(std::uint64_t iteration, cons
   for (std::size_t i = slab.ticket().seq == seq_ ? done_ : 0; i < passes_.size(); ++i) {
     if (!passes_[i].due(iteration)) continue;
     parts_[i]->contribute_zeros(slab.share(), i == carrier_ ? flags : StepFlags());
-    passes_[i].sums = torch::zeros({static_cast<std::int64_t>(1 + passes_[i].scalars.size())});
+    passes_[i].sums = torch::zeros({passes_[i].value_count()});
   }
   return Zeros::sent;
 }

@@ -35,7 +35,7 @@ class StepExchange {
   /// Returns the divisor of the mean over the micro-batch's own rows: the sum over micro-batches and processes is then
   /// the mean over the iteration's rows.
   double divisor() const;
-  /// Adds the gradients of the divided `loss` to those of the pass. `scalars` (F) f32 are treated like the loss.
+  /// Adds the gradients of the divided `loss` to those of the pass. `scalars` (F) are treated like the loss.
   void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars);
 
   enum class Zeros { sent, not_needed, too_late };

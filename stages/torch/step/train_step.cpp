@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "nets/diagnostics/flop_count.h"
 #include "sampling/core/random.h"
@@ -13,11 +14,29 @@
 
 namespace flowtrain {
 
+namespace {
+
+// Returns a power of two near the number of terms that a row may have: elements of its largest field of whole numbers.
+// What counts is divided by it, so that half precision holds gradients like those of a mean; it rounds no value.
+double slots_of_row(const SlabLayout& layout) {
+  std::uint64_t most = 1;
+  for (const Field& field : layout.fields()) {
+    if (field.dtype == DType::f32 || is_image(field)) continue;
+    std::uint64_t elements = 1;
+    for (const std::int64_t extent : field.shape) elements *= static_cast<std::uint64_t>(extent);
+    most = std::max(most, elements);
+  }
+  return static_cast<double>(std::bit_floor(most));
+}
+
+}  // namespace
+
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
     : spec_(spec),
       amp_(amp_type(*spec.tables.train.amp)),
       takes_scale_(amp_ == at::kHalf ? nets::compiled_net(net) : nullptr),
       step_(make_training_step(spec, net)),
+      slots_of_row_(slots_of_row(spec.data.train_layout)),
       observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
   const AssignedParameters assigned = assign_parameters(parameters, spec.tables.optims, spec.tables.groups);
@@ -60,11 +79,11 @@ void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags
   observers_.during(Phase::transfer, [&] { batch = batches(slab); });
   observers_.show_batch(slab, batch);
   for (std::size_t i = 0; i < passes_.size(); ++i)
-    if (passes_[i].due(iteration_)) run(i, batch);
+    if (passes_[i].due(iteration_)) run(i, batch, slab.rows().size());
   if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
 }
 
-void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
+void TrainStep::run(std::size_t number, const nets::NamedTensors& batch, std::size_t rows) {
   Pass& pass = passes_[number];
   exchange_->begin(number);
   if (takes_scale_) takes_scale_->take_loss_scale(optimizers_->loss_scale());
@@ -72,9 +91,11 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   observers_.during(Phase::forward, [&] { losses = counted_forward(number, batch); });
   observers_.show(HookEvent::loss, &HookContext::losses, losses);
   const at::Tensor lowered = pass.lowered(losses);
+  const double slots = static_cast<double>(rows) * slots_of_row_;
+  const at::Tensor mean = pass.over_slots(lowered, losses, slots);
   const double parts = exchange_->divisor();
-  const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
-  const auto scalars = pass.scalars_of(lowered, losses) / parts;
+  const auto part = optimizers_->scaled(parts == 1 ? mean : mean / parts);
+  const auto scalars = pass.values_of(lowered, losses, slots) / parts;
   observers_.during(Phase::backward, [&] { exchange_->backward(number, part, scalars); });
   pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
 }
@@ -112,7 +133,10 @@ bool TrainStep::contribute_zeros(Slab& slab, const StepFlags& flags) {
 
 void TrainStep::finish_gradients() {
   if (norm_.defined() || missing_ || spec_.process.mode == TrainMode::forward_only) return;
-  for (auto& pass : passes_) pass.forget_idle(iteration_);
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    passes_[i].forget_idle(iteration_);
+    if (passes_[i].counts()) passes_[i].divide_gradients(exchange_->scalars(i));
+  }
   overflow_ = optimizers_->unscale();
   observers_.show(HookEvent::backward, &HookContext::parameters, optimizers_->learned());
   observers_.during(Phase::gradients, [&] { norm_ = optimizers_->clip(); });
@@ -121,7 +145,7 @@ void TrainStep::finish_gradients() {
 StepGraphs::Outputs TrainStep::gradients_of(const Slab& slab, const nets::NamedTensors& batch) {
   forget();
   exchange_->begin_batch(iteration_, slab, true, {});
-  for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch);
+  for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch, slab.rows().size());
   finish_gradients();
   StepGraphs::Outputs outputs{{}, norm_, overflow_, {}};
   for (auto& pass : passes_) outputs.sums.push_back(pass.sums);

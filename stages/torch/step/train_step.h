@@ -36,8 +36,8 @@ class TrainStep {
   void add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags& flags);
   /// Implements Learner::contribute_zeros().
   bool contribute_zeros(Slab& slab, const StepFlags& flags);
-  /// Takes half precision's scale off the gradients, shows them to hooks, and clips them; called once. Without
-  /// train.clip it only measures.
+  /// Takes half precision's scale and the number of what counts off the gradients, shows them to hooks, and clips them;
+  /// called once. Without train.clip it only measures.
   void finish_gradients();
   /// Changes the parameters by the gradients.
   void apply() { optimizers_->apply(passes_, iteration_, overflow_); }
@@ -65,7 +65,7 @@ class TrainStep {
   StepObservers& observers() { return observers_; }
 
  private:
-  void run(std::size_t pass, const nets::NamedTensors& batch);
+  void run(std::size_t pass, const nets::NamedTensors& batch, std::size_t rows);
   nets::NamedTensors counted_forward(std::size_t pass, const nets::NamedTensors& batch);
   void forget();
 
@@ -73,6 +73,7 @@ class TrainStep {
   const std::optional<at::ScalarType> amp_;
   nets::CompiledNet* takes_scale_;  // the net, if it computes gradients in fp16 itself; otherwise null
   std::unique_ptr<nets::Step> step_;
+  const double slots_of_row_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
   std::vector<double> forward_flops_;     // operations per pass, for a micro-batch; negative: not counted yet

@@ -4,8 +4,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "nets/names.h"
 #include "nets/package/compiled_net.h"
@@ -121,7 +119,7 @@ nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
 }
 
 void NetValidator::begin() {
-  loss_ = rows_ = 0;
+  losses_.assign(step_.losses().size(), {});
   metrics_.begin();
 }
 
@@ -136,19 +134,24 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   const torch::NoGradGuard
       no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
   const auto batch = (*batch_)(slab);
-  const auto [outputs, loss] = evaluate(batch);
+  const auto [outputs, loss, count] = evaluate(batch);
   Readout readout;
-  const auto mean = readout.ask(loss);
+  const auto means = readout.ask(loss), counts = readout.ask(count);
   if (rows) rows->ask(readout, outputs, batch);
   readout.fetch();
-  const auto count = static_cast<double>(slab.rows().size());
-  loss_ += readout.one(mean) * count;
-  rows_ += count;
+  std::vector<LossSum> losses;
+  for (const double mean : readout[means]) {
+    const double terms = count.defined() ? readout[counts][losses.size()] : static_cast<double>(slab.rows().size());
+    LossSum& all = losses_.at(losses.size());
+    losses.push_back({mean * terms, terms});
+    all.sum += losses.back().sum;
+    all.count += terms;
+  }
   rethrow_at_key(val_.metrics.table(), val_.metrics.key(), [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);
-  results.loss = readout.one(mean);
+  results.losses = std::move(losses);
   return results;
 }
 
@@ -168,9 +171,12 @@ Logits NetValidator::predict(Slab& slab) {
 }
 
 Scalars NetValidator::end(Group& group) {
-  std::array<double, 2> sums{loss_, rows_};
+  std::vector<double> sums;
+  for (const auto& [sum, count] : losses_) sums.insert(sums.end(), {sum, count});
   Scalars scalars = metrics_.end(group, sums);
-  scalars.insert(scalars.begin(), {"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")});
+  std::vector<LossSum> losses;
+  for (std::size_t i = 0; i < sums.size(); i += 2) losses.push_back({sums[i], sums[i + 1]});
+  scalars.insert(scalars.begin(), {"loss", sum_of_means(losses)});
   return scalars;
 }
 

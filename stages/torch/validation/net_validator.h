@@ -60,7 +60,7 @@ class NetValidator {
   std::unique_ptr<Detector> detector_;                        // made when it is first asked for
   std::optional<BatchAdapter> batch_;                         // empty without validation
   std::int64_t least_rows_ = 0;                               // a batch to predict has as many or more
-  double loss_ = 0, rows_ = 0;
+  std::vector<LossSum> losses_;                               // several if they count terms of their own
 };
 
 /// Returns the key of a validation's draws: all validations have the same, and each rank_of_draws() another one.

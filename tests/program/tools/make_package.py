@@ -6,7 +6,7 @@ batch normalisation, dropout and more biases, and with the default loss. fixed.p
 two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives. half.pt2: bf16
 parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
 and a batch normalisation has running statistics alone. boxes.pt2: a detector that gives a box for each of 16 cells
-of 8 x 8 pixels.
+of 8 x 8 pixels. counted.pt2: plain, whose loss and hits are over the rows that are not of class 0.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
@@ -60,6 +60,13 @@ def loss_and_hits(net, batch):
     logits = net(batch["image"])
     hits = (logits.detach().argmax(1) == batch["label"]).float().mean()
     return {"loss": F.cross_entropy(logits, batch["label"]), "hits": hits}
+
+
+def loss_of_known(net, batch):
+    logits, label = net(batch["image"]), batch["label"]
+    count = (label != 0).sum()
+    hits = ((logits.detach().argmax(1) == label) & (label != 0)).float().sum()
+    return {"loss": (F.cross_entropy(logits, label, ignore_index=0, reduction="sum"), count), "hits": (hits, count)}
 
 
 class Judged(torch.nn.Module):
@@ -122,6 +129,8 @@ def main():
         torch.manual_seed(1)
         own = {"loss": loss_and_hits, "outputs": lambda net, batch: net(batch["image"])} if name == "full" else {}
         ft.export(Net(name != "full"), f"{name}.pt2", example, **own, dynamic_batch=name != "fixed")
+    torch.manual_seed(1)
+    ft.export(Net(True), "counted.pt2", example, loss_of_known, lambda net, batch: net(batch["image"]))
     torch.manual_seed(1)
     ft.export(Half(), "half.pt2", example)
     torch.manual_seed(1)

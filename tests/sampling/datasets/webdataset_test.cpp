@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/kept_index.h"
 #include "sampling/samplers/entries.h"
@@ -132,7 +133,7 @@ TEST_CASE("webdataset: where there are no labels, what was looked for is told") 
   CHECK(set->missing_labels().starts_with("no image has a .cls beside it, for example " + path.string() + ":a.jpg; "));
   CHECK(set->missing_labels().find(".json") != std::string::npos);
   const auto entry = classify_entry();
-  const auto failure = failure_of([&] { entry.make(settings_for(entry.keys, {}, "sampler"), {*set, true}); });
+  const auto failure = failure_of([&] { entry.make(settings_for(with_name(entry), {}, "sampler"), {*set, true}); });
   check_failure(failure, ExitCode::data, "needs a data set with classes, but this one has none: no image has a .cls");
   CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
 }
@@ -321,6 +322,10 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
   check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), ExitCode::data, "label 2 is not within 0 to 1");
 }
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   TempFolder temp;
   const auto path = temp.write("d/train/s.tar", shard({{"a", 0}, {"b", 1}}));
@@ -384,6 +389,16 @@ TEST_CASE("webdataset: remote shards are read as local ones are, and from the ca
   const auto requests = server.requests();
   REQUIRE(requests.size() == before + 12);  // whether each shard is still the same: one byte
   for (std::size_t i = before; i < requests.size(); ++i) CHECK(requests[i].header("range") == "bytes=0-0");
+  temp.write("parts.tar",
+             TarBytes().entry("a.jpg", "image").entry("a.txt", "words").entry("b.txt", "").entry("b.jpg", "x").end());
+  for (const bool hints : {false, true}) {
+    const auto set = open_remote(server.url("parts.tar"));
+    ReadBuffer buffer;
+    for (std::uint64_t id = 0; hints && id < 2; ++id) set->hint(id), set->prefetch(id);
+    CHECK(text_of(set->read(0, buffer).part("txt")->bytes) == "words");
+    CHECK(text_of(set->read(0, buffer).bytes) == "image");
+    hints ? set->forget(1) : void(set->read(1, buffer));
+  }
   check_failure(failure_of([&] {
                   open_remote(server.url("d/s-{00..11}.tar"), {cache, {"classes", std::int64_t{5}}});
                 }),

@@ -143,6 +143,20 @@ TEST_CASE("what is captured of a step asks for the same in every iteration, and 
       }
 }
 
+TEST_CASE("a loss that counts its terms is captured, and waits for nothing") {
+  for (const std::string amp : {"off", "fp16"}) {
+    Tables tables;
+    tables.loss.set("ignore_index", std::int64_t{0}, {});
+    tables.train.set("amp", amp, {});
+    Counts counts;
+    const bool same = trained(*tables.learner(called_again(counts)), 0.9) == trained(*tables.learner({}), 0.9);
+    CHECK(same);
+    CHECK(counts.replayed == 2 * 8);
+    CHECK(counts.differing == std::vector<std::string>());
+    CHECK(counts.waits == std::set<std::string>());
+  }
+}
+
 TEST_CASE("a number of the host and a wait in captured work are seen") {
   const auto rate = [](double value) { return KeptCalls::of([value] { at::ones({2}).mul_(value); }); };
   CHECK(rate(0.1) == rate(0.1));

@@ -1,0 +1,137 @@
+"""ft.Loader with `fields`: rows made from the parts of samples, of any length."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import NIGHTLY
+
+import flowtrain as ft
+
+COUNT = 300
+FIELDS = {"text": {"from": "caption", "as": "bytes", "max": 64, "fill": 255}, "label": "label",
+          "weight": {"from": "weight", "as": "number"}}
+TEXT = {"text": FIELDS["text"]}
+
+
+@pytest.fixture(scope="module")
+def captions(tmp_path_factory):
+    """A manifest of COUNT captions of 1 to 90 letters, with a class and a number each."""
+    file = tmp_path_factory.mktemp("captions") / "captions.jsonl"
+    random = np.random.default_rng(1)
+    with open(file, "w") as out:
+        for number in range(COUNT):
+            letters = "".join(chr(97 + letter) for letter in random.integers(0, 26, random.integers(1, 91)))
+            out.write(json.dumps({"caption": letters, "label": "ab"[number % 2], "weight": number / 2}) + "\n")
+    return file
+
+
+def lines_of(file):
+    return [json.loads(line) for line in open(file)]
+
+
+def open_captions(file, **changes):
+    arguments = {"fields": FIELDS, "batch_size": 16, "seed": 5, "workers": 2, "ids": True, "output": "numpy"}
+    arguments.update(changes)
+    return ft.Loader.manifest(str(file), **{key: value for key, value in arguments.items() if value is not None})
+
+
+def rows_of(batch):
+    """(id, bytes, label, weight) of each row, without its padding."""
+    for row, identity in enumerate(batch["ids"]):
+        length = batch["text_length"][row]
+        assert (batch["text"][row][length:] == 255).all()
+        yield identity, batch["text"][row][:length].tobytes(), batch["label"][row], batch["weight"][row]
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_size": None, "budget": 600}, {"train": False}])
+def test_rows_are_the_samples_and_batches_as_long_as_their_longest(captions, changes):
+    lines, seen = lines_of(captions), []
+    loader = open_captions(captions, **changes)
+    for batch in loader:
+        assert batch["text"].shape[1] == batch["text_length"].max()
+        assert "budget" not in changes or batch["text"].size <= 600
+        for identity, text, label, weight in rows_of(batch):
+            line = lines[identity]
+            assert text == line["caption"].encode()[:64]
+            assert loader.classes[label] == line["label"] and weight == line["weight"]
+            seen.append(identity)
+    assert sorted(seen) == list(range(COUNT))
+
+
+def test_packed_rows_say_which_letters_belong_together(captions):
+    lines, seen = lines_of(captions), []
+    for batch in open_captions(captions, fields=TEXT, pack=True, batch_size=4):
+        assert batch["text"].shape[1] == 64 == batch["segment"].shape[1] == batch["position"].shape[1]
+        found = []
+        for text, segment, position in zip(batch["text"], batch["segment"], batch["position"]):
+            assert (text[segment == 0] == 255).all()
+            for number in range(1, segment.max() + 1):
+                where = np.flatnonzero(segment == number)
+                assert (position[where] == np.arange(len(where))).all() and (np.diff(where) == 1).all()
+                found.append(text[where].tobytes())
+        assert found == [lines[identity]["caption"].encode()[:64] for identity in batch["ids"]]
+        seen += batch["ids"].tolist()
+    assert sorted(seen) == list(range(COUNT))
+
+
+def stream(loaders, epochs=2):
+    """Each batch of all ranks as (ids, arrays without their padding), in order."""
+    for _ in range(epochs):
+        for batches in zip(*loaders):
+            yield [(key, row.tobytes()) for batch in batches for key in ("ids", *TEXT) for row in batch[key]]
+
+
+@pytest.mark.parametrize("form", [{}, {"batch_size": None, "budget": 600}, {"pack": True}])
+def test_batches_are_the_same_with_any_workers_and_after_any_state(captions, form):
+    whole = list(stream([open_captions(captions, fields=TEXT, **form)]))
+    for workers in (1, 4):
+        assert list(stream([open_captions(captions, fields=TEXT, workers=workers, **form)])) == whole
+    for stop in range(1, len(whole), 1 if NIGHTLY else max(1, len(whole) // 3)):
+        first = open_captions(captions, fields=TEXT, **form)
+        batches = stream([first])
+        assert [next(batches) for _ in range(stop)] == whole[:stop]
+        state = json.loads(json.dumps(first.state_dict()))
+        resumed = open_captions(captions, fields=TEXT, workers=3, **form)
+        resumed.load_state_dict(state)
+        left = len(whole) // 2 - stop % (len(whole) // 2)
+        assert list(stream([resumed], epochs=1)) == whole[stop : stop + left]
+
+
+@pytest.mark.parametrize("form", [{"global_batch_size": 12}, {"budget": 600}, {"global_batch_size": 12, "pack": True}])
+def test_the_ranks_of_any_world_have_the_rows_of_one(captions, form):
+    form = {"batch_size": None, **form}
+    one = [sorted(batch[0:2]) for batch in stream([open_captions(captions, fields=TEXT, **form)])]
+    ids = [set(row for key, row in batch if key == "ids")
+           for batch in stream([open_captions(captions, fields=TEXT, **form)])]
+    for world in (2, 3):
+        ranks = [open_captions(captions, fields=TEXT, rank=rank, world_size=world, **form) for rank in range(world)]
+        assert [set(row for key, row in batch if key == "ids") for batch in stream(ranks)] == ids
+    assert one
+
+
+def test_tensors_share_the_loaders_memory(captions):
+    torch = pytest.importorskip("torch")
+    arrays = list(open_captions(captions, budget=600, batch_size=None))
+    for batch, other in zip(open_captions(captions, budget=600, batch_size=None, output="torch"), arrays):
+        assert batch["text"].dtype == torch.uint8 and batch["text_length"].dtype == torch.int64
+        assert all(np.array_equal(batch[key].numpy(), other[key]) for key in other)
+
+
+def refusal(captions, **changes):
+    with pytest.raises(ft.ConfigError) as error:
+        open_captions(captions, **changes)
+    return str(error.value)
+
+
+def test_what_does_not_fit_is_refused_with_the_way_out(captions):
+    assert "the data set has no part 'captoin'" in refusal(
+        captions, fields={"text": {"from": "captoin", "as": "bytes", "max": 9}})
+    assert "did you mean 'caption'" in refusal(captions, fields={"text": {"from": "captoin", "as": "bytes", "max": 9}})
+    assert "no transform is called 'byte'" in refusal(captions, fields={"text": {"from": "caption", "as": "byte"}})
+    assert "the field 'label' has no free axis" in refusal(captions, pack=True)
+    assert "no field has a free axis" in refusal(captions, fields={"label": "label"}, budget=100)
+    assert "loader.budget is given, too" in refusal(captions, fields=TEXT, budget=100, pack=True)
+    assert "order.name" in refusal(captions, fields=TEXT, budget=100, order="class_balanced")
+    assert "the part 'caption' is of text, but 'array' takes an array" in refusal(
+        captions, fields={"text": {"from": "caption", "as": "array"}})
