@@ -164,7 +164,9 @@ class Loader(Generic[BatchT]):
         coco: ClassVar[Opens]
         idx: ClassVar[Opens]
         image_folder: ClassVar[Opens]
+        manifest: ClassVar[Opens]
         shapes: ClassVar[Opens]
+        tensors: ClassVar[Opens]
         voc: ClassVar[Opens]
         webdataset: ClassVar[Opens]
 
