@@ -1,0 +1,276 @@
+// The `manifest` data set: a table of records, CSV or JSON lines, whose columns are paths of files, texts, numbers and
+// classes.
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "sampling/class_names.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/split_names.h"
+#include "sampling/datasets/tables/columns.h"
+#include "sampling/datasets/tables/split_files.h"
+#include "sampling/fingerprint.h"
+#include "sampling/io/files.h"
+#include "sampling/named_dataset.h"
+#include "sampling/parts/part_collector.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Texts = std::vector<std::string>;
+
+constexpr std::ptrdiff_t none = -1;
+
+std::ptrdiff_t index_of(const Table& table, std::string_view name, bool any_case = false) {
+  const auto found = std::ranges::find_if(table.columns, [&](const TableColumn& column) {
+    return any_case ? lower_case(column.name) == name : column.name == name;
+  });
+  return found == table.columns.end() ? none : found - table.columns.begin();
+}
+
+/// Returns the column that a key names. Throws the key's error if there is none.
+std::ptrdiff_t needed_column(const Table& table, const std::string& name, const Settings& settings,
+                             const std::string& key) {
+  if (const auto index = index_of(table, name); index != none) return index;
+  Texts names;
+  for (const auto& column : table.columns) names.push_back(column.name);
+  const auto near = nearest(name, names);
+  throw settings.error(
+      key, concat(table.path, " has no column '", name, "'"), ExitCode::data,
+      concat(near.empty() ? "" : "did you mean '" + near + "'? ", "its columns: ", listed_classes(names)));
+}
+
+/// Returns the column of a key that may be "auto": then the first of the `usual` names, in any case, that fits.
+std::ptrdiff_t class_column(const Table& table, const Settings& settings, const std::string& key,
+                            std::initializer_list<std::string_view> usual, bool (*fits)(const TableColumn&)) {
+  const auto& name = settings.text(key);
+  if (name.empty()) return none;
+  if (name != "auto") return needed_column(table, name, settings, key);
+  for (const auto each : usual)
+    if (const auto index = index_of(table, each, true);
+        index != none && fits(table.columns[static_cast<std::size_t>(index)]))
+      return index;
+  return none;
+}
+
+/// Returns for each column whether it holds paths of files.
+std::vector<bool> file_columns(const Table& table, const Settings& settings) {
+  static constexpr std::string_view usual[] = {"image", "file", "path", "filename", "file_name", "audio"};
+  std::vector<bool> are_files(table.columns.size());
+  const auto& given = settings.texts("files");
+  for (std::size_t i = 0; given == Texts{"auto"} && i < table.columns.size(); ++i)
+    are_files[i] = std::ranges::find(usual, lower_case(table.columns[i].name)) != std::end(usual) &&
+                   looks_like_files(table.columns[i]);
+  for (const auto& name : given)
+    if (given != Texts{"auto"})
+      are_files[static_cast<std::size_t>(needed_column(table, name, settings, "files"))] = true;
+  return are_files;
+}
+
+class Manifest : public NamedDataset {
+ public:
+  Manifest(SplitFiles place, Table table, const Settings& settings)
+      : place_(std::move(place)), folder_(fs::path(table.path).parent_path()) {
+    const ClassColumns in{class_column(table, settings, "label", {"label", "class", "target"}, looks_like_classes),
+                          class_column(table, settings, "labels", {"labels"}, [](const TableColumn&) { return true; })};
+    const auto are_files = file_columns(table, settings);
+    for (const auto& [key, index] : {std::pair("label", in.label), std::pair("labels", in.labels)})
+      if (index != none && are_files[static_cast<std::size_t>(index)])
+        throw settings.error(key, "the column '" + settings.text(key) + "' is one of files, too");
+    if (in.label != none && in.label == in.labels)
+      throw settings.error("labels", "the column is that of data.label, too", ExitCode::usage, "set data.label = \"\"");
+    auto classes = find_classes(table, in, settings.texts("class_names"));
+    labels_ = std::move(classes.labels);
+    classes_ = in.label == none && in.labels == none ? Texts() : std::move(classes.names);
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const auto at = static_cast<std::ptrdiff_t>(i);
+      if (at == in.label) continue;
+      if (at == in.labels)
+        columns_.push_back(std::move(classes.lists));
+      else
+        columns_.push_back(are_files[i] ? make_file_column(table, std::move(table.columns[i]))
+                                        : make_column(table, std::move(table.columns[i])));
+    }
+    take_picture();
+    for (auto& column : columns_) {
+      if (column.is_file && column.form.encoding == Encoding::array) complete(column, table);
+      forms_.push_back(column.form);
+    }
+    table.columns.clear();
+    table_ = std::move(table);
+  }
+
+  std::uint64_t size() const override { return table_.rows(); }
+
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    Record record{.id = id, .label = label(id)};
+    PartCollector parts(buffer);
+    if (has_picture_) {
+      record.encoding = Encoding::image;
+      if (!picture_[id].empty())
+        read_file(id, picture_[id], [&](const Descriptor& file) { parts.read_picture(file, 0, file.size_bytes()); });
+    }
+    for (const auto& column : columns_) {
+      if (!column.is_file)
+        add(column, id, parts);
+      else if (column.texts[id].empty())
+        parts.lack(column.form);
+      else
+        read_file(id, column.texts[id],
+                  [&](const Descriptor& file) { parts.read(column.form, file, 0, file.size_bytes()); });
+    }
+    parts.finish(record);
+    return record;
+  }
+
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    if (std::ranges::any_of(columns_, &ManifestColumn::is_file)) return false;
+    record = {.id = id, .encoding = has_picture_ ? Encoding::image : Encoding::bytes, .label = label(id)};
+    PartCollector parts(buffer);
+    for (const auto& column : columns_) {
+      const auto bytes = column.bytes(id).size();
+      if (column.form.encoding == Encoding::text)
+        parts.outline_text(column.form, bytes);
+      else if (bytes == 0 || column.ends.empty() || column.form.shape.empty())
+        bytes == 0 ? parts.lack(column.form) : parts.outline_array(column.form, column.form.shape);
+      else
+        parts.outline_text(column.form, bytes / size_of(column.form.dtype));
+    }
+    parts.finish(record);
+    return true;
+  }
+
+  std::vector<PartForm> parts() const override { return forms_; }
+  std::int64_t label(std::uint64_t id) const override { return labels_.empty() ? -1 : labels_[id]; }
+  Texts classes() const override { return classes_; }
+  std::string missing_labels() const override {
+    return classes_.empty() ? "no column of " + table_.path +
+                                  " is called label, class or target, and holds texts or integers; data.label names "
+                                  "another"
+                            : "";
+  }
+  std::string describe(std::uint64_t id) const override { return as_utf8(concat(table_.path, ":", table_.lines[id])); }
+  /// Returns the picture's path, or else the number of the row.
+  std::string name(std::uint64_t id) const override {
+    return has_picture_ && !picture_[id].empty() ? std::string(picture_[id]) : std::to_string(id);
+  }
+  bool has_split() const override { return place_.has_split; }
+  std::string place() const override { return as_utf8(table_.path); }
+  Texts notes() const override { return place_.notes; }
+  bool resident() const override { return !has_picture_ && std::ranges::none_of(columns_, &ManifestColumn::is_file); }
+  std::uint64_t fingerprint() const override { return table_.hash; }
+
+ private:
+  /// Takes the first column of pictures out of the parts: it is the records' own bytes.
+  void take_picture() {
+    const auto found = std::ranges::find_if(
+        columns_, [](auto& column) { return column.is_file && column.form.encoding == Encoding::image; });
+    has_picture_ = found != columns_.end();
+    if (!has_picture_) return;
+    picture_ = std::move(found->texts);
+    columns_.erase(found);
+  }
+
+  /// Completes the form of a column of .npy files by the first one that is there.
+  void complete(ManifestColumn& column, const Table& table) const {
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      if (column.texts[row].empty()) continue;
+      const auto path = path_of(column.texts[row]);
+      try {
+        const auto file = Descriptor::file(path.c_str());
+        return complete_array_form(column.form, file, 0, file.size_bytes());
+      } catch (const std::system_error& error) {
+        throw UserError(ExitCode::data,
+                        table.place(row, column.form.name) + ": " + path + ": " + error.code().message());
+      } catch (const std::exception& error) {
+        throw UserError(ExitCode::data, table.place(row, column.form.name) + ": " + path + ": " + error.what());
+      }
+    }
+  }
+
+  std::string path_of(std::string_view file) const { return (folder_ / file).string(); }
+
+  /// Calls `body` with a row's file, and tells its failures as those of the row.
+  template <class Body>
+  void read_file(std::uint64_t id, std::string_view name, Body&& body) const {
+    const auto fail = [&](const std::string& what) {
+      throw SampleError(as_utf8(concat(describe(id), ": ", path_of(name), ": ", what)));
+    };
+    try {
+      thread_local std::string path;  // keeps its memory
+      path.assign(name.starts_with('/') ? "" : folder_.native());
+      if (!path.empty() && !path.ends_with('/')) path += '/';
+      path += name;
+      body(Descriptor::file(path.c_str()));
+    } catch (const std::system_error& error) {
+      fail(error.code().message());
+    } catch (const std::runtime_error& error) {
+      fail(error.what());
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
+    }
+  }
+
+  static void add(const ManifestColumn& column, std::uint64_t id, PartCollector& parts) {
+    const auto bytes = column.bytes(id);
+    if (column.form.encoding == Encoding::text)
+      parts.add(column.form, bytes);
+    else if (bytes.empty())
+      parts.lack(column.form);
+    else if (column.ends.empty() || column.form.shape.empty())
+      parts.add(column.form, bytes, column.form.shape);
+    else
+      parts.add_list(column.form, bytes);
+  }
+
+  SplitFiles place_;
+  Table table_;  ///< the path and the lines; columns_ has taken the columns
+  fs::path folder_;
+  bool has_picture_ = false;
+  Names picture_;
+  std::vector<ManifestColumn> columns_;
+  std::vector<PartForm> forms_;  ///< forms of columns_
+  std::vector<std::int32_t> labels_;
+  Texts classes_;
+};
+
+std::unique_ptr<Dataset> make_manifest(const Settings& settings, const DatasetInput& input) {
+  auto place = find_split_files(settings, input.training, table_endings);
+  if (place.paths.size() > 1)
+    throw settings.error(settings.text("split").empty() ? "path" : "split",
+                         concat("there are several tables in ", place.place, ": ", listed_classes(place.paths)),
+                         ExitCode::data, "name one of them");
+  auto table = read_table(place.paths.front());
+  return std::make_unique<Manifest>(std::move(place), std::move(table), settings);
+}
+
+}  // namespace
+
+DatasetEntry manifest_entry() {
+  return {
+      .name = "manifest",
+      .help =
+          "samples that a table lists: .csv, .tsv, or JSON lines (.jsonl, .ndjson), or a folder with tables; columns "
+          "are paths of files (the first of images is the sample's own), texts, numbers and lists of them. split: "
+          "a table or a sub-folder of path; default: train, or val (else test) to validate, by their usual names",
+      .keys = {{"files", Kind::texts, Texts{"auto"},
+                "columns of paths, relative to the table's folder or absolute; auto: those called image, file, "
+                "path, filename, file_name or audio whose values have endings"},
+               {"label", Kind::text, "auto",
+                "column of the class: texts, whose sorted order numbers them, or class indices; auto: label, class "
+                "or target, if it is one; empty: none"},
+               {"labels", Kind::text, "auto",
+                "column of several classes: a JSON list, or texts with ; or | between; auto: labels; empty: none"},
+               {"class_names", Kind::texts, Texts(), "names of the classes, in label order; default: those there"},
+               split_names_key()},
+      .make = make_manifest};
+}
+
+}  // namespace flowtrain
