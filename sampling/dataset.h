@@ -148,6 +148,8 @@ class Dataset {
 
 struct DatasetInput {
   bool training = true;
+  /// The names of the parts that are used; "*": all. Data sets may leave out others, which costs a read for each.
+  std::vector<std::string> parts = {"*"};
 };
 
 /// Returns all data sets by name. Settings for a factory hold `path`, `split` and the entry's own keys. Factories throw

@@ -26,6 +26,9 @@ namespace {
 /// The limit of labels; a label beyond it is damage.
 constexpr std::int64_t max_classes = 1 << 20;
 
+/// The values of the key `parts` with a meaning of their own.
+const std::vector<std::string> everything{"*"}, automatic{"auto"};
+
 /// Returns the path of the class names, one per line, that may exist beside local shards.
 std::filesystem::path names_file(const std::string& shard) {
   return std::filesystem::path(shard).parent_path() / "classes.txt";
@@ -209,12 +212,18 @@ class WebDataset : public NamedDataset {
 
   /// Makes the parts: all kinds of members, or those that `chosen` names, sorted. Other members are forgotten, and the
   /// kinds of members become indices of forms_.
-  void choose_parts(const std::vector<std::string>& chosen) {
+  void choose_parts(std::vector<std::string> chosen) {
     std::set<std::string> kinds;
     for (const auto& shard : shards_) kinds.insert(shard.kinds.begin(), shard.kinds.end());
-    const bool all = chosen == std::vector<std::string>{"*"};
+    bool all = chosen == everything;
+    if (!all && !chosen.empty() && chosen.back() == automatic.front()) {
+      chosen.pop_back();
+      // The error for a part that is not there lists all, and samples without pictures consist of nothing but parts.
+      all = !shards_.front().samples.front().has_picture() ||
+            std::ranges::any_of(chosen, [&](auto& name) { return name != image_part && !kinds.contains(name); });
+    }
     for (const auto& name : chosen)
-      if (!all && !kinds.contains(name))
+      if (!all && name != image_part && !kinds.contains(name))
         throw UserError(ExitCode::data, concat(list_.place, ": no sample has a file of the kind '", name, "'"),
                         "correct data.parts; there are " + listed_classes({kinds.begin(), kinds.end()}));
     for (const auto& kind : kinds)
@@ -291,6 +300,15 @@ class WebDataset : public NamedDataset {
   std::vector<PartForm> forms_;     ///< forms of the members; kinds of members are indices of it
 };
 
+/// Returns the kinds of members that become parts; for "auto" those that are used, with "auto" at their end.
+std::vector<std::string> chosen_parts(const Settings& settings, const DatasetInput& input) {
+  const auto& chosen = settings.texts("parts");
+  if (chosen != automatic) return chosen;
+  auto used = input.parts;
+  if (used != everything) used.push_back(automatic.front());
+  return used;
+}
+
 }  // namespace
 
 DatasetEntry webdataset_entry() {
@@ -298,9 +316,10 @@ DatasetEntry webdataset_entry() {
                          "number of classes; 0: as many as classes.txt beside local shards has lines (their names), or "
                          "else the largest label plus one",
                          0, static_cast<double>(max_classes)},
-                        {"parts", Kind::texts, std::vector<std::string>{"*"},
+                        {"parts", Kind::texts, std::vector<std::string>{"auto"},
                          "files of a sample beside its image and label that are read, by what follows the first dot of "
-                         "their names (\"txt\", \"seg.png\"): they are its parts; *: all"},
+                         "their names (\"txt\", \"seg.png\"): they are its parts; auto: those that [[field]] names; *: "
+                         "all"},
                         split_names_key()};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {
@@ -319,7 +338,7 @@ DatasetEntry webdataset_entry() {
         auto names = named ? read_class_names(names_file(list.paths.front())) : std::vector<std::string>();
         auto shards = index_shards(list.paths, classes > 0 ? classes : max_classes, settings);
         return std::make_unique<WebDataset>(std::move(list), std::move(shards), classes, std::move(names),
-                                            settings.texts("parts"));
+                                            chosen_parts(settings, input));
       }};
 }
 

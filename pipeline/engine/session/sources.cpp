@@ -27,8 +27,16 @@ namespace flowtrain {
 
 namespace {
 
-std::unique_ptr<Dataset> open_one(const Settings& data, bool training) {
-  auto dataset = make_named(datasets(), data, DatasetInput{training}, "dataset");
+/// Returns the parts of samples that [[field]]s are made from.
+std::vector<std::string> used_parts(const Config& config) {
+  std::vector<std::string> parts;
+  for (auto& field : config.list("field"))
+    if (const auto& part = field.text("from"); !part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::unique_ptr<Dataset> open_one(const Settings& data, bool training, const std::vector<std::string>& parts) {
+  auto dataset = make_named(datasets(), data, DatasetInput{training, parts}, "dataset");
   if (dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
   return dataset;
 }
@@ -74,14 +82,15 @@ void tell_test_data(const Config& config) {
                   "; `flowtrain test` opens it, the run does not"));
 }
 
-std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells) {
+std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells,
+                                      const std::vector<std::string>& parts) {
   std::vector<MixedDataset::Source> sources;
   std::vector<std::string> classes;
   const Settings* named = nullptr;  // the table with the class names
   for (auto& each : settings) {
     std::unique_ptr<Dataset> dataset;
     try {
-      dataset = open_one(each, true);
+      dataset = open_one(each, true, parts);
     } catch (const EmptyDataset& empty) {
       throw each.error("dataset", "the data set is empty", ExitCode::data, empty.hint());
     }
@@ -256,16 +265,17 @@ class SourcedSampler : public Sampler {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split) {
+std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split, bool all_parts) {
+  const auto parts = all_parts ? std::vector<std::string>{"*"} : used_parts(config);
   const auto& sources = config.list("data.source");
   if (training && keeps_split) tell_test_data(config);
-  if (training && !sources.empty()) return open_sources(sources, keeps_split);
+  if (training && !sources.empty()) return open_sources(sources, keeps_split, parts);
   const Settings& data = config.data(training);
   if (data.text("dataset").empty())
     throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
                     "name a data set in [data.val]");
   const bool shares = config.data(true).real("val_share") > 0 && reads_same_data(config);
-  auto dataset = open_one(data, training || shares);
+  auto dataset = open_one(data, training || shares, parts);
   const auto* named = dynamic_cast<const NamedDataset*>(dataset.get());
   const double share = share_to_hold_out(config, !named || named->has_split());
   if (keeps_split && (training || share == 0))

@@ -31,8 +31,10 @@ struct SourcedOrder {
 /// Opens the data set of [data.train] or [data.val], or joins the [[data.source]]s. If validation has no data of its
 /// own, data.val_share divides the training data between the two. With `keeps_split` the log names the files that are
 /// used, and a split is logged and written beside the data, so that it stays the same when samples are added
-/// (SplitFile). Throws UserError(usage or data), EmptyDataset for one without records.
-std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split = false);
+/// (SplitFile). Parts of samples that no [[field]] names may be left out, unless `all_parts`. Throws UserError(usage or
+/// data), EmptyDataset for one without records.
+std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split = false,
+                                      bool all_parts = false);
 
 /// Opens the validation data set under the classes that the net learns, as the training data name them: its labels
 /// become theirs (places_among, in sampling/class_names.h). If `is_leader`, the log names its files and the classes it

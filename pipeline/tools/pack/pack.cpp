@@ -70,7 +70,7 @@ void check_out(const PackOptions& options) {
 
 Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
-  Split split{training, open_dataset(config, training, /*keeps_split=*/true)};
+  Split split{training, open_dataset(config, training, /*keeps_split=*/true, /*all_parts=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
     throw data.error(
         "dataset", "pictures with boxes but without a label cannot be packed, as shards hold one label per picture",
