@@ -31,10 +31,12 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   pipeline/engine/loader/data_loader.h pipeline/engine/loader/epoch_cursor.h
   sampling/batches.h sampling/core/error.h sampling/core/mistake.h sampling/core/mutex.h sampling/core/random.h
   sampling/core/registry.h sampling/core/settings.h sampling/core/text.h sampling/core/warning.h sampling/dataset.h
-  sampling/images/pixel_rule.h sampling/order.h sampling/plugin_abi.h sampling/sampler.h sampling/samplers/stored.h
+  sampling/dtype.h sampling/images/pixel_rule.h sampling/order.h sampling/plans/best_fit.h
+  sampling/plans/bucketed_batches.h sampling/plans/lengths.h sampling/plans/packed_rows.h sampling/plugin_abi.h
+  sampling/sampler.h sampling/samplers/stored.h sampling/transform.h
   stages/trace/clock.h stages/device/device.h stages/device/stream_point.h stages/core/every.h stages/flight/flight.h
-  stages/flight/format.h stages/loader/batch_planner.h stages/core/plan.h stages/loader/slab.h
-  stages/core/table_keys.h stages/core/ticket.h)
+  stages/flight/format.h stages/loader/batch_planner.h stages/core/plan.h
+  stages/loader/shape_plan.h stages/loader/slab.h stages/core/table_keys.h stages/core/ticket.h)
 flowtrain_public_headers(flowtrain_shared_train PUBLIC
   nets/entries.h pipeline/library/train.h pipeline/base/schedules/schedule.h pipeline/engine/session/start_options.h
   stages/detection/detector.h stages/detection/detector_entries.h stages/hooks/hook.h stages/hooks/hook_entries.h

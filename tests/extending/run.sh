@@ -58,7 +58,8 @@ CMAKE
 (cd mine && PATH=$work/prefix/bin:$PATH cmake --workflow --preset check) >out.log 2>&1 || { cat out.log; exit 1; }
 
 "$flowtrain" plugins parts.so >listed
-for name in linear margin signum brier grid two_draws slow_start halved patience stripes back_and_forth brightness; do
+for name in linear margin signum brier grid two_draws slow_start halved patience stripes sentences back_and_forth \
+  brightness words; do
   grep -q "= \"$name\":" listed || { echo "not listed: $name"; exit 1; }
 done
 
@@ -133,4 +134,31 @@ for sampler in brightness constant; do
   "$flowtrain" run.toml --set name=$sampler --set sampler.name=$sampler --max-iter 3 >out.log 2>&1 ||
     { cat out.log; exit 1; }
 done
+
+# Fields of parts. The sampler `check` ends the run if a byte of a row is not written, or differs the second time.
+seq -f 'sentence %g' 64 >lines.txt
+cat >fields.toml <<'TOML'
+[run]
+plugins = ["parts.so"]
+[data]
+dataset = "sentences"
+path = "lines.txt"
+[sampler]
+name = "check"
+inner = "fields"
+[loader]
+batch = 8
+workers = 1
+[[field]]
+name = "words"
+from = "text"
+as = "words"
+[[field]]
+name = "line"
+from = "number"
+as = "number"
+dtype = "i64"
+TOML
+"$flowtrain" bench fields.toml --seconds 0.1 >out.log 2>&1 || { cat out.log; exit 1; }
+
 echo "extending: the page's examples build outside the tree, train, and are followed by early stopping and best"
