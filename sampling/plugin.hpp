@@ -57,6 +57,14 @@ class Random {
   ft_random& raw_;
 };
 
+/// Returns the part of a record with this name. Throws Error if the record lacks it.
+inline const ft_part& part(const ft_record& record, const std::string& name) {
+  const ft_part* const end = record.parts + record.parts_count;
+  const ft_part* const found = std::find_if(record.parts, end, [&](const ft_part& each) { return each.name == name; });
+  if (found == end) throw Error("it has no part '" + name + "'");
+  return *found;
+}
+
 /// Makes a field of a row; `mean` and `stddev` may be given for u8 images (height, width, channels).
 inline ft_field field(const char* name, ft_dtype dtype, std::initializer_list<std::int64_t> shape,
                       std::initializer_list<float> mean = {}, std::initializer_list<float> stddev = {}) {
@@ -73,6 +81,27 @@ inline ft_field field(const char* name, ft_dtype dtype, std::initializer_list<st
   std::copy(stddev.begin(), stddev.end(), made.stddev);
   return made;
 }
+
+/// Makes a field whose first `free_axes` axes have in each batch the batch's extent, at most that of `shape`. The
+/// sampler writes `fill` between a record's own extents and those of the batch.
+inline ft_field free_field(const char* name, ft_dtype dtype, std::initializer_list<std::int64_t> shape,
+                           std::uint32_t free_axes = 1, double fill = 0) {
+  ft_field made = field(name, dtype, shape);
+  made.free_axes = free_axes;
+  made.fill = fill;
+  return made;
+}
+
+/// The destinations of one row: row[i] is that of field i.
+class Row : public std::span<std::uint8_t* const> {
+ public:
+  Row(std::span<std::uint8_t* const> fields, std::span<const std::int64_t> extents) : span(fields), extents_(extents) {}
+  /// Returns the extents of the free axes of all fields, in their order.
+  std::span<const std::int64_t> extents() const { return extents_; }
+
+ private:
+  std::span<const std::int64_t> extents_;
+};
 
 /// The base class of a plugin, which also needs a constructor that takes a const Create&.
 class Sampler {
@@ -93,7 +122,35 @@ class BlockSampler : public Sampler {
   virtual void sample_rows(std::span<const ft_record* const> records, std::span<std::uint8_t* const> first) const = 0;
 };
 
+/// The base class of a plugin whose fields have free axes, in place of Sampler.
+class ShapedSampler {
+ public:
+  virtual ~ShapedSampler() = default;
+  /// Returns the fields of a row; called once.
+  virtual std::vector<ft_field> fields() const = 0;
+  /// Writes the extents that the free axes of a record's row need, up to their bounds, in the order of Row::extents().
+  /// The record may be an outline: a part has its bytes_size and its shape, but no bytes. Called as sample() is.
+  virtual void measure(const ft_record& record, std::span<std::int64_t> extents) const = 0;
+  /// Writes every byte of every field at the extents of `row`; a record that needs more is cut. Called from many
+  /// threads at once. Throw Error for an unexpected record: the run counts it and continues.
+  virtual void sample(const ft_record& record, Random& random, const Row& row) const = 0;
+};
+
+/// A ShapedSampler that draws nothing and fills several rows in one call.
+class ShapedBlockSampler : public ShapedSampler {
+ public:
+  /// Writes the rows of `records`, all at the extents of `first`, as BlockSampler::sample_rows() does.
+  virtual void sample_rows(std::span<const ft_record* const> records, const Row& first) const = 0;
+};
+
 namespace detail {
+
+template <class Made>
+inline constexpr bool is_shaped = std::is_base_of_v<ShapedSampler, Made>;
+template <class Made>
+using Base = std::conditional_t<is_shaped<Made>, ShapedSampler, Sampler>;
+template <class Made>
+using BlockBase = std::conditional_t<is_shaped<Made>, ShapedBlockSampler, BlockSampler>;
 
 /// Runs `body`, from which no exception may reach C. Returns 0, or 1 with the message in `error`.
 template <class Body>
@@ -110,9 +167,18 @@ int guarded(char* error, std::size_t error_size, Body body) noexcept {
 }
 
 /// The object behind the table's `self`.
+template <class Made>
 struct Instance {
-  const Sampler* sampler;
+  Made sampler;
   std::vector<ft_field> fields;
+  std::size_t free_axes = 0;
+
+  explicit Instance(const ft_create& input) : sampler(Create(input)), fields(sampler.fields()) {
+    for (const auto& field : fields) free_axes += field.free_axes;
+  }
+  Row row(std::uint8_t* const* starts, const std::int64_t* extents) const {
+    return {{starts, fields.size()}, {extents, free_axes}};
+  }
 };
 
 template <class Made>
@@ -120,49 +186,62 @@ int create(const ft_create* input, void** self, char* error, std::size_t error_s
   return guarded(error, error_size, [&] {
     if (input->struct_size < sizeof *input)
       throw Error("this flowtrain is older than the header that the plugin was built with");
-    const auto sampler = new Made(Create(*input));
-    try {
-      *self = new Instance{sampler, sampler->fields()};
-    } catch (...) {
-      delete sampler;
-      throw;
-    }
-  });
-}
-
-inline void destroy(void* self) {
-  const auto* instance = static_cast<Instance*>(self);
-  delete instance->sampler;
-  delete instance;
-}
-
-inline std::uint32_t fields(void* self, ft_field* out, std::uint32_t capacity) {
-  const auto& all = static_cast<Instance*>(self)->fields;
-  std::copy_n(all.begin(), std::min<std::size_t>(all.size(), capacity), out);
-  return static_cast<std::uint32_t>(all.size());
-}
-
-inline int sample(void* self, const ft_record* record, ft_random* random, std::uint8_t* const* rows, char* error,
-                  std::size_t error_size) {
-  return guarded(error, error_size, [&] {
-    const auto* instance = static_cast<Instance*>(self);
-    Random numbers(*random);
-    instance->sampler->sample(*record, numbers, {rows, instance->fields.size()});
-  });
-}
-
-inline int sample_rows(void* self, const ft_record* const* records, std::uint64_t count, std::uint8_t* const* first,
-                       char* error, std::size_t error_size) {
-  return guarded(error, error_size, [&] {
-    const auto* instance = static_cast<Instance*>(self);
-    static_cast<const BlockSampler*>(instance->sampler)
-        ->sample_rows({records, static_cast<std::size_t>(count)}, {first, instance->fields.size()});
+    *self = new Instance<Made>(*input);
   });
 }
 
 template <class Made>
-constexpr auto rows_function() -> decltype(&sample_rows) {
-  return std::is_base_of_v<BlockSampler, Made> ? &sample_rows : nullptr;
+void destroy(void* self) {
+  delete static_cast<Instance<Made>*>(self);
+}
+
+template <class Made>
+std::uint32_t fields(void* self, ft_field* out, std::uint32_t capacity) {
+  const auto& all = static_cast<Instance<Made>*>(self)->fields;
+  std::copy_n(all.begin(), std::min<std::size_t>(all.size(), capacity), out);
+  return static_cast<std::uint32_t>(all.size());
+}
+
+template <class Made>
+int measure(void* self, const ft_record* record, std::int64_t* extents, char* error, std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const auto* instance = static_cast<const Instance<Made>*>(self);
+    const Base<Made>& sampler = instance->sampler;
+    sampler.measure(*record, {extents, instance->free_axes});
+  });
+}
+
+template <class Made>
+int sample(void* self, const ft_record* record, ft_random* random, std::uint8_t* const* rows,
+           const std::int64_t* extents, char* error, std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const auto* instance = static_cast<const Instance<Made>*>(self);
+    Random numbers(*random);
+    const Base<Made>& sampler = instance->sampler;
+    sampler.sample(*record, numbers, instance->row(rows, extents));
+  });
+}
+
+template <class Made>
+int sample_rows(void* self, const ft_record* const* records, std::uint64_t count, std::uint8_t* const* first,
+                const std::int64_t* extents, char* error, std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const auto* instance = static_cast<const Instance<Made>*>(self);
+    const BlockBase<Made>& sampler = instance->sampler;
+    sampler.sample_rows({records, static_cast<std::size_t>(count)}, instance->row(first, extents));
+  });
+}
+
+template <class Made>
+constexpr decltype(ft_sampler_plugin::measure) measure_function() {
+  if constexpr (is_shaped<Made>) return &measure<Made>;
+  return nullptr;
+}
+
+template <class Made>
+constexpr decltype(ft_sampler_plugin::sample_rows) rows_function() {
+  if constexpr (std::is_base_of_v<BlockBase<Made>, Made>) return &sample_rows<Made>;
+  return nullptr;
 }
 
 }  // namespace detail
@@ -170,19 +249,20 @@ constexpr auto rows_function() -> decltype(&sample_rows) {
 
 /// Exports `Class` as a sampler plugin, with its name, one line of help, and its keys, if it has any:
 ///     FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "one line of help", {"gain", FT_REAL, "1.0", "one line of help"})
-#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                       \
-  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                       \
-    static const std::vector<ft_key> keys{__VA_ARGS__};                                      \
-    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                                     \
-                                         sizeof(ft_sampler_plugin),                          \
-                                         plugin_name,                                        \
-                                         plugin_help,                                        \
-                                         keys.data(),                                        \
-                                         static_cast<std::uint32_t>(keys.size()),            \
-                                         flowtrain::plugin::detail::create<Class>,           \
-                                         flowtrain::plugin::detail::destroy,                 \
-                                         flowtrain::plugin::detail::fields,                  \
-                                         flowtrain::plugin::detail::sample,                  \
-                                         flowtrain::plugin::detail::rows_function<Class>()}; \
-    return &table;                                                                           \
+#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                         \
+  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                         \
+    static const std::vector<ft_key> keys{__VA_ARGS__};                                        \
+    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                                       \
+                                         sizeof(ft_sampler_plugin),                            \
+                                         plugin_name,                                          \
+                                         plugin_help,                                          \
+                                         keys.data(),                                          \
+                                         static_cast<std::uint32_t>(keys.size()),              \
+                                         flowtrain::plugin::detail::create<Class>,             \
+                                         flowtrain::plugin::detail::destroy<Class>,            \
+                                         flowtrain::plugin::detail::fields<Class>,             \
+                                         flowtrain::plugin::detail::measure_function<Class>(), \
+                                         flowtrain::plugin::detail::sample<Class>,             \
+                                         flowtrain::plugin::detail::rows_function<Class>()};   \
+    return &table;                                                                             \
   }

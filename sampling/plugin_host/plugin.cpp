@@ -45,6 +45,16 @@ Kind kind_of(std::uint32_t kind) {
   }
 }
 
+/// Returns the forms of parts as plugins see them.
+std::vector<ft_part> to_abi(const std::vector<PartForm>& forms) {
+  std::vector<ft_part> parts;
+  for (auto& form : forms)
+    parts.push_back({form.name.c_str(), static_cast<std::uint32_t>(form.encoding),
+                     static_cast<std::uint32_t>(form.dtype), nullptr, 0, form.shape.data(),
+                     static_cast<std::uint32_t>(form.shape.size())});
+  return parts;
+}
+
 /// The settings as texts for create().
 struct SettingTexts {
   std::map<std::string, std::string> values;
@@ -110,7 +120,8 @@ void SamplerPlugin::Library::check_table() const {
                 rebuild);
   if (!table->name || !table->help || !table->create || !table->destroy || !table->fields || !table->sample ||
       (table->keys_count > 0 && !table->keys))
-    throw error("the plugin's table is incomplete", "every member of ft_sampler_plugin but sample_rows must be set");
+    throw error("the plugin's table is incomplete",
+                "every member of ft_sampler_plugin but measure and sample_rows must be set");
   std::set<std::string> names;
   for (std::uint32_t i = 0; i < table->keys_count; ++i) {
     const ft_key& key = table->keys[i];
@@ -142,6 +153,8 @@ std::unique_ptr<Sampler> SamplerPlugin::make(const Settings& settings, const Sam
   const ft_sampler_plugin* table = library_->table;
   const StoredForm form = stored_form(input.dataset);
   SettingTexts texts(settings, keys());
+  const auto forms = input.dataset.parts();
+  const auto parts = to_abi(forms);
   const bool pixels = form.encoding == Encoding::pixels;
   const ft_create create{sizeof(ft_create),
                          input.training,
@@ -151,6 +164,8 @@ std::unique_ptr<Sampler> SamplerPlugin::make(const Settings& settings, const Sam
                          static_cast<std::uint32_t>(pixels ? form.height : 0),
                          static_cast<std::uint32_t>(pixels ? form.width : 0),
                          static_cast<std::uint32_t>(pixels ? form.channels : 0),
+                         parts.data(),
+                         parts.size(),
                          SettingTexts::get,
                          &texts};
   void* self = nullptr;

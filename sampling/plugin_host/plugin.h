@@ -21,7 +21,8 @@ class SamplerPlugin {
   /// Returns the keys that the plugin adds to the [sampler] table.
   std::vector<Key> keys() const;
   /// Makes a sampler of this plugin for `settings` with keys(). Throws UserError(usage) with the plugin's message if it
-  /// cannot be made, or if its fields are wrong (names unique, shapes positive, dtype known).
+  /// cannot be made, or if its fields are wrong (names unique, shapes positive, dtype known, measured if axes are
+  /// free).
   std::unique_ptr<Sampler> make(const Settings& settings, const SamplerInput& input) const;
 
  private:

@@ -61,6 +61,62 @@ std::string sample_failure(const std::string& where) {
   return "nothing thrown";
 }
 
+/// Two records with a picture, a number and a text: the second has "one two.".
+class TwoTexts : public Dataset {
+ public:
+  std::uint64_t size() const override { return 2; }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    Record record;
+    outline(id, record, buffer);
+    const auto bytes = std::as_bytes(std::span(texts_[id]));
+    record.bytes = bytes;
+    buffer.parts[0].bytes = std::as_bytes(std::span(buffer.shapes)).first(8);
+    buffer.parts[1].bytes = bytes;
+    return record;
+  }
+  std::vector<PartForm> parts() const override {
+    return {{"count", Encoding::array, DType::i64, {-1}}, {"txt", Encoding::text}};
+  }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    buffer.shapes = {1, static_cast<std::int64_t>(texts_[id].size())};
+    const std::span<const std::int64_t> shapes = buffer.shapes;
+    buffer.parts = {{.name = "count", .encoding = Encoding::array, .dtype = DType::i64, .shape = shapes.first(1)},
+                    {.name = "txt", .encoding = Encoding::text, .shape = shapes.last(1)}};
+    record = {.id = id, .parts = buffer.parts};
+    return true;
+  }
+  std::int64_t label(std::uint64_t) const override { return -1; }
+  std::vector<std::string> classes() const override { return {}; }
+  std::string describe(std::uint64_t id) const override { return "text " + std::to_string(id); }
+
+ private:
+  std::string texts_[2] = {"a longer text than fits", "one two."};
+};
+
+TwoTexts two_texts() { return {}; }
+
+std::unique_ptr<Sampler> make_texts(const Dataset& dataset, const std::string& measures = "right") {
+  const SamplerPlugin plugin(test_plugin("texts"));
+  return plugin.make(settings_for(plugin.keys(), {{"measures", measures}}, "sampler"), {dataset});
+}
+
+/// A row of the plugin `texts`.
+struct TextRow {
+  std::int64_t id = -1;
+  std::string bytes;
+  std::vector<std::int32_t> lengths;
+
+  TextRow(const Sampler& sampler, const Record& record, const std::vector<std::int64_t>& extents) {
+    const auto fields = sampler.fields();
+    bytes.resize(fields[1].row_bytes(extents_of(fields, 1, extents)));
+    lengths.resize(fields[2].row_bytes(extents_of(fields, 2, extents)) / sizeof(std::int32_t));
+    std::byte* const starts[] = {reinterpret_cast<std::byte*>(&id), reinterpret_cast<std::byte*>(bytes.data()),
+                                 reinterpret_cast<std::byte*>(lengths.data())};
+    Stream random(1, Purpose::sample, 0);
+    sampler.sample(record, random, Row(starts, extents));
+  }
+};
+
 }  // namespace
 
 TEST_CASE("plugins that cannot be loaded say why") {
@@ -73,7 +129,7 @@ TEST_CASE("plugins that cannot be loaded say why") {
   CHECK(load_refusal(folder.path().string()).find("cannot be loaded: ") == 0);
   CHECK(load_refusal(test_plugin("no_entry")) == "does not export flowtrain_sampler_plugin");
   CHECK(load_refusal(test_plugin("other_abi")) ==
-        "it was built for interface version 43, but this flowtrain has version 2");
+        "it was built for interface version 44, but this flowtrain has version 3");
   const auto size_bytes = std::to_string(sizeof(ft_sampler_plugin));
   CHECK(load_refusal(test_plugin("other_size")) == "the plugin's table has " +
                                                        std::to_string(sizeof(ft_sampler_plugin) - 8) +
@@ -91,6 +147,9 @@ TEST_CASE("plugins that cannot be made say why") {
   CHECK(make_refusal("same_names") == "two fields are called 'image'");
   CHECK(make_refusal("bad_shape") == "field 0 has an axis of size 0");
   CHECK(make_refusal("huge_shape") == "field 0 is larger than 2^40 elements");
+  CHECK(make_refusal("many_free_axes") == "field 0 has 3 free axes, but 2 axes in all");
+  CHECK(make_refusal("unmeasured") == "field 1 has free axes, but the plugin has no measure()");
+  CHECK(make_refusal("free_mean") == "field 0 has a mean and free axes; only pictures of one size have a mean");
   CHECK(make_refusal("bad_dtype") == "field 0 has the unknown dtype 9");
   CHECK(make_refusal("bad_mean") ==
         "field 0 has a mean for 3 channels, but is not a u8 image (height, width, channels) with as many");
@@ -190,6 +249,104 @@ TEST_CASE("a plugin that takes blocks fills them as it fills single rows") {
   const Record* bad[] = {&records[5]};
   CHECK_THROWS_WITH_AS(sampler->sample_rows(bad, first), "plugin 'edges': its size is not that of the first image",
                        SampleError);
+}
+
+TEST_CASE("a plugin sees the parts of a record, and makes rows of the batch's extents") {
+  const auto dataset = two_texts();
+  const auto sampler = make_texts(dataset);
+  const auto fields = sampler->fields();
+  REQUIRE(fields.size() == 3);
+  CHECK(fields[0].free_axes == 0);
+  CHECK(fields[1].free_axes == 1);
+  CHECK(fields[1].shape == std::vector<std::int64_t>{12});
+  CHECK(fields[1].fill == 7);
+  CHECK(fields[2].free_axes == 2);
+  CHECK(fields[2].shape == std::vector<std::int64_t>{4, 5, 2});
+
+  ReadBuffer buffer;
+  const Record record = dataset.read(1, buffer);
+  for (const std::vector<std::int64_t>& extents : {std::vector<std::int64_t>{2, 0, 1}, {8, 2, 3}, {12, 4, 5}}) {
+    const TextRow row(*sampler, record, extents);
+    CHECK(row.id == 1);
+    CHECK(row.bytes == ("one two." + std::string(4, '\7')).substr(0, static_cast<std::size_t>(extents[0])));
+    for (std::int64_t i = 0; i < extents[1] * extents[2]; ++i) {
+      const auto word = i / extents[2], letter = i % extents[2];
+      const bool has = word < 2 && letter < 3;
+      CHECK(row.lengths[2 * i] == (has ? "one two."[word * 3 + letter] : 0));
+      CHECK(row.lengths[2 * i + 1] == (has ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("a plugin's row without extents has its bounds") {
+  const auto dataset = two_texts();
+  const auto sampler = make_texts(dataset);
+  ReadBuffer buffer;
+  const Record record = dataset.read(0, buffer);
+  CHECK(TextRow(*sampler, record, {}).bytes == TextRow(*sampler, record, {12, 4, 5}).bytes);
+}
+
+TEST_CASE("a plugin measures records and their outlines alike") {
+  const auto dataset = two_texts();
+  const auto sampler = make_texts(dataset);
+  ReadBuffer buffer;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    std::vector<std::int64_t> read(3), outlined(3);
+    sampler->measure(dataset.read(id, buffer), read);
+    Record outline;
+    REQUIRE(dataset.outline(id, outline, buffer));
+    sampler->measure(outline, outlined);
+    CHECK(read == outlined);
+    CHECK(read == (id == 0 ? std::vector<std::int64_t>{12, 4, 3} : std::vector<std::int64_t>{8, 2, 3}));
+  }
+}
+
+TEST_CASE("a plugin that measures wrongly is named") {
+  const auto dataset = two_texts();
+  ReadBuffer buffer;
+  std::vector<std::int64_t> extents(3);
+  const auto measure = [&](const char* how) { make_texts(dataset, how)->measure(dataset.read(1, buffer), extents); };
+  CHECK_THROWS_WITH_AS(measure("beyond"),
+                       "plugin 'texts': measure() gives axis 0 of the field 'bytes' the extent 13 for record 1, but it "
+                       "must be 0 to 12",
+                       UserError);
+  CHECK_THROWS_WITH_AS(measure("nothing"),
+                       "plugin 'texts': measure() gives axis 0 of the field 'bytes' the extent -1 for record 1, but it "
+                       "must be 0 to 12",
+                       UserError);
+  CHECK_THROWS_WITH_AS(measure("error"), "plugin 'texts': it cannot be measured", SampleError);
+}
+
+TEST_CASE("a plugin sees which parts a data set has, and which a record lacks") {
+  const SamplerPlugin plugin(test_plugin("texts"));
+  const auto pictures = grey_pictures();
+  CHECK(refusal(test_plugin("texts"), [&] { plugin.make(settings_for(plugin.keys(), {}, "sampler"), {pictures}); }) ==
+        "cannot be created: the data set has no text 'txt'");
+  const auto dataset = two_texts();
+  Record record;
+  std::vector<std::int64_t> extents(3);
+  CHECK_THROWS_WITH_AS(make_texts(dataset)->measure(record, extents), "plugin 'texts': it has no part 'txt'",
+                       SampleError);
+}
+
+TEST_CASE("a plugin's blocks have the batch's extents") {
+  const auto dataset = two_texts();
+  const auto sampler = make_texts(dataset);
+  REQUIRE(sampler->takes_blocks());
+  ReadBuffer buffers[2];
+  const Record records[] = {dataset.read(0, buffers[0]), dataset.read(1, buffers[1])};
+  const Record* const both[] = {&records[0], &records[1]};
+  const std::vector<std::int64_t> extents{10, 3, 3};
+  std::int64_t ids[2];
+  std::string bytes(20, '\0');
+  std::vector<std::int32_t> lengths(2 * 3 * 3 * 2);
+  std::byte* const first[] = {reinterpret_cast<std::byte*>(ids), reinterpret_cast<std::byte*>(bytes.data()),
+                              reinterpret_cast<std::byte*>(lengths.data())};
+  sampler->sample_rows(both, Row(first, extents));
+  const TextRow one(*sampler, records[0], extents), other(*sampler, records[1], extents);
+  CHECK(bytes == one.bytes + other.bytes);
+  CHECK(std::vector(lengths.begin(), lengths.begin() + 18) == one.lengths);
+  CHECK(std::vector(lengths.begin() + 18, lengths.end()) == other.lengths);
 }
 
 TEST_CASE("the example plugin needs pixels") {

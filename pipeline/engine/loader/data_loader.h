@@ -39,6 +39,14 @@ struct LoadedBatch {
   std::vector<std::vector<std::int64_t>> shapes = {};  ///< shape of a row of each field
   std::vector<std::size_t> offsets = {};               ///< place of each field in `memory`
 
+  /// Returns a field as this batch has it: without free axes.
+  Field stored_field(std::size_t index) const {
+    Field field = layout->fields()[index];
+    if (shapes.empty()) return field;
+    field.shape = shapes[index];
+    field.free_axes = 0;
+    return field;
+  }
   std::byte* field(std::size_t index) const {
     return memory.get() + (offsets.empty() ? layout->offset(index) : offsets[index]);
   }

@@ -95,10 +95,14 @@ void LoaderPair::compare(const LoadedBatch& a, const LoadedBatch& b, std::uint64
     throw UserError(ExitCode::data, concat("A and B differ: batch ", number, ", row ", row, " (",
                                            a_.describe(a.ids[row]), "): ", what));
   };
+  for (std::size_t i = 0; i < std::min(a.ids.size(), b.ids.size()); ++i)
+    if (a.ids[i] != b.ids[i]) differ(i, "B has " + b_->describe(b.ids[i]) + " here");
   for (std::size_t row = 0; row < std::min(a.rows, b.rows); ++row) {
-    if (a.ids[row] != b.ids[row]) differ(row, "B has " + b_->describe(b.ids[row]) + " here");
     for (std::size_t i = 0; i < a_.fields().size(); ++i) {
-      const Field& field = a_.fields()[i];
+      const Field field = a.stored_field(i), other = b.stored_field(i);
+      if (field.shape != other.shape)
+        differ(row, concat("field '", field.name, "' is ", join(field.shape, "x"), " in A, ", join(other.shape, "x"),
+                           " in B"));
       const std::byte* const in_a = a.field(i) + row * field.row_bytes();
       const std::byte* const in_b = b.field(i) + row * field.row_bytes();
       const std::size_t element = first_difference(field, in_a, in_b);

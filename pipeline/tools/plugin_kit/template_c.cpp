@@ -74,9 +74,10 @@ static void fill(const sampler* made, const ft_record* record, uint8_t* image, u
 }
 
 /* Makes one row. A record that cannot be used would be reported by `return fail(error, error_size, "the reason")`. */
-static int sample(void* self, const ft_record* record, ft_random* random, uint8_t* const* rows, char* error,
-                  size_t error_size) {
-  (void)random; /* nothing is drawn: so rows may be made in blocks, too */
+static int sample(void* self, const ft_record* record, ft_random* random, uint8_t* const* rows, const int64_t* extents,
+                  char* error, size_t error_size) {
+  (void)random;  /* nothing is drawn: so rows may be made in blocks, too */
+  (void)extents; /* no axis is free */
   (void)error;
   (void)error_size;
   fill(self, record, rows[0], rows[1]);
@@ -84,8 +85,9 @@ static int sample(void* self, const ft_record* record, ft_random* random, uint8_
 }
 
 /* Several rows in one call, the same as those of sample(). */
-static int sample_rows(void* self, const ft_record* const* records, uint64_t count, uint8_t* const* first, char* error,
-                       size_t error_size) {
+static int sample_rows(void* self, const ft_record* const* records, uint64_t count, uint8_t* const* first,
+                       const int64_t* extents, char* error, size_t error_size) {
+  (void)extents;
   (void)error;
   (void)error_size;
   const sampler* made = self;

@@ -20,6 +20,13 @@ class Fails : public plugin::Sampler {
     if (where_ == "bad_shape") return {plugin::field("image", FT_U8, {4, 0, 3})};
     if (where_ == "huge_shape") return {plugin::field("image", FT_U8, {1 << 30, 1 << 30, 3})};
     if (where_ == "bad_mean") return {plugin::field("image", FT_U8, {4, 4, 1}, {0, 0, 0}, {1, 1, 1})};
+    if (where_ == "many_free_axes") return {plugin::free_field("image", FT_U8, {2, 2}, 3)};
+    if (where_ == "unmeasured") return {plugin::field("label", FT_I64, {}), plugin::free_field("text", FT_U8, {8})};
+    if (where_ == "free_mean") {
+      auto image = plugin::field("image", FT_U8, {4, 4, 1}, {0}, {1});
+      image.free_axes = 2;
+      return {image};
+    }
     if (where_ == "bad_dtype") return {plugin::field("image", static_cast<ft_dtype>(9), {1})};
     return {plugin::field("value", FT_F32, {})};
   }

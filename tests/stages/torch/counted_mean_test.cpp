@@ -94,6 +94,7 @@ void fill(Slab& slab, Ticket ticket, std::uint32_t first, std::uint32_t rows, co
 struct Way {
   int world = 1;
   std::vector<std::uint32_t> micro{all_rows};
+  int failing = -1;  ///< a rank that has an error in place of its last gradients
 };
 
 /// The end of some iterations of plain SGD, and the last one's gradients and statistics.
@@ -142,7 +143,10 @@ Trained train_rank(const Tables& tables, const Way& way, Group& group, int itera
       ticket.seq = static_cast<std::uint64_t>(iteration) * way.micro.size() + micro;
       fill(slab, ticket, first + rank * own, own, share);
       slab.set_share(static_cast<double>(own * world * way.micro.size()) / all_rows);
-      step.add_gradients(slab, *batches, {});
+      if (group.rank() == way.failing && micro + 1 == way.micro.size())
+        CHECK(step.contribute_zeros(slab, {}));
+      else
+        step.add_gradients(slab, *batches, {});
       first += way.micro[micro];
     }
     step.finish_gradients();
@@ -272,6 +276,15 @@ TEST_CASE("an iteration in which nothing counts has the loss and the gradients z
     CHECK(some.stats.loss == doctest::Approx(loss).epsilon(1e-6));
     CHECK(apart(some.gradients, gradients) < 1e-6);
   }
+}
+
+TEST_CASE("rows of a process that fails do not count") {
+  Tables tables;
+  const Masked half = [](std::uint32_t row) { return row < all_rows / 2 ? masked(row) : 1.0; };
+  const auto [gradients, loss] = expected_of(tables, half);
+  const Trained rest = train(tables, {.world = 2, .failing = 1});
+  CHECK(apart(rest.gradients, gradients) < 1e-6);
+  CHECK(rest.stats.loss == doctest::Approx(loss).epsilon(1e-6));
 }
 
 TEST_CASE("a validation's loss is the mean over what counts in all of its batches") {

@@ -2,11 +2,11 @@
 #include "tests/pipeline/tools/plugin_kit/broken/broken.h"
 
 static uint32_t fields(void*, ft_field* out, uint32_t) {
-  out[0] = {"value", FT_U8, 2, {8, 0}, 0, {}, {}};
+  out[0] = {"value", FT_U8, 2, {8, 0}, 0, {}, {}, 0, 0};
   return 1;
 }
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   broken::good(record, rows[0]);
   return 0;
 }

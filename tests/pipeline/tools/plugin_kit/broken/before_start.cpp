@@ -1,7 +1,7 @@
 // Writes one byte before its row.
 #include "tests/pipeline/tools/plugin_kit/broken/broken.h"
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   broken::good(record, rows[0]);
   rows[0][-1] = 1;
   return 0;

@@ -27,7 +27,7 @@ inline int create(const ft_create* input, void** self, char* error, size_t error
 inline void destroy(void*) {}
 
 inline uint32_t fields(void*, ft_field* out, uint32_t) {
-  out[0] = {"value", FT_U8, 1, {value_bytes}, 0, {}, {}};
+  out[0] = {"value", FT_U8, 1, {value_bytes}, 0, {}, {}, 0, 0};
   return 1;
 }
 
@@ -37,12 +37,15 @@ inline void good(const ft_record* record, uint8_t* value) {
   if (record->bytes_size > 0) std::memcpy(value, record->bytes, std::min(record->bytes_size, value_bytes));
 }
 
-using Sample = int(void*, const ft_record*, ft_random*, uint8_t* const*, char*, size_t);
+using Sample = int(void*, const ft_record*, ft_random*, uint8_t* const*, const int64_t*, char*, size_t);
 
 inline ft_sampler_plugin table(Sample* sample) {
-  return {
-      FT_SAMPLER_ABI, sizeof(ft_sampler_plugin), "broken", "breaks a rule", nullptr, 0, create, destroy, fields, sample,
-      nullptr};
+  return {FT_SAMPLER_ABI, sizeof(ft_sampler_plugin),
+          "broken",       "breaks a rule",
+          nullptr,        0,
+          create,         destroy,
+          fields,         nullptr,
+          sample,         nullptr};
 }
 
 }  // namespace broken

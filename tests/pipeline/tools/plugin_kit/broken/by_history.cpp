@@ -3,7 +3,8 @@
 
 #include "tests/pipeline/tools/plugin_kit/broken/broken.h"
 
-static int sample(void*, const ft_record* record, ft_random* random, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random* random, uint8_t* const* rows, const int64_t*, char*,
+                  size_t) {
   static thread_local std::map<uint64_t, uint8_t> first;
   broken::good(record, rows[0]);
   rows[0][0] = first.emplace(record->id, static_cast<uint8_t>(random->next(random->state))).first->second;

@@ -5,7 +5,7 @@
 
 static std::atomic<uint8_t> threads;
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   static thread_local const uint8_t number = threads++;
   broken::good(record, rows[0]);
   rows[0][0] = number;

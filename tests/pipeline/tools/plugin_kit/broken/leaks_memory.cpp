@@ -5,7 +5,7 @@
 
 static void* volatile kept;
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   broken::good(record, rows[0]);
   kept = std::malloc(100);
   return 0;

@@ -12,7 +12,7 @@ static int create(const ft_create* input, void** self, char* error, size_t error
   return broken::create(input, self, error, error_size);
 }
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   broken::good(record, rows[0]);
   return 0;
 }

@@ -1,7 +1,7 @@
 // Leaves the last byte of its row as it was.
 #include "tests/pipeline/tools/plugin_kit/broken/broken.h"
 
-static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, char*, size_t) {
+static int sample(void*, const ft_record* record, ft_random*, uint8_t* const* rows, const int64_t*, char*, size_t) {
   const uint8_t last = rows[0][broken::value_bytes - 1];
   broken::good(record, rows[0]);
   rows[0][broken::value_bytes - 1] = last;

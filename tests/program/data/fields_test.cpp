@@ -1,0 +1,112 @@
+// Rows of fields that are made from parts of samples, by the program.
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "sampling/core/text.h"
+#include "tests/support/temp_run.h"
+
+namespace flowtrain {
+namespace {
+
+/// A table of texts of 1 to 80 letters, with a class, a number and a list of numbers as long as the text.
+std::string table_of_texts(int rows) {
+  std::string table;
+  for (int row = 0; row < rows; ++row) {
+    const int length = 1 + row * 37 % 80;
+    std::string numbers;
+    for (int i = 0; i < length; ++i) numbers += concat(i == 0 ? "" : ", ", row + i);
+    table += concat("{\"text\": \"", std::string(static_cast<std::size_t>(length), static_cast<char>('a' + row % 26)),
+                    "\", \"label\": \"", row % 3, "\", \"weight\": ", row, ".5, \"numbers\": [", numbers, "]}\n");
+  }
+  return table;
+}
+
+const std::string fields = R"(
+[data]
+dataset = "manifest"
+path = "texts.jsonl"
+[[field]]
+name = "text"
+from = "text"
+as = "bytes"
+max = 64
+[[field]]
+name = "numbers"
+from = "numbers"
+as = "array"
+max = [100]
+fill = -1
+)";
+
+const std::string label = R"(
+[[field]]
+name = "label"
+as = "label"
+)";
+
+/// Writes the table and the configurations of padded, bucketed and packed rows.
+void write_texts(const TempFolder& folder) {
+  const std::string of_text = fields.substr(0, fields.find("[[field]]\nname = \"numbers\""));
+  folder.write("texts.jsonl", table_of_texts(150));
+  folder.write("padded.toml", fields + label + "[loader]\nbatch = 8\n");
+  folder.write("bucketed.toml", fields + label + "[loader]\nbudget = 400\nlength_of = \"text\"\n");
+  folder.write("packed.toml", of_text + "[loader]\nbatch = 4\npack = true\n");
+}
+
+}  // namespace
+
+TEST_CASE("rows of any length are the same from a sampler in another process, and of packed parts") {
+  const TempRun place;
+  write_texts(place.folder());
+  for (const std::string form : {"padded", "bucketed", "packed"}) {
+    CAPTURE(form);
+    const Words compared{"bench", form + ".toml", "--same", "--seconds", "0.01", "--vs"};
+    const auto isolated = place.run(with(compared, {"sampler.process=true"}));
+    REQUIRE_EXIT(isolated, 0);
+    CHECK_PRINTS(isolated, "have the same bytes\n");
+    const auto workers = place.run(with(compared, {"loader.workers=3"}));
+    REQUIRE_EXIT(workers, 0);
+  }
+  const auto packed = place.run({"pack", "padded.toml", "--out", "shards", "--train"});
+  REQUIRE_EXIT(packed, 0);
+  const auto again =
+      place.run({"bench", "padded.toml", "--same", "--seconds", "0.01", "--vs", "data.dataset=webdataset",
+                 "data.path=shards", "field.0.from=text.txt", "field.1.from=numbers.npy"});
+  REQUIRE_EXIT(again, 0);
+  CHECK_PRINTS(again, "all 150 compared samples have the same bytes\n");
+}
+
+TEST_CASE("a measurement tells the share of padding, and the positions that samples fill") {
+  const TempRun place;
+  write_texts(place.folder());
+  for (const std::string form : {"padded", "bucketed", "packed"}) {
+    const auto outcome = place.run({"bench", form + ".toml", "--stage", "pipeline", "--seconds", "0.05"});
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_PRINTS(outcome, "positions of `text` per second; ");
+    CHECK_PRINTS(outcome, "% of the batches is padding\n");
+  }
+}
+
+TEST_CASE("fields that do not fit are refused with the file, the line and the way out") {
+  const TempRun place;
+  write_texts(place.folder());
+  const auto refused = [&](const Words& changes, const std::string& text) {
+    CAPTURE(text);
+    const auto outcome = place.run(with({"bench", "padded.toml", "--seconds", "0.01"}, changes));
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, text);
+  };
+  refused({"--set", "field.0.from=txet"},
+          "--set: field.0.from: the data set has no part 'txet'\n  hint: did you mean 'text'?");
+  refused({"--set", "field.0.as=byte"}, "field.0.as: no transform is called 'byte'\n  hint: did you mean 'bytes'?");
+  refused({"--set", "field.1.max=[1,2]"}, "field.1.max: has 2 numbers, but 1 axes of the part 'numbers' differ");
+  refused({"--set", "field.1.name=text"}, "field.1.name: two fields are called 'text'");
+  refused({"--set", "sampler.name=classify"}, "sampler.name: [[field]] is given, too (padded.toml:6:1)");
+  refused({"--set", "loader.pack=true"}, "loader.pack: the field 'numbers' has room for 100, another one for 64");
+  refused({"--set", "loader.budget=400", "--set", "order.name=class_balanced"},
+          "--set: loader.budget: chooses the samples of each batch by their lengths");
+}
+
+}  // namespace flowtrain
