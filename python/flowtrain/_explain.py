@@ -18,10 +18,10 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
     lines = [
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
-        f"order: {_order(values, training)}; {_batches(sizes, arguments)}",
+        f"order: {_order(values, training)}; {_batches(sizes, arguments, values if training else None)}",
         _sampler(values),
         *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
-        "fields of a row: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in fields.items()),
+        "fields of a row: " + ", ".join(f"{name} {_shape(name, fields)}" for name in fields),
         f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
         "takes the GIL",
         f"copies: each row is written once, into the memory of its batch; batches are in {where}",
@@ -57,10 +57,20 @@ def _sampler(values: Mapping[str, Any]) -> str:
         f"; decorated by {', '.join(decorators)}" if decorators else "")
 
 
-def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> str:
+def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> str:
     part = f", of which rank {arguments['rank']} of {arguments['world_size']} takes its part"
-    return (f"{sizes['batches']:,} batches of {sizes['batch_size']} an epoch"
+    budget = (values or {}).get("loader.budget")
+    size = f"up to {budget:,} positions" if budget else f"{sizes['batch_size']}"
+    return (f"{sizes['batches']:,} batches of {size} an epoch"
             + (part if arguments["world_size"] > 1 else ""))
+
+
+def _shape(name: str, fields: Mapping[str, list[int]]) -> str:
+    """Returns the shape of a field; "≤" is before the bounds of axes that differ between batches."""
+    lengths = fields.get(f"{name}_length")
+    free = 0 if lengths is None else lengths[0] if lengths else 1
+    sides = [f"≤{side}" if axis < free else f"{side}" for axis, side in enumerate(fields[name])]
+    return f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
 
 
 def _who_makes_floats(arguments: Mapping[str, Any]) -> str | None:
@@ -110,6 +120,9 @@ def _steps(
     name = _chain(values)[-1]
     for key in ("name", "inner"):
         sampler.pop(key, None)
+    if name == "fields":
+        yield from _fields(values)
+        return
     if stored["files"]:
         yield "decode JPEG, PNG or WebP"
     if name != "classify":
@@ -129,6 +142,17 @@ def _steps(
         usual = _IMAGENET if stored["files"] and channels == 3 else ([0.5] * channels, [0.5] * channels)
         mean, deviation = (sampler[key] or values for key, values in zip(("mean", "stddev"), usual))
         yield f"(x / 255 - {mean}) / {deviation}, as float32 (channels, height, width), by {makes_floats}"
+
+
+def _fields(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yields how each [[field]] is made."""
+    number = 0
+    while (table := f"field.{number}.") + "name" in values:
+        keys = {key.removeprefix(table): value for key, value in values.items() if key.startswith(table)}
+        name, how, part = (keys.pop(key) for key in ("name", "as", "from"))
+        more = ", ".join(f"{key} = {value}" for key, value in keys.items())
+        yield f"{name}: {how} of {part or ('the class' if how == 'label' else 'the image')}" + (f" ({more})" if more else "")
+        number += 1
 
 
 _IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

@@ -403,11 +403,13 @@ class Loader(Generic[BatchT]):
         sizes, place = self._core.sizes(), self._place
         python = self._rows.name if isinstance(self._rows, DatasetRows) else None
         overrides = self._arguments["overrides"]
+        by_length = bool(overrides.get("loader.budget"))
+        size = "" if by_length else f" of {sizes['batch_size']}"
         what = self._arguments["file"] or python or overrides.get("data.path") or overrides.get("data.dataset")
         return (
             f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, "
-            f"{len(self):,} batches of {sizes['batch_size']} an epoch, {sizes['workers']} workers; "
-            f"epoch {place['epoch']}, sample {place['samples']:,}>"
+            f"{len(self):,} batches{size} an epoch, {sizes['workers']} workers; "
+            f"epoch {place['epoch']}, {'batch' if by_length else 'sample'} {place['samples']:,}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

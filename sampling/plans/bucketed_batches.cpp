@@ -12,6 +12,11 @@ namespace flowtrain {
 BucketedBatches::BucketedBatches(std::span<const std::uint32_t> lengths, const BucketedOptions& options)
     : lengths_(lengths), options_(options), sorted_(records_by_length(lengths)) {
   if (options.budget == 0 || options.least_batches == 0) throw InternalError("batches by length that hold nothing");
+  std::uint64_t positions = 0;
+  for (const auto each : lengths) positions += std::max(1u, each);
+  constexpr std::uint64_t most_share = 8, least = 2;  // a bucket of an eighth of all batches is large enough
+  const std::uint64_t few = std::max(least, positions / options.budget / most_share);
+  options_.least_batches = std::min(options.least_batches, few);
   cut();
   number_batches();
 }

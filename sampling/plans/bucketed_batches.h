@@ -19,7 +19,9 @@ struct BucketedOptions {
   /// Bound of a bucket's share of padding if each row were as long as the bucket's longest: the smaller, the smaller
   /// are the buckets in which records are shuffled.
   double padding = 0.05;
-  std::uint64_t least_batches = 8;  ///< whole batches that a bucket holds at least, whatever its padding; > 0
+  /// Whole batches that a bucket holds at least, whatever its padding; > 0. If there are few batches in all, an eighth
+  /// of them is enough, and at least 2.
+  std::uint64_t least_batches = 8;
 };
 
 /// The batches of each epoch. Records are sorted by length once, and cut into buckets, whose batches have as many rows
