@@ -28,7 +28,7 @@ echo "examples:" ./*.cpp
 # All in one plugin, by one compiler call: LibTorch's headers are read once.
 flowtrain=$work/prefix/bin/flowtrain
 torch=$("$flowtrain" info | python3 -c 'import json, sys; print(json.load(sys.stdin)["torch_folder"])')
-parts=$(ls ./*.cpp | grep -v constant.cpp)
+parts=$(ls ./*.cpp | grep -v 'constant\.cpp\|letters\.cpp')
 # shellcheck disable=SC2086  # one word a file
 {
   grep -h '^#include' $parts
@@ -38,6 +38,11 @@ parts=$(ls ./*.cpp | grep -v constant.cpp)
 g++ -x c++ -std=c++20 -O2 -fPIC -shared -I prefix/include/flowtrain -isystem "$torch/include" \
   -isystem "$torch/include/torch/csrc/api/include" parts.cc -o parts.so 2>compile.log ||
   { grep -m 5 -A 5 error compile.log; exit 1; }
+
+# A sampler of the C interface needs two headers alone. The trial data have a text.
+g++ -std=c++20 -O2 -fPIC -shared -I prefix/include/flowtrain letters.cpp -o letters.so
+"$flowtrain" plugin check letters.so >out.log || { cat out.log; exit 1; }
+grep -q 'tokens u8 ≤512, tokens_length i64' out.log || { cat out.log; exit 1; }
 
 # And with CMake.
 mkdir plugin

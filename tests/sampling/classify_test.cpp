@@ -10,8 +10,10 @@
 #include "sampling/codecs/exif.h"
 #include "sampling/core/registry.h"
 #include "sampling/datasets/shapes.h"
+#include "sampling/plugin_host/plugin.h"
 #include "sampling/sampler.h"
 #include "tests/support/memory_dataset.h"
+#include "tests/support/paths.h"
 #include "tests/support/pictures.h"
 #include "tests/support/settings_helper.h"
 
@@ -375,6 +377,8 @@ TEST_CASE("a warm sampler allocates nothing") {
   CHECK(count(*make_sampler("classify", files, false, jitter), files) == 0);
   CHECK(count(*make_sampler("classify", pixels, true, {{"channels", whole(3)}}), pixels) == 0);
   CHECK(count(*make_sampler("copy", pixels), pixels) == 0);
+  const SamplerPlugin plugin(test::build_path("plugins/edges.so"));
+  CHECK(count(*plugin.make(settings_for(plugin.keys(), {}, "sampler"), {pixels}), pixels) == 0);
 }
 
 TEST_CASE("classify: filters, the camera's orientation, and random changes by key") {

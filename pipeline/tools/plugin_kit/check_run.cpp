@@ -76,10 +76,15 @@ class CheckRun {
     for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
-  /// Checks a built-in sampler. A decorator decorates `classify`, unless --set names another sampler.
+  /// Checks a built-in sampler. A decorator decorates `classify`, and `fields` makes a text and a picture, unless --set
+  /// or the configuration says otherwise.
   void check_builtin(const std::string& name) {
     std::vector<std::string> set;
     if (find_key(samplers().at(name).keys, "inner") != nullptr) set.emplace_back("sampler.inner=classify");
+    if (name == "fields" && options_.config.empty())
+      set.emplace_back(
+          "field=[{name = \"tokens\", from = \"txt\", as = \"bytes\", max = 64}, {name = \"image\", as = \"image\", "
+          "size = 24}, {name = \"label\", as = \"label\"}]");
     set.insert(set.end(), options_.set.begin(), options_.set.end());
     check_part({"sampler", name}, set);
   }

@@ -8,7 +8,19 @@
 
 namespace flowtrain::plugin_kit {
 
-Rows::Rows(std::vector<Field> fields, std::size_t count) : fields_(std::move(fields)) {
+std::vector<std::int64_t> bounds_of(const std::vector<Field>& fields) {
+  std::vector<std::int64_t> bounds;
+  for (auto& field : fields) {
+    const auto free = std::span(field.shape).first(field.free_axes);
+    bounds.insert(bounds.end(), free.begin(), free.end());
+  }
+  return bounds;
+}
+
+Rows::Rows(const std::vector<Field>& fields, std::size_t count, std::vector<std::int64_t> extents)
+    : extents_(std::move(extents)) {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    fields_.push_back(stored_shape(fields[i], extents_of(fields, i, extents_)));
   for (auto& field : fields_) memory_.emplace_back(field.row_bytes() * count);
   for (auto& memory : memory_) starts_.push_back(memory.data());
   fill(std::byte{0});
@@ -66,9 +78,46 @@ std::optional<std::string> make_row(const Sampler& sampler, const Record& record
   }
 }
 
+std::optional<std::string> make_row_twice(const Sampler& sampler, const Item& item, const std::string& place,
+                                          Rows& rows, Rows& again) {
+  constexpr std::byte before{0x5c}, other_before{0xa3};
+  rows.fill(before);
+  again.fill(other_before);
+  for (auto* made : {&rows, &again})
+    if (auto refusal = make_row(sampler, item.trial->record, item.position, *made)) return refusal;
+  for (std::size_t f = 0; f < rows.fields().size(); ++f) {
+    const auto bytes = rows.bytes(f), others = again.bytes(f);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i] == before && others[i] == other_before)
+        throw CheckFailure{concat(place, ": byte ", i, " of the field '", rows.fields()[f].name,
+                                  "' was not written, which has ", bytes.size(), " bytes"),
+                           "write every byte of each field: the memory holds an earlier row"};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> measure_row(const Sampler& sampler, const Record& record,
+                                       std::vector<std::int64_t>& extents) {
+  const auto bounds = bounds_of(sampler.fields());
+  extents.assign(bounds.size(), -1);
+  try {
+    sampler.measure(record, extents);
+  } catch (const SampleError& error) {
+    return error.what();
+  }
+  for (std::size_t axis = 0; axis < bounds.size(); ++axis)
+    if (extents[axis] < 0 || extents[axis] > bounds[axis])
+      throw CheckFailure{concat("record ", record.id, ": measure() gives the extents ", join(extents),
+                                ", but their bounds are ", join(bounds)),
+                         "write the extents of all free axes, 0 up to their bounds"};
+  return std::nullopt;
+}
+
 std::uint64_t hash_of_row(const Sampler& sampler, const Item& item, const Rows& rows) {
-  const auto refusal = make_row(sampler, item.trial->record, item.position, rows);
-  return refusal ? fingerprint_of(*refusal) : rows.hash();
+  std::vector<std::int64_t> extents;
+  auto refusal = measure_row(sampler, item.trial->record, extents);
+  if (!refusal) refusal = make_row(sampler, item.trial->record, item.position, rows);
+  return refusal ? fingerprint_of(*refusal) : fingerprint_of(std::as_bytes(std::span(extents)), rows.hash());
 }
 
 }  // namespace flowtrain::plugin_kit

@@ -12,13 +12,19 @@
 
 namespace flowtrain::plugin_kit {
 
+/// Returns the bounds of the free axes of all fields.
+std::vector<std::int64_t> bounds_of(const std::vector<Field>& fields);
+
 /// Memory for `count` rows: each field has its own, with guard bytes around all rows of it.
 class Rows {
  public:
-  explicit Rows(std::vector<Field> fields, std::size_t count = 1);
+  /// The free axes are at their bounds.
+  explicit Rows(const std::vector<Field>& fields, std::size_t count = 1) : Rows(fields, count, bounds_of(fields)) {}
+  /// `extents` are those of the free axes of all fields.
+  Rows(const std::vector<Field>& fields, std::size_t count, std::vector<std::int64_t> extents);
 
   /// Returns where the fields of the first row begin.
-  Row first() const { return Row(starts_); }
+  Row first() const { return {starts_, extents_}; }
   void fill(std::byte value);
   /// Throws CheckFailure, beginning with `place`, where a guard byte was written to.
   void check_guards(const std::string& place) const;
@@ -27,10 +33,12 @@ class Rows {
   /// Returns the hash of all bytes.
   std::uint64_t hash() const;
 
+  /// Returns the fields as these rows have them: without free axes.
   const std::vector<Field>& fields() const { return fields_; }
   std::span<const std::byte> bytes(std::size_t field) const { return memory_[field].bytes(); }
 
  private:
+  std::vector<std::int64_t> extents_;
   std::vector<Field> fields_;
   std::vector<GuardedBytes> memory_;
   std::vector<std::byte*> starts_;
@@ -52,7 +60,17 @@ std::vector<Item> items_of(const Subject& subject);
 std::optional<std::string> make_row(const Sampler& sampler, const Record& record, std::uint64_t position,
                                     const Rows& rows);
 
-/// Returns the hash of the row that make_row() makes, or of the message.
+/// Makes a row twice, over different bytes. Throws CheckFailure, beginning with `place`, where a byte is not written.
+/// Returns the message of the SampleError if the record is refused.
+std::optional<std::string> make_row_twice(const Sampler& sampler, const Item& item, const std::string& place,
+                                          Rows& rows, Rows& again);
+
+/// Measures a record: `extents` are those that its row needs, none if no axis is free. Returns the message of the
+/// SampleError if the record is refused. Throws CheckFailure for extents beyond the bounds.
+std::optional<std::string> measure_row(const Sampler& sampler, const Record& record,
+                                       std::vector<std::int64_t>& extents);
+
+/// Returns the hash of the extents and the row that measure_row() and make_row() give, or of the message.
 std::uint64_t hash_of_row(const Sampler& sampler, const Item& item, const Rows& rows);
 
 }  // namespace flowtrain::plugin_kit

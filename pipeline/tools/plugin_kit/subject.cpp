@@ -31,19 +31,14 @@ std::vector<TrialRecord> some_records(const Dataset& dataset) {
   std::vector<TrialRecord> records;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t id = count == 1 ? 0 : i * (dataset.size() - 1) / (count - 1);
-    TrialRecord trial{dataset.describe(id), {}, {}};
     try {
-      trial.record = dataset.read(id, trial.buffer);
+      ReadBuffer buffer;
+      // The record is copied, as a data set may use the same memory for all records.
+      auto kept = std::make_shared<const isolation::KeptRecord>(dataset.read(id, buffer));
+      records.push_back({dataset.describe(id), id, kept, kept->record()});
     } catch (const SampleError&) {
       continue;  // the user's data may have damaged records
     }
-    // The bytes are copied, as a data set may use the same memory for all records.
-    trial.buffer = {{trial.record.bytes.begin(), trial.record.bytes.end()},
-                    {trial.record.boxes.begin(), trial.record.boxes.end()}};
-    trial.record.bytes = trial.buffer.bytes;
-    trial.record.boxes = trial.buffer.boxes;
-    trial.record.cache = nullptr;
-    records.push_back(std::move(trial));
   }
   return records;
 }
@@ -63,7 +58,7 @@ Subject::Subject(const SubjectSpec& spec) : is_trial_data_(spec.config.empty()) 
 std::unique_ptr<Sampler> Subject::make_sampler(bool training) const {
   constexpr std::int64_t size = 24;
   const Settings& settings = config_->table("sampler");
-  const SamplerInput input{*dataset_, training};
+  const SamplerInput input{.dataset = *dataset_, .training = training, .fields = config_->list("field")};
   try {
     return make_named(samplers(), settings, input);
   } catch (const UserError&) {

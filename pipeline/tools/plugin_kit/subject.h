@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/base/config/config.h"
+#include "pipeline/engine/isolation/protocol.h"
 #include "pipeline/tools/plugin_kit/report.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -26,8 +27,9 @@ struct SubjectSpec {
 /// A record of the data, with its memory.
 struct TrialRecord {
   std::string name;
-  Record record;
-  ReadBuffer buffer;
+  std::uint64_t id;  ///< id in the data set
+  std::shared_ptr<const isolation::KeptRecord> kept;
+  Record record;  ///< the record, whose memory `kept` holds
 };
 
 /// The part of a SubjectSpec, once its plugin is open.

@@ -22,7 +22,7 @@ std::unique_ptr<Dataset> open_shapes() {
   return entry.make(settings, DatasetInput{});
 }
 
-/// The records of `shapes`, drawn.
+/// The records of `shapes`, drawn, and each with a text.
 class DrawnShapes : public Dataset {
  public:
   explicit DrawnShapes(bool as_files) : as_files_(as_files), recipes_(open_shapes()) {}
@@ -32,6 +32,8 @@ class DrawnShapes : public Dataset {
     Record record = recipes_->read(id, buffer);
     Image picture;
     draw_shapes(record.bytes, picture);
+    buffer.parts = {{.name = "txt", .encoding = Encoding::text, .bytes = text_of(id)}};
+    record.parts = buffer.parts;
     if (as_files_) {
       buffer.bytes = encode_picture(picture.view(), id % 2 == 0 ? FileFormat::jpeg : FileFormat::png, 90);
       record.encoding = Encoding::image;
@@ -46,6 +48,15 @@ class DrawnShapes : public Dataset {
     record.bytes = buffer.bytes;
     return record;
   }
+  std::vector<PartForm> parts() const override { return {{"txt", Encoding::text}}; }
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    buffer.shapes = {std::ssize(text_of(id))};
+    record = read(id, buffer);
+    record.bytes = {};
+    buffer.parts[0].bytes = {};
+    buffer.parts[0].shape = buffer.shapes;
+    return true;
+  }
   std::int64_t label(std::uint64_t id) const override { return recipes_->label(id); }
   std::vector<std::string> classes() const override { return recipes_->classes(); }
   bool has_boxes() const override { return true; }
@@ -55,6 +66,13 @@ class DrawnShapes : public Dataset {
   }
 
  private:
+  /// Returns the text of a record, 0 to 96 bytes of ASCII.
+  static std::span<const std::byte> text_of(std::uint64_t id) {
+    static constexpr std::string_view text =
+        "a red circle, a green square and a blue ring; the two grey stars behind them are half out of it.";
+    return std::as_bytes(std::span(text)).first(id * 7 % (text.size() + 1));
+  }
+
   bool as_files_;
   std::unique_ptr<Dataset> recipes_;
 };

@@ -17,12 +17,13 @@ std::vector<const TrialRecord*> taken(const Subject& subject, const Sampler& sam
   return all;
 }
 
-void check_block(const Sampler& sampler, std::span<const TrialRecord* const> trials) {
+void check_block(const Sampler& sampler, std::span<const TrialRecord* const> trials,
+                 const std::vector<std::int64_t>& extents) {
   const std::string place = concat("sample_rows() of ", trials.size(), " records from ", trials[0]->name, " on");
   std::vector<const Record*> records;
   for (auto* trial : trials) records.push_back(&trial->record);
-  Rows block(sampler.fields(), trials.size());
-  const Rows single(sampler.fields());
+  Rows block(sampler.fields(), trials.size(), extents);
+  const Rows single(sampler.fields(), 1, extents);
   // The block begins with other bytes than the single row, so a byte that sample_rows() does not write is found.
   block.fill(std::byte{0x5c});
   try {
@@ -57,10 +58,13 @@ void check_blocks(const Subject& subject, Report& report) {
       throw CheckFailure{trial->name + ": sample() draws random numbers, but sample_rows() gets none: " + *difference,
                          "offer sample_rows() only in a sampler that draws nothing"};
   }
+  const auto bounds = bounds_of(sampler->fields());
+  auto shorter = bounds;
+  for (auto& extent : shorter) extent = (extent + 1) / 2;
   for (std::size_t count = 1; count <= trials.size(); ++count) {
     const std::size_t first = trials.size() - count;
     report.at(concat("sample_rows() of ", count, " records"));
-    check_block(*sampler, std::span(trials).subspan(first, count));
+    for (auto& extents : {bounds, shorter}) check_block(*sampler, std::span(trials).subspan(first, count), extents);
   }
 }
 

@@ -11,6 +11,7 @@ void check_returns(const Subject& subject, Report& report);
 void check_errors(const Subject& subject, Report& report);
 void check_bounds(const Subject& subject, Report& report);
 void check_written(const Subject& subject, Report& report);
+void check_extents(const Subject& subject, Report& report);
 void check_input(const Subject& subject, Report& report);
 void check_seed(const Subject& subject, Report& report);
 void check_order(const Subject& subject, Report& report);

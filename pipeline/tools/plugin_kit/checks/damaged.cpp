@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <new>
@@ -48,14 +49,16 @@ struct Damaged {
   Record record;
   std::vector<std::byte> bytes;
   std::vector<Box> boxes;
+  std::vector<Part> parts;
 };
 
 std::vector<Damaged> damage(const TrialRecord& trial, unsigned seed) {
   std::mt19937 random(seed);
-  const auto& whole = trial.buffer.bytes;
+  const auto copied = [](auto items) { return std::vector(items.begin(), items.end()); };
+  const std::vector<std::byte> whole = copied(trial.record.bytes);
   std::vector<Damaged> all;
   const auto add = [&](std::string how, const std::function<void(Damaged&)>& change) {
-    all.push_back({std::move(how), trial.record, whole, trial.buffer.boxes});
+    all.push_back({std::move(how), trial.record, whole, copied(trial.record.boxes), copied(trial.record.parts)});
     change(all.back());
   };
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, whole.size() / 2, whole.size() - 1})
@@ -74,11 +77,18 @@ std::vector<Damaged> damage(const TrialRecord& trial, unsigned seed) {
       record.record.height /= 2;
       record.bytes.resize(std::size_t{record.record.height} * record.record.width * record.record.channels);
     });
+  for (std::size_t i = 0; i < trial.record.parts.size(); ++i) {
+    const Part& part = trial.record.parts[i];
+    for (const std::size_t size : {std::size_t{0}, part.bytes.size() / 2})
+      add(concat("the part '", part.name, "' cut to ", size, " of ", part.bytes.size(), " bytes"),
+          [&](Damaged& record) { record.parts[i].bytes = part.bytes.first(size); });
+  }
+  if (!trial.record.parts.empty()) add("no parts", [](Damaged& record) { record.parts.clear(); });
   add("no boxes", [](Damaged& record) { record.boxes.clear(); });
   add("no label", [](Damaged& record) { record.record.label = -1; });
   add("a label out of range", [](Damaged& record) { record.record.label = std::int64_t{1} << 40; });
   for (const float corner : {-1e30f, 1e30f, std::numeric_limits<float>::quiet_NaN()})
-    if (!trial.buffer.boxes.empty())
+    if (!trial.record.boxes.empty())
       add(concat("a box with the corner ", corner), [&](Damaged& record) {
         record.boxes[0].x1 = corner;
         record.boxes[0].label = 1 << 30;
@@ -91,6 +101,7 @@ std::vector<Damaged> damage(const TrialRecord& trial, unsigned seed) {
 void check_damaged(const Subject& subject, Report& report) {
   const auto sampler = subject.make_sampler();
   const Rows rows(sampler->fields());
+  std::vector<std::int64_t> extents;
   std::size_t refused = 0, made = 0;
   for (unsigned number = 0; auto& trial : subject.records())
     for (auto& damaged : damage(trial, number++)) {
@@ -99,6 +110,10 @@ void check_damaged(const Subject& subject, Report& report) {
       const PageEndBytes bytes(damaged.bytes), boxes(std::as_bytes(std::span(damaged.boxes)));
       damaged.record.bytes = bytes.bytes();
       damaged.record.boxes = {reinterpret_cast<const Box*>(boxes.bytes().data()), damaged.boxes.size()};
+      std::deque<PageEndBytes> pieces;
+      for (auto& part : damaged.parts) part.bytes = pieces.emplace_back(part.bytes).bytes();
+      damaged.record.parts = damaged.parts;
+      measure_row(*sampler, damaged.record, extents);
       ++(make_row(*sampler, damaged.record, number, rows) ? refused : made);
       rows.check_guards(place);
     }

@@ -8,9 +8,11 @@
 namespace flowtrain::plugin_kit {
 namespace {
 
-/// Describes a field: "image u8 28x28x1".
+/// Describes a field: "image u8 28x28x1", "tokens i64 ≤512" for a free axis.
 std::string describe(const Field& field) {
-  return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x"));
+  std::size_t axis = 0;
+  const auto extent = [&](std::int64_t size) { return concat(axis++ < field.free_axes ? "≤" : "", size); };
+  return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x", extent));
 }
 
 void check_field(const Field& field) {
@@ -26,9 +28,11 @@ void check_field(const Field& field) {
   }
   if (room == 0) throw wrong("is larger than ", most_bytes, " bytes");
   if (field.mean.size() != field.stddev.size()) throw wrong("has a mean without a stddev, or the other way round");
-  const bool is_picture = field.dtype == DType::u8 && field.shape.size() == 3;
+  if (field.free_axes > field.shape.size())
+    throw wrong("has ", field.free_axes, " free axes, but ", field.shape.size(), " axes in all");
+  const bool is_picture = field.dtype == DType::u8 && field.shape.size() == 3 && field.free_axes == 0;
   if (!field.mean.empty() && (!is_picture || field.shape[2] != static_cast<std::int64_t>(field.mean.size())))
-    throw wrong("has a mean of ", field.mean.size(), " channels, but is no u8 picture with as many");
+    throw wrong("has a mean of ", field.mean.size(), " channels, but is no u8 picture of one size with as many");
 }
 
 bool same(const std::vector<Field>& one, const std::vector<Field>& other) {

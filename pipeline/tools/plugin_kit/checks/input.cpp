@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "pipeline/tools/plugin_kit/checks/checks.h"
 #include "pipeline/tools/plugin_kit/rows.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr auto change_hint = "copy what is to be changed: records are shared, and may be mapped files";
 
-void check_same(const std::string& name, const char* what, const GuardedBytes& now, std::span<const std::byte> before) {
+void check_same(const std::string& name, const std::string& what, const GuardedBytes& now,
+                std::span<const std::byte> before) {
   const auto at = std::ranges::mismatch(now.bytes(), before);
   if (at.in2 != before.end())
     throw CheckFailure{concat(name, ": byte ", at.in2 - before.begin(), " of the record's ", what, " was changed"),
@@ -34,9 +36,15 @@ void check_input(const Subject& subject, Report& report) {
     Record record = before;
     record.bytes = bytes.bytes();
     record.boxes = {reinterpret_cast<const Box*>(boxes.data()), before.boxes.size()};
+    std::vector<Part> parts(before.parts.begin(), before.parts.end());
+    std::deque<GuardedBytes> pieces;
+    for (auto& part : parts) part.bytes = pieces.emplace_back(part.bytes).bytes();
+    record.parts = parts;
     make_row(*sampler, record, item.position, rows);
     check_same(item.name(), "bytes", bytes, before.bytes);
     check_same(item.name(), "boxes", boxes, std::as_bytes(before.boxes));
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      check_same(item.name(), concat("part '", parts[i].name, "'"), pieces[i], before.parts[i].bytes);
   }
 }
 

@@ -12,8 +12,10 @@ void check_leaks(const Subject& subject, Report& report) {
     const auto sampler = subject.make_sampler();
     const Rows rows(sampler->fields());
     std::size_t next = 0;
+    std::vector<std::int64_t> extents;
     const auto call = [&] {
       const Item& item = items[next++ % items.size()];
+      measure_row(*sampler, item.trial->record, extents);
       make_row(*sampler, item.trial->record, item.position, rows);
     };
     report.at("calls of sample()");

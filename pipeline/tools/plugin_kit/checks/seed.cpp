@@ -13,7 +13,7 @@ void check_seed(const Subject& subject, Report& report) {
     const auto first = hash_of_row(*sampler, item, rows), second = hash_of_row(*sampler, item, again);
     if (first != second)
       throw CheckFailure{
-          item.name() + ": the row differs when it is made again: " + again.difference(rows).value_or(""),
+          item.name() + ": the row differs when it is made again: " + again.difference(rows).value_or("its extents"),
           "draw only from the random numbers that sample() gets, and keep no state between calls"};
     report.result(item.name(), first);
   }

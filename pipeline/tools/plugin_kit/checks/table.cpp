@@ -11,6 +11,7 @@ const std::vector<Check>& sampler_checks() {
       {"errors", "a record that cannot be used is reported with a message", check_errors, Runs::once, true},
       {"bounds", "nothing is written outside of a row", check_bounds},
       {"written", "every byte of a row is written", check_written},
+      {"extents", "rows are as long as the batch asks for, and records are measured alike each time", check_extents},
       {"input", "the record stays as it is", check_input},
       {"seed", "the same record and seed give the same row, also in another process", check_seed, Runs::twice_apart},
       {"order", "a row does not depend on the calls before", check_order, Runs::twice},

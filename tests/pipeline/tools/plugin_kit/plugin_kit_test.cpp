@@ -16,12 +16,13 @@ namespace fs = std::filesystem;
 
 /// The check that names what is wrong with each plugin of broken/.
 const std::map<std::string, std::string> right_checks{
-    {"other_abi", "interface"}, {"other_size", "interface"}, {"bad_field", "fields"},        {"exits", "returns"},
-    {"hangs", "returns"},       {"throws", "errors"},        {"silent", "errors"},           {"past_end", "bounds"},
-    {"before_start", "bounds"}, {"unwritten", "written"},    {"changes_input", "input"},     {"by_rand", "seed"},
-    {"by_clock", "seed"},       {"by_history", "order"},     {"draws_always", "validation"}, {"by_thread", "threads"},
-    {"other_blocks", "blocks"}, {"trusts_size", "damaged"},  {"leaks_memory", "leaks"},      {"leaks_files", "leaks"},
-    {"leaks_threads", "leaks"}, {"cpp_throws", "damaged"},   {"cpp_order", "ids"},           {"cpp_dataset", "same"},
+    {"other_abi", "interface"}, {"other_size", "interface"},   {"bad_field", "fields"},        {"exits", "returns"},
+    {"hangs", "returns"},       {"throws", "errors"},          {"silent", "errors"},           {"past_end", "bounds"},
+    {"before_start", "bounds"}, {"unwritten", "written"},      {"changes_input", "input"},     {"by_rand", "seed"},
+    {"by_clock", "seed"},       {"by_history", "order"},       {"draws_always", "validation"}, {"by_thread", "threads"},
+    {"other_blocks", "blocks"}, {"trusts_size", "damaged"},    {"leaks_memory", "leaks"},      {"leaks_files", "leaks"},
+    {"leaks_threads", "leaks"}, {"cpp_throws", "damaged"},     {"cpp_order", "ids"},           {"cpp_dataset", "same"},
+    {"whole_rows", "extents"},  {"measures_again", "extents"},
 };
 
 std::string broken_plugin(const std::string& name) { return test::build_path("broken_plugins/") + name + ".so"; }
@@ -78,7 +79,7 @@ TEST_CASE("a failed check says what was wrong, where, and how to go on") {
   const auto crashed = check("trusts_size");
   CHECK_PRINTS(crashed, "FAIL  damaged    killed by signal 11 (Segmentation fault): shapes train #0, cut to 0 of ");
   CHECK_PRINTS(crashed, "hint: run it in a debugger: gdb --args flowtrain plugin run-check --check damaged");
-  CHECK_PRINTS(crashed, "1 of 15 checks failed: damaged");
+  CHECK_PRINTS(crashed, "1 of 16 checks failed: damaged");
   const auto past_end = check("past_end");
   CHECK_PRINTS(past_end,
                "FAIL  bounds     shapes train #0 (position 0): byte 8 of the field 'value' was written, which "
@@ -92,7 +93,13 @@ TEST_CASE("a failed check says what was wrong, where, and how to go on") {
   CHECK_PRINTS(check("hangs", {"--timeout", "0.5"}),
                "it ran for more than 0.5 s, and was ended: sample(): shapes train");
   CHECK_PRINTS(check("throws"), "shapes train #0 (position 0): the call threw an exception: out of the plugin");
-  CHECK_PRINTS(check("other_abi"), "built for interface version 3, but this flowtrain has version 2");
+  CHECK_PRINTS(
+      check("whole_rows"),
+      "FAIL  extents    shapes train #0 (position 0), extents 4: byte 4 of the field 'value' was written, which "
+      "has 4 bytes");
+  CHECK_PRINTS(check("measures_again"),
+               "FAIL  extents    shapes train #0 (position 0): measure() gives 1, and 2 when it is asked again");
+  CHECK_PRINTS(check("other_abi"), "built for interface version 4, but this flowtrain has version 3");
 }
 
 TEST_CASE("every built-in sampler passes all checks") {
@@ -102,6 +109,7 @@ TEST_CASE("every built-in sampler passes all checks") {
   for (auto* name : {"boxes", "classify", "copy", "cornernet", "cornernet_saccade", "check", "faulty", "slow"})
     CHECK_PRINTS(outcome, std::string("sampler '") + name + "', trial data: shapes");
   CHECK_PRINTS(outcome, "sampler 'classify', trial data: images");
+  CHECK_PRINTS(outcome, "tokens u8 ≤64, image u8 24x24x3, label i64, tokens_length i64");
   CHECK_PRINTS(outcome, " checks passed\n");
 }
 
@@ -110,6 +118,10 @@ TEST_CASE("sound plugins of both interfaces pass all checks: samplers, data sets
   const auto edges = run_program({"plugin", "check", plugin_file("edges")}, {folder.path()});
   CHECK_EXIT(edges, 0);
   CHECK_PRINTS(edges, "sampler 'edges', trial data: pixels");
+  const auto texts = run_program({"plugin", "check", test::build_path("test_plugins/texts.so")}, {folder.path()});
+  CHECK_EXIT(texts, 0);
+  CHECK_PRINTS(texts, "sampler 'texts', trial data: images");
+  CHECK_PRINTS(texts, "id i64, bytes u8 ≤12, lengths i32 ≤4x≤5x2");
   const auto own = run_program({"plugin", "check", test::build_path("sound_plugins/cpp_parts.so")}, {folder.path()});
   CHECK_EXIT(own, 0);
   CHECK_PRINTS(own, "data set 'numbers'");
