@@ -10,7 +10,8 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a configuration's training and validation data as WebDataset tar shards:\n"
       "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
-      "Picture files keep their bytes; stored pixels become PNG files. Equal data give equal shards.",
+      "Picture files keep their bytes; stored pixels become PNG files, texts and arrays .txt and .npy files.\n"
+      "Equal data give equal shards.",
       "flowtrain pack");
   ConfigFlags flags(app);
   PackOptions options;

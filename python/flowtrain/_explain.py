@@ -151,7 +151,8 @@ def _fields(values: Mapping[str, Any]) -> Iterator[str]:
         keys = {key.removeprefix(table): value for key, value in values.items() if key.startswith(table)}
         name, how, part = (keys.pop(key) for key in ("name", "as", "from"))
         more = ", ".join(f"{key} = {value}" for key, value in keys.items())
-        yield f"{name}: {how} of {part or ('the class' if how == 'label' else 'the image')}" + (f" ({more})" if more else "")
+        part = part or ("the class" if how == "label" else "the image")
+        yield f"{name}: {how} of {part}" + (f" ({more})" if more else "")
         number += 1
 
 

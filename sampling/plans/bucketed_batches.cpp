@@ -14,7 +14,7 @@ BucketedBatches::BucketedBatches(std::span<const std::uint32_t> lengths, const B
   if (options.budget == 0 || options.least_batches == 0) throw InternalError("batches by length that hold nothing");
   std::uint64_t positions = 0;
   for (const auto each : lengths) positions += std::max(1u, each);
-  constexpr std::uint64_t most_share = 8, least = 2;  // a bucket of an eighth of all batches is large enough
+  constexpr std::uint64_t most_share = 16, least = 2;  // a bucket of a sixteenth of all batches is large enough
   const std::uint64_t few = std::max(least, positions / options.budget / most_share);
   options_.least_batches = std::min(options.least_batches, few);
   cut();

@@ -100,14 +100,14 @@ def test_batches_are_the_same_with_any_workers_and_after_any_state(captions, for
 
 @pytest.mark.parametrize("form", [{"global_batch_size": 12}, {"budget": 600}, {"global_batch_size": 12, "pack": True}])
 def test_the_ranks_of_any_world_have_the_rows_of_one(captions, form):
-    form = {"batch_size": None, **form}
-    one = [sorted(batch[0:2]) for batch in stream([open_captions(captions, fields=TEXT, **form)])]
-    ids = [set(row for key, row in batch if key == "ids")
-           for batch in stream([open_captions(captions, fields=TEXT, **form)])]
+    def ids_of(**ranks):
+        batches = stream([open_captions(captions, fields=TEXT, **{"batch_size": None, **form}, **rank) for rank in
+                          ranks.values()])
+        return [{row for key, row in batch if key == "ids"} for batch in batches]
+
+    whole = ids_of(only={})
     for world in (2, 3):
-        ranks = [open_captions(captions, fields=TEXT, rank=rank, world_size=world, **form) for rank in range(world)]
-        assert [set(row for key, row in batch if key == "ids") for batch in stream(ranks)] == ids
-    assert one
+        assert ids_of(**{f"rank{rank}": {"rank": rank, "world_size": world} for rank in range(world)}) == whole
 
 
 def test_tensors_share_the_loaders_memory(captions):

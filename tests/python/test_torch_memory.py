@@ -122,9 +122,9 @@ class Stream(_output.Tensors):
         super().__init__(copy=True)
         self.log = []
 
-    def start(self, contents, ids):
+    def start(self, contents, ids, *places):
         self.log.append(f"start {ids[0]}")
-        return super().start(contents, ids)
+        return super().start(contents, ids, *places)
 
     def finish(self, started):
         self.log.append(f"finish {int(started[-1][0])}")

@@ -16,7 +16,8 @@ namespace {
 
 DataParts open_parts(const Config& given, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset) {
   check_seed(given);
-  const Config config = given.with("loader", "last_batch", options.drop_last ? "drop" : "pad");
+  const bool by_budget = *given.loader().budget > 0;  // the plan, not the stream, cuts the batches
+  const Config config = by_budget ? given.with("loader", "last_batch", options.drop_last ? "drop" : "pad") : given;
   const DataSlice slice{options.slice, 1};
   if (!dataset) dataset = open_dataset(config, options.training);
   DataParts parts = with_dataset(std::move(dataset), config, options.training, "cpu", slice,

@@ -69,7 +69,7 @@ TEST_CASE("rows of any length are the same from a sampler in another process, an
     const auto workers = place.run(with(compared, {"loader.workers=3"}));
     REQUIRE_EXIT(workers, 0);
   }
-  const auto packed = place.run({"pack", "padded.toml", "--out", "shards", "--train"});
+  const auto packed = place.run({"pack", "padded.toml", "--out", "shards", "--split", "train"});
   REQUIRE_EXIT(packed, 0);
   const auto again =
       place.run({"bench", "padded.toml", "--same", "--seconds", "0.01", "--vs", "data.dataset=webdataset",
