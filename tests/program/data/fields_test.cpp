@@ -72,8 +72,8 @@ TEST_CASE("rows of any length are the same from a sampler in another process, an
   const auto packed = place.run({"pack", "padded.toml", "--out", "shards", "--split", "train"});
   REQUIRE_EXIT(packed, 0);
   const auto again =
-      place.run({"bench", "padded.toml", "--same", "--seconds", "0.01", "--vs", "data.dataset=webdataset",
-                 "data.path=shards", "field.0.from=text.txt", "field.1.from=numbers.npy"});
+      place.run({"bench", "padded.toml", "--same", "--seconds", "0.01", "--vs", "data.dataset=webdataset", "--vs",
+                 "data.path=shards", "--vs", "field.0.from=text.txt", "--vs", "field.1.from=numbers.npy"});
   REQUIRE_EXIT(again, 0);
   CHECK_PRINTS(again, "all 150 compared samples have the same bytes\n");
 }
