@@ -8,6 +8,9 @@
 
 namespace flowtrain {
 
+/// The limit of labels that a data set finds itself; a label beyond it is damage.
+inline constexpr std::int64_t max_classes = 1 << 20;
+
 /// Returns "0", "1", "2" …, the names of classes without names.
 std::vector<std::string> numbered_classes(std::size_t count);
 /// Returns whether the names are those of numbered_classes().

@@ -23,9 +23,6 @@
 namespace flowtrain {
 namespace {
 
-/// The limit of labels; a label beyond it is damage.
-constexpr std::int64_t max_classes = 1 << 20;
-
 /// The values of the key `parts` with a meaning of their own.
 const std::vector<std::string> everything{"*"}, automatic{"auto"};
 

@@ -12,7 +12,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t most_fields = 32;
+constexpr std::size_t most_row_fields = 32;
 
 class PackedSampler final : public Sampler {
  public:
@@ -30,8 +30,8 @@ class PackedSampler final : public Sampler {
   }
 
   void sample(const Record& record, Stream& random, Row row) const override {
-    std::array<std::byte*, most_fields> starts;
-    std::array<std::int64_t, most_fields> extents, lengths;
+    std::array<std::byte*, most_row_fields> starts;
+    std::array<std::int64_t, most_row_fields> extents, lengths;
     const std::int64_t extent = row.extents()[0];
     std::size_t own = 0, axis = 0;
     for (std::size_t i = 0; i < inner_.size(); ++i) {

@@ -15,9 +15,6 @@
 namespace flowtrain {
 namespace {
 
-/// The limit of labels; a label beyond it is a mistake.
-constexpr std::int64_t max_classes = 1 << 20;
-
 using Texts = std::vector<std::string>;
 
 /// Appends the items of a JSON list; returns false if it is none, or holds other things than texts and numbers.

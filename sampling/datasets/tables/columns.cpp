@@ -15,7 +15,7 @@
 namespace flowtrain {
 namespace {
 
-using Kind = TableColumn::Kind;
+using CellKind = TableColumn::Kind;
 
 /// Calls take(text) for each number of a cell, that of a list in brackets or the only one; stops once it returns false.
 template <class Take>
@@ -45,8 +45,8 @@ std::optional<NumberForm> number_form(const TableColumn& column) {
   const auto only = [&](unsigned kinds) { return (column.kinds & ~kinds) == 0; };
   const bool is_json = column.kinds != 0;
   NumberForm form;
-  form.is_list = is_json && only(Kind::numbers | Kind::empty_list);
-  if (is_json && !form.is_list && !only(Kind::number | Kind::flag)) return {};
+  form.is_list = is_json && only(CellKind::numbers | CellKind::empty_list);
+  if (is_json && !form.is_list && !only(CellKind::number | CellKind::flag)) return {};
   bool any = false, differ = false;
   for (std::size_t row = 0; row < column.cells.size(); ++row) {
     const auto cell = column.cells[row];
@@ -135,7 +135,7 @@ ManifestColumn make_file_column(const Table& table, TableColumn column) {
 }
 
 bool looks_like_files(const TableColumn& column) {
-  if ((column.kinds & ~Kind::text) != 0) return false;
+  if ((column.kinds & ~CellKind::text) != 0) return false;
   bool any = false;
   for (std::size_t row = 0; row < column.cells.size(); ++row) {
     const auto path = column.cells[row];
@@ -146,8 +146,8 @@ bool looks_like_files(const TableColumn& column) {
 }
 
 bool looks_like_classes(const TableColumn& column) {
-  if ((column.kinds & ~(Kind::text | Kind::number)) != 0) return false;
-  const auto form = (column.kinds & Kind::text) != 0 ? std::nullopt : number_form(column);
+  if ((column.kinds & ~(CellKind::text | CellKind::number)) != 0) return false;
+  const auto form = (column.kinds & CellKind::text) != 0 ? std::nullopt : number_form(column);
   return !form || (!form->is_real && !form->is_list);
 }
 

@@ -20,9 +20,6 @@
 namespace flowtrain {
 namespace {
 
-/// The limit of labels; a label beyond it is a mistake.
-constexpr std::int64_t max_classes = 1 << 20;
-
 std::span<const std::int64_t> row_shape(const StoredTensor& tensor) { return std::span(tensor.shape).subspan(1); }
 
 /// Returns whether a tensor can be that of labels: a vector of integers, perhaps with a second axis of one element.

@@ -58,7 +58,7 @@ LossNames counted_in(const Pass& pass, const nets::Step& step, const Settings& o
   return counted;
 }
 
-at::Tensor detached(const at::Tensor& scalar) { return scalar.detach().reshape({}).to(at::kDouble); }
+at::Tensor as_double(const at::Tensor& scalar) { return scalar.detach().reshape({}).to(at::kDouble); }
 
 // Returns the divisor that makes a mean of a sum over `terms`: a sum without terms is zero, and stays so.
 at::Tensor divisor_of(const at::Tensor& terms) { return terms + terms.eq(0); }
@@ -91,15 +91,15 @@ std::optional<std::size_t> Pass::terms_of(const std::string& name) const {
 
 at::Tensor Pass::over_slots(const at::Tensor& lowered, const nets::NamedTensors& all, double slots) const {
   if (!counts()) return lowered;
-  return lowered * (detached(all.at(nets::count_of(losses.front()))) / slots).to(at::kFloat);
+  return lowered * (as_double(all.at(nets::count_of(losses.front()))) / slots).to(at::kFloat);
 }
 
 at::Tensor Pass::values_of(const at::Tensor& lowered, const nets::NamedTensors& all, double slots) const {
   std::vector<at::Tensor> values{lowered.detach()};
   for (auto& name : scalars) values.push_back(all.at(name).detach());
   if (counted.empty()) return torch::stack(values).to(at::kFloat);
-  for (at::Tensor& value : values) value = detached(value);
-  for (auto& name : counted) values.push_back(detached(all.at(nets::count_of(name))) / slots);
+  for (at::Tensor& value : values) value = as_double(value);
+  for (auto& name : counted) values.push_back(as_double(all.at(nets::count_of(name))) / slots);
   if (const auto terms = terms_of(losses.front())) values.front() = values.front() * values[*terms];
   for (std::size_t i = 0; i < scalars.size(); ++i)
     if (const auto terms = terms_of(scalars[i])) values[1 + i] = values[1 + i] * values[*terms];
