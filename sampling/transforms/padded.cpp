@@ -55,7 +55,7 @@ void copy_padded(const Field& field, const std::byte* from, std::span<const std:
   for (std::size_t axis = field.free_axes; axis < field.shape.size(); ++axis)
     inner *= static_cast<std::size_t>(field.shape[axis]);
   if (field.free_axes == 0) {
-    std::memcpy(to, from, inner);
+    if (inner > 0) std::memcpy(to, from, inner);
     return;
   }
   PaddedCopy{field, shape, extents, inner}(0, from, to);

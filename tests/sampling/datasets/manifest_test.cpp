@@ -31,7 +31,7 @@ std::string shown(const Part& part) {
   if (part.encoding != Encoding::array) return text_of(part.bytes);
   const auto list = [&]<class T>(T) {
     std::vector<T> values(part.bytes.size() / sizeof(T));
-    std::memcpy(values.data(), part.bytes.data(), part.bytes.size());
+    if (!values.empty()) std::memcpy(values.data(), part.bytes.data(), part.bytes.size());
     return join(values);
   };
   const auto values = part.dtype == DType::i64 ? list(std::int64_t{}) : list(float{});

@@ -75,9 +75,10 @@ TEST_CASE("webdataset: the other files of a sample are its parts") {
   }
   ReadBuffer buffer;
   Record outline;
-  REQUIRE(open(path, {"txt"})->outline(0, outline, buffer));
+  const auto texts = open(path, {"txt"});
+  REQUIRE(texts->outline(0, outline, buffer));
   CHECK(outline.part("txt")->shape[0] == 5);
-  CHECK(open(path, {"txt"})->read(0, buffer).parts.size() == 1);
+  CHECK(texts->read(0, buffer).parts.size() == 1);
   CHECK(open(path, {})->parts().empty());
   CHECK(text_of(open(path, {})->read(1, buffer).bytes) == "second");
   CHECK(std::string(failure_of([&] { open(path, {"text"}); }).what()) ==
