@@ -19,7 +19,7 @@ constexpr auto redraw_interval = 100ms;
 constexpr int bar_min = 8, bar_max = 30;  // cells between the brackets
 
 // A piece of the line; the highest `drop` goes first if there is no room.
-struct Part {
+struct LinePart {
   std::string text;
   int drop = 0;
 };
@@ -38,8 +38,8 @@ std::string limit_text(const Progress& p, bool is_short) {
   return computes || is_short || wait.empty() ? limit : concat(limit, ", ", wait);
 }
 
-std::vector<Part> common_parts(const Progress& p, bool is_short) {
-  std::vector<Part> parts;
+std::vector<LinePart> common_parts(const Progress& p, bool is_short) {
+  std::vector<LinePart> parts;
   if (p.epoch) parts.push_back({concat("epoch ", *p.epoch), 5});
   if (p.loss) parts.push_back({"loss " + format_loss(*p.loss), 1});
   if (p.lr) parts.push_back({concat("lr ", *p.lr), 6});
@@ -53,7 +53,7 @@ std::vector<Part> common_parts(const Progress& p, bool is_short) {
   return parts;
 }
 
-std::string joined(const std::vector<Part>& parts) { return join(parts, "  ", &Part::text); }
+std::string joined(const std::vector<LinePart>& parts) { return join(parts, "  ", &LinePart::text); }
 
 double share_done(const Progress& p) {
   return std::min(1.0, static_cast<double>(p.iter) / static_cast<double>(p.max_iter));
@@ -95,7 +95,7 @@ std::string format_bar(const Progress& p, int columns) {
     parts.insert(parts.begin(), {"iter " + format_count(p.iter), 0});
   }
   auto length = [&] { return static_cast<int>(percent.size() + joined(parts).size()); };
-  while (length() > room && parts.size() > 1) parts.erase(std::ranges::max_element(parts, {}, &Part::drop));
+  while (length() > room && parts.size() > 1) parts.erase(std::ranges::max_element(parts, {}, &LinePart::drop));
   std::string line = percent;
   if (p.max_iter > 0) line += bar(share_done(p), room - length());
   line += joined(parts);

@@ -28,13 +28,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 // The files of a part.
-struct Part {
+struct PairPart {
   std::string kind, data;
   std::vector<json> samples;
 };
 
-Part read_files(const fs::path& folder) try {
-  Part part;
+PairPart read_files(const fs::path& folder) try {
+  PairPart part;
   const json summary = json::parse(std::ifstream(folder / "summary.json"));
   part.kind = summary.at("kind");
   part.data = summary.at("inputs").at("data");
@@ -85,7 +85,7 @@ class Pairs {
   const json& b(std::size_t i) const { return b_.samples[places_[i]]; }
 
  private:
-  Part a_, b_;
+  PairPart a_, b_;
   std::vector<std::size_t> places_;
 };
 
