@@ -12,10 +12,10 @@
 
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "nets/layers/module_net.h"
+#include "sampling/core/mutex.h"
 #include "stages/model/row_results.h"
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/step/step_readout.h"
@@ -52,10 +52,10 @@ class Places final : public nets::ModuleNet {
   torch::nn::Sequential layers_;
 };
 
-std::mutex drawing;  // the first weights are drawn from torch's one generator
+Mutex drawing;  // the first weights are drawn from torch's one generator
 
 std::shared_ptr<nets::Net> make_places() {
-  const std::lock_guard lock(drawing);
+  const MutexLock lock(drawing);
   torch::manual_seed(5);
   return std::make_shared<Places>();
 }
