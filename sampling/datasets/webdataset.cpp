@@ -85,7 +85,9 @@ class WebDataset : public NamedDataset {
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
 
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
-    const auto [shard, sample] = locate(id);
+    const Place place = locate(id);
+    const Shard& shard = place.shard;
+    const ShardSample& sample = place.sample;
     const auto encoding = sample.has_picture() ? Encoding::image : Encoding::bytes;
     Record record{.id = id, .encoding = encoding, .label = sample.label};
     try {

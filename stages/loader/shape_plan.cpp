@@ -1,7 +1,6 @@
 #include "stages/loader/shape_plan.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace flowtrain {
@@ -9,21 +8,22 @@ namespace flowtrain {
 std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
   if (packed) return {{.rows = rows, .records = static_cast<std::uint32_t>(rows * most_pieces)}};
   std::vector<BatchShape> all;
-  const auto add = [&](std::uint64_t count, auto records) {
+  const auto add = [&](std::uint64_t count, auto longest_on) {
     BatchShape shape{.rows = static_cast<std::uint32_t>(count)};
-    for (std::size_t axis = 0; axis < lengths.axes(); ++axis) {
-      std::uint32_t most = 1;
-      for (const auto record : records) most = std::max(most, lengths.axis(axis)[record]);
-      shape.extents.push_back(most);
-    }
+    for (std::size_t axis = 0; axis < lengths.axes(); ++axis)
+      shape.extents.push_back(std::max(1u, longest_on(lengths.axis(axis))));
     all.push_back(std::move(shape));
   };
   if (bucketed)
     bucketed->each_bucket([&](std::uint64_t count, std::span<const std::uint32_t> records) {
-      add(std::min<std::uint64_t>(count, rows), records);
+      add(std::min<std::uint64_t>(count, rows), [records](std::span<const std::uint32_t> extents) {
+        std::uint32_t longest = 0;
+        for (const auto record : records) longest = std::max(longest, extents[record]);
+        return longest;
+      });
     });
   else
-    add(rows, std::views::iota(std::uint64_t{0}, lengths.records()));
+    add(rows, [](std::span<const std::uint32_t> extents) { return *std::ranges::max_element(extents); });
   return all;
 }
 
