@@ -25,46 +25,41 @@ void BatchPlanner::whole_batch(std::uint64_t number, std::vector<std::uint64_t>&
   for (std::size_t row = 0; row < ids.size();) row += draw(number, row, std::span(ids).subspan(row));
 }
 
-void BatchPlanner::planned_items(std::uint64_t number, Own own, std::vector<Item>& items) const {
-  thread_local std::vector<std::uint64_t> ids;
+void BatchPlanner::find_planned(std::uint64_t number, Own own, Planned& planned) const {
   thread_local std::vector<PackedPiece> pieces;
-  items.clear();
-  if (!plan_->packed) whole_batch(number, ids);
+  planned.items.clear();
+  if (!plan_->packed) whole_batch(number, planned.whole);
   for (std::uint64_t i = 0; i < own.rows; ++i) {
     const std::uint64_t row = own.begin + i;
     const auto place = static_cast<std::uint32_t>(i);
     if (!plan_->packed) {
-      items.push_back({{position_of(number, row), ids[row]}, {.row = place}});
+      planned.items.push_back({{position_of(number, row), planned.whole[row]}, {.row = place}});
       continue;
     }
     plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
     for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
       const std::uint32_t begin = pieces[piece].begin;
       const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
-      items.push_back({{position_of(number, row) + piece, pieces[piece].id},
-                       {place, begin, end - begin, static_cast<std::int32_t>(piece + 1)}});
+      planned.items.push_back({{position_of(number, row) + piece, pieces[piece].id},
+                               {place, begin, end - begin, static_cast<std::int32_t>(piece + 1)}});
     }
   }
 }
 
 // The extents are those of the whole batch, so that a row has the same bytes at any number of processes.
 std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const {
-  thread_local std::vector<std::uint64_t> ids;
-  thread_local std::vector<Item> items;
+  thread_local Planned planned;
   thread_local BatchShape shape;
   const std::uint64_t batch = number(ticket);
   const Own own = own_rows(batch);
-  planned_items(batch, own, items);
+  find_planned(batch, own, planned);
   shape.rows = static_cast<std::uint32_t>(own.rows);
-  shape.records = static_cast<std::uint32_t>(items.size());
+  shape.records = static_cast<std::uint32_t>(planned.items.size());
   shape.extents.clear();
-  if (!plan_->packed) {
-    whole_batch(batch, ids);
-    plan_->measure(ids, shape.extents);
-  }
+  if (!plan_->packed) plan_->measure(planned.whole, shape.extents);
   const std::uint32_t chunks = std::min(shape.records, chunks_);
   slab.begin(ticket, batches_.epoch(batch), shape, chunks);
-  for (auto to = slab.rows().begin(); auto& item : items) {
+  for (auto to = slab.rows().begin(); auto& item : planned.items) {
     to->position = item.row.position;
     to->id = item.row.id;
     to++->place = item.place;
@@ -138,9 +133,9 @@ std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket);
   std::vector<StreamRow> all;
   if (plan_ && plan_->chooses_rows()) {
-    std::vector<Item> items;
-    planned_items(batch, {0, rows_of(batch)}, items);
-    for (auto& item : items) all.push_back(item.row);
+    Planned planned;
+    find_planned(batch, {0, rows_of(batch)}, planned);
+    for (auto& item : planned.items) all.push_back(item.row);
     return all;
   }
   all.resize(batches_.rows(batch));
@@ -153,9 +148,9 @@ void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::
   const auto [begin, count] = own_rows(batch);
   std::array<std::uint64_t, ids_at_once> ids;
   if (plan_ && plan_->chooses_rows()) {
-    std::vector<Item> items;
-    planned_items(batch, {begin, count}, items);
-    for (auto& item : items) body(item.row.id);
+    Planned planned;
+    find_planned(batch, {begin, count}, planned);
+    for (auto& item : planned.items) body(item.row.id);
     return;
   }
   try {

@@ -53,8 +53,13 @@ class BatchPlanner {
   Own own_rows(std::uint64_t number) const;
   /// Replaces `ids` by the records of a batch whose rows have one each.
   void whole_batch(std::uint64_t number, std::vector<std::uint64_t>& ids) const;
-  /// Replaces `items` by the records of these rows of a batch with a plan.
-  void planned_items(std::uint64_t number, Own own, std::vector<Item>& items) const;
+  /// The records of some rows of a batch with a plan and, if rows have one record each, those of the whole batch.
+  struct Planned {
+    std::vector<Item> items;
+    std::vector<std::uint64_t> whole;
+  };
+  /// Replaces `planned` by the records of the rows `own`.
+  void find_planned(std::uint64_t number, Own own, Planned& planned) const;
   std::uint32_t fill_planned(const Ticket& ticket, Slab& slab) const;
   std::uint64_t position_of(std::uint64_t number, std::uint64_t row) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
