@@ -32,6 +32,15 @@ std::size_t free_axes_of(std::span<const Field> fields) {
   return count;
 }
 
+std::vector<std::int64_t> bounds_of(std::span<const Field> fields) {
+  std::vector<std::int64_t> bounds;
+  for (auto& field : fields) {
+    const auto free = std::span(field.shape).first(field.free_axes);
+    bounds.insert(bounds.end(), free.begin(), free.end());
+  }
+  return bounds;
+}
+
 std::span<const std::int64_t> extents_of(std::span<const Field> fields, std::size_t field,
                                          std::span<const std::int64_t> all) {
   if (all.empty()) return std::span(fields[field].shape).first(fields[field].free_axes);

@@ -20,11 +20,14 @@ std::string read_as(const std::byte* at) {
 
 }  // namespace
 
-std::string describe_field(const Field& field) {
+std::string describe_form(const Field& field) {
   std::size_t axis = 0;
   const auto extent = [&](std::int64_t size) { return concat(axis++ < field.free_axes ? "≤" : "", size); };
-  std::string text =
-      concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x", extent));
+  return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x", extent));
+}
+
+std::string describe_field(const Field& field) {
+  std::string text = describe_form(field);
   for (auto& [word, values] : {std::pair{" mean ", &field.mean}, {" stddev ", &field.stddev}})
     if (!values->empty()) text += word + to_toml(Value(*values));
   return text;

@@ -10,7 +10,9 @@
 
 namespace flowtrain {
 
-/// Returns "image u8 28x28x1 mean [0.5] stddev [0.5]", "label i64", "tokens i32 ≤512" for a free axis.
+/// Returns "image u8 28x28x1", "label i64", "tokens i32 ≤512" for a free axis.
+std::string describe_form(const Field& field);
+/// Returns describe_form() and how the field is normalised: "image u8 28x28x1 mean [0.5] stddev [0.5]".
 std::string describe_field(const Field& field);
 /// Returns "image u8 28x28x1, label i64".
 std::string describe_fields(const std::vector<Field>& fields);

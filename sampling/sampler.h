@@ -36,6 +36,8 @@ struct Field {
 
 /// Returns the number of free axes of all fields.
 std::size_t free_axes_of(std::span<const Field> fields);
+/// Returns the bounds of the free axes of all fields, in their order.
+std::vector<std::int64_t> bounds_of(std::span<const Field> fields);
 /// Returns the extents of one field's free axes among those of all fields; its bounds if `all` is empty.
 std::span<const std::int64_t> extents_of(std::span<const Field> fields, std::size_t field,
                                          std::span<const std::int64_t> all);

@@ -84,8 +84,11 @@ class LengthsFile {
 class Measurement {
  public:
   Measurement(const Dataset& dataset, const Sampler& sampler, const MeasureOptions& options, Lengths& lengths)
-      : dataset_(dataset), sampler_(sampler), options_(options), lengths_(lengths) {
-    for (const auto& field : sampler.fields()) extents_ += field.free_axes;
+      : dataset_(dataset),
+        sampler_(sampler),
+        options_(options),
+        lengths_(lengths),
+        extents_(free_axes_of(sampler.fields())) {
     for (const auto axis : options.axes)
       if (axis >= extents_) throw InternalError(concat("free axis ", axis, " of ", extents_, " is to be measured"));
   }
@@ -153,7 +156,7 @@ class Measurement {
   const Sampler& sampler_;
   const MeasureOptions& options_;
   Lengths& lengths_;
-  std::size_t extents_ = 0;  ///< number of the sampler's free axes
+  const std::size_t extents_;  ///< number of the sampler's free axes
   std::atomic<std::uint64_t> next_ = 0, done_ = 0, read_ = 0;
   Mutex mutex_;
   std::exception_ptr failure_ FT_GUARDED_BY(mutex_);

@@ -179,11 +179,11 @@ std::vector<Field> checked_fields(const ft_sampler_plugin* table, void* self) {
 class PluginSampler : public Sampler {
  public:
   PluginSampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table, void* self)
-      : keep_(std::move(keep)), table_(table), self_(self, table->destroy), fields_(checked_fields(table, self)) {
-    for (auto& field : fields_)
-      bounds_.insert(bounds_.end(), field.shape.begin(),
-                     field.shape.begin() + static_cast<std::ptrdiff_t>(field.free_axes));
-  }
+      : keep_(std::move(keep)),
+        table_(table),
+        self_(self, table->destroy),
+        fields_(checked_fields(table, self)),
+        bounds_(bounds_of(fields_)) {}
 
   std::vector<Field> fields() const override { return fields_; }
 

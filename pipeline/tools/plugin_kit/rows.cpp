@@ -8,15 +8,6 @@
 
 namespace flowtrain::plugin_kit {
 
-std::vector<std::int64_t> bounds_of(const std::vector<Field>& fields) {
-  std::vector<std::int64_t> bounds;
-  for (auto& field : fields) {
-    const auto free = std::span(field.shape).first(field.free_axes);
-    bounds.insert(bounds.end(), free.begin(), free.end());
-  }
-  return bounds;
-}
-
 Rows::Rows(const std::vector<Field>& fields, std::size_t count, std::vector<std::int64_t> extents)
     : extents_(std::move(extents)) {
   for (std::size_t i = 0; i < fields.size(); ++i)

@@ -12,9 +12,6 @@
 
 namespace flowtrain::plugin_kit {
 
-/// Returns the bounds of the free axes of all fields.
-std::vector<std::int64_t> bounds_of(const std::vector<Field>& fields);
-
 /// Memory for `count` rows: each field has its own, with guard bytes around all rows of it.
 class Rows {
  public:

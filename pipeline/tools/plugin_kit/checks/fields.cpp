@@ -4,16 +4,10 @@
 
 #include "pipeline/tools/plugin_kit/checks/checks.h"
 #include "sampling/core/text.h"
+#include "sampling/field_text.h"
 
 namespace flowtrain::plugin_kit {
 namespace {
-
-/// Describes a field: "image u8 28x28x1", "tokens i64 ≤512" for a free axis.
-std::string describe(const Field& field) {
-  std::size_t axis = 0;
-  const auto extent = [&](std::int64_t size) { return concat(axis++ < field.free_axes ? "≤" : "", size); };
-  return concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x", extent));
-}
 
 void check_field(const Field& field) {
   const auto wrong = [&](const auto&... parts) -> CheckFailure {
@@ -36,7 +30,7 @@ void check_field(const Field& field) {
 }
 
 bool same(const std::vector<Field>& one, const std::vector<Field>& other) {
-  return join(one, ", ", describe) == join(other, ", ", describe);
+  return join(one, ", ", describe_form) == join(other, ", ", describe_form);
 }
 
 }  // namespace
@@ -61,7 +55,7 @@ void check_fields(const Subject& subject, Report& report) {
   if (!same(fields, sampler->fields()) || !same(fields, subject.make_sampler()->fields()))
     throw CheckFailure{"the sampler declares other fields when it is asked again",
                        "let the fields depend only on the settings and the data set"};
-  report.note(join(fields, ", ", describe));
+  report.note(join(fields, ", ", describe_form));
 }
 
 }  // namespace flowtrain::plugin_kit
