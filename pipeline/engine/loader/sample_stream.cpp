@@ -6,7 +6,6 @@
 #include "pipeline/engine/loader/stream_rules.h"
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/session/sources.h"
-#include "pipeline/engine/session/workers.h"
 #include "sampling/core/random.h"
 #include "sampling/core/text.h"
 

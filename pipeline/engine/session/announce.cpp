@@ -6,7 +6,7 @@
 #include "pipeline/base/values/periods.h"
 #include "pipeline/engine/memory/auto_batch.h"
 #include "pipeline/engine/report/describe_net.h"
-#include "pipeline/engine/session/shape_plans.h"
+#include "pipeline/engine/session/assembly.h"
 #include "sampling/core/settings.h"
 #include "sampling/io/text_lines.h"
 

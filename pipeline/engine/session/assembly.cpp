@@ -5,8 +5,6 @@
 
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
-#include "pipeline/engine/session/shape_plans.h"
-#include "pipeline/engine/session/workers.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
 #include "sampling/images/picture_cache.h"

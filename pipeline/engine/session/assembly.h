@@ -63,10 +63,20 @@ std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t worl
 /// Returns the order of validation: as stored.
 std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset);
 
+/// Returns the number of threads that decode, by loader.workers or val.workers: "auto" divides the usable cores among
+/// the `processes_here`. Warns of a number that is far beyond the cores, and returns less.
+unsigned workers_of(const Setting<Value>& key, unsigned processes_here = 1);
+
 /// Makes the parts for a data set that is already open, in place of the one that the configuration names.
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice = {}, bool needs_targets = true);
 
+/// Measures the records of `parts`, whose data set, order and sampler are set, and sets its plan, batches and sampler
+/// by loader.budget and loader.pack. Without free axes it changes nothing. Throws UserError(usage) for keys that need
+/// free axes if there are none, and for those that do not fit together.
+void set_shape_plan(DataParts& parts, const Config& config, bool training, LastBatch last);
+/// Returns "938 batches of 64", and how they are made by lengths if they are.
+std::string describe_batches(const DataParts& data);
 /// Returns the layout of the slabs that hold one process's part of the batches.
 SlabLayout slab_layout(const DataParts& data);
 

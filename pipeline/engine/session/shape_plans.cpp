@@ -1,4 +1,4 @@
-#include "pipeline/engine/session/shape_plans.h"
+#include "pipeline/engine/session/assembly.h"
 
 #include <algorithm>
 #include <chrono>

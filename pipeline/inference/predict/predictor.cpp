@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "pipeline/base/snapshot/snapshot_files.h"
-#include "pipeline/engine/session/workers.h"
+#include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/train/snapshot_branch.h"
 #include "pipeline/engine/validation/detection.h"
 #include "pipeline/engine/validation/patient_detector.h"
