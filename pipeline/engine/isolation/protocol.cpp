@@ -159,9 +159,9 @@ std::vector<Record> load_records(std::byte* from, std::size_t count) {
   for (Record& record : records) {
     RecordHead head;
     std::memcpy(&head, from, sizeof head);
-    const std::byte* const boxes = from + aligned(sizeof head);
-    const std::byte* const bytes = boxes + aligned(head.boxes * sizeof(Box));
-    std::byte* const parts = from + (bytes - from) + aligned(head.bytes);
+    std::byte* const boxes = from + aligned(sizeof head);
+    std::byte* const bytes = boxes + aligned(head.boxes * sizeof(Box));
+    std::byte* const parts = bytes + aligned(head.bytes);
     record = {.id = head.id,
               .encoding = head.encoding,
               .bytes = {bytes, head.bytes},
