@@ -13,7 +13,7 @@ namespace flowtrain {
 
 /// Collects the parts of one record, in the order of Dataset::parts(). Bytes that are read follow one another in the
 /// buffer's block, each at a multiple of eight; the block may move while it grows, so views are made at the end.
-/// Nothing is allocated once the buffer has grown. At most one of a thread may be in use.
+/// A buffer that has grown is never allocated again. At most one of a thread may be in use.
 class PartCollector {
  public:
   explicit PartCollector(ReadBuffer& buffer);

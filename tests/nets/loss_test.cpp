@@ -94,7 +94,7 @@ TEST_CASE("labels that are ignored do not count, in rows as in maps of them") {
   const auto none = counted(map, {{"label", at::full({3, 5, 6}, -1, at::kLong)}}, {{"ignore_index", std::int64_t{-1}}});
   CHECK(none == std::pair(0.0, 0.0));
 
-  // Of a mixed batch each label counts by its share.
+  // Each label of a mixed batch counts by its share.
   const at::Tensor second = at::tensor({-1, 0}, at::kLong), weight = at::tensor(0.75, at::kDouble);
   const auto mixed = counted(logits, {{"label", label}, {"second_label", second}, {"label_weight", weight}},
                              {{"ignore_index", std::int64_t{-1}}});

@@ -46,7 +46,7 @@ struct TensorFiles {
 
 /// Opens the files that the keys `path`, `split` and `split_names` name (see find_split_files). Tensors of one file
 /// that are named after splits ("x_train", "x_test") are divided by them, too, and called by the rest of their names.
-/// What takes at most `memory_mb` (a key) in all is read into memory, and so is what is compressed. Throws
+/// Arrays that take at most `memory_mb` (a key) in all are read into memory, and so are compressed ones. Throws
 /// UserError(data) for files that are damaged or do not fit each other.
 TensorFiles open_tensor_files(const Settings& settings, bool training);
 

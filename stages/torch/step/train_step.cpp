@@ -17,7 +17,7 @@ namespace flowtrain {
 namespace {
 
 // Returns a power of two near the number of terms that a row may have: elements of its largest field of whole numbers.
-// What counts is divided by it, so that half precision holds gradients like those of a mean; it rounds no value.
+// Sums over terms are divided by it, so that half precision holds gradients like those of a mean; it rounds no value.
 double slots_of_row(const SlabLayout& layout) {
   std::uint64_t most = 1;
   for (const Field& field : layout.fields()) {
