@@ -134,6 +134,7 @@ TensorFile checked(std::string path, std::vector<StoredTensor> tensors) {
 /// Keeps the tensors of this side, if names of all tensors of a file are divided into splits.
 void choose_tensors(TensorFiles& files, std::vector<StoredTensor>& tensors, const Settings& settings, bool training) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const auto& tensor : tensors) names.push_back(tensor.name);
   // Names that are no splits, as "test_scores" may be, need no decision of the user: they are names like all others.
   const auto splits = find_splits(names);
