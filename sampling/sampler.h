@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -14,9 +15,14 @@
 namespace flowtrain {
 
 class Settings;
+struct Field;
+struct Shown;
 
 template <class Part, class Input>
 class Registry;
+
+/// Shows one value, of the field as its batch has it (stored_shape), to people (sampling/shown.h).
+using ShowValue = std::function<Shown(const Field& field, std::span<const std::byte> value)>;
 
 /// One field of a single row; the batch adds a first axis. Images are (height, width, channels).
 struct Field {
@@ -27,6 +33,9 @@ struct Field {
   std::vector<double> mean = {}, stddev = {};
   std::size_t free_axes = 0;  ///< leading axes whose `shape` is a bound: each batch gives them its extent
   double fill = 0;            ///< value of the elements between a row's own extent and that of its batch
+  bool sized = false;         ///< the plan of the batches chooses the extents of its free axes, not the records
+  std::uint32_t group = 0;    ///< group of the rows that have it: the number of their source in the batch
+  ShowValue show = {};        ///< shows its values; empty: as its dtype and shape allow
 
   /// Returns the bytes of a row; of one whose free axes are at their bounds.
   std::size_t row_bytes() const;

@@ -39,7 +39,7 @@ std::size_t SlabLayout::place(const BatchShape& shape, std::span<std::size_t> of
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     offsets[i] = bytes;
     row_bytes[i] = fields_[i].row_bytes(extents_of(fields_, i, shape.extents));
-    bytes += aligned(row_bytes[i] * shape.rows);
+    bytes += aligned(row_bytes[i] * shape.rows_of(fields_[i]));
   }
   return bytes;
 }
@@ -69,7 +69,8 @@ Slab::~Slab() {
 
 void Slab::begin(const Ticket& ticket, std::uint64_t epoch, const BatchShape& shape, std::uint32_t chunks) {
   shape_.rows = shape.rows;
-  if (!layout_.is_fixed()) {
+  if (!layout_.is_fixed() || !shape.groups.empty()) {
+    shape_.groups.assign(shape.groups.begin(), shape.groups.end());
     shape_.extents.assign(shape.extents.begin(), shape.extents.end());
     bytes_ = layout_.place(shape_, offsets_, row_bytes_);
     if (bytes_ > layout_.bytes()) throw InternalError("a batch is larger than its slab");
@@ -98,10 +99,14 @@ std::span<RowWork> Slab::chunk(std::uint32_t index) {
 
 void Slab::row_pointers(const RowWork& record, std::span<std::byte*> out) {
   for (std::size_t field = 0; field < out.size(); ++field)
-    out[field] = host_ + (bytes_of(record, field).data() - host_);
+    if (const auto* const place = bytes_of(record, field).data())
+      out[field] = host_ + (place - host_);
+    else
+      out[field] = nullptr;
 }
 
 std::span<const std::byte> Slab::bytes_of(const RowWork& record, std::size_t field) const {
+  if (layout_.fields()[field].group != record.place.group) return {};
   const std::byte* const row = host_ + offsets_[field] + record.place.row * row_bytes_[field];
   if (!layout_.is_packed()) return {row, row_bytes_[field]};
   const std::size_t step = row_bytes_[field] / static_cast<std::size_t>(layout_.fields()[field].shape[0]);

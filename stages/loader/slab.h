@@ -30,6 +30,11 @@ struct BatchShape {
   std::uint32_t rows = 0;
   std::vector<std::int64_t> extents = {};
   std::uint32_t records = 0;  ///< number of records in packed rows; 0: each row has one
+  /// The number of rows of each group (Field::group), whose sum is `rows`; empty: all rows have all fields.
+  std::vector<std::uint32_t> groups = {};
+
+  /// Returns the number of rows that have a field.
+  std::uint32_t rows_of(const Field& field) const { return groups.empty() ? rows : groups[field.group]; }
 };
 
 /// Places each field of a batch within a slab: one block, fields one after the other, each aligned to 64 bytes. Where
@@ -77,7 +82,8 @@ struct BadSample {
 
 /// The place of a record in a batch.
 struct RowPlace {
-  std::uint32_t row = 0;
+  std::uint32_t row = 0;    ///< row of its fields
+  std::uint32_t group = 0;  ///< group of the fields that it has
   // A record of a packed row has the positions begin … begin + extent - 1:
   std::uint32_t begin = 0, extent = 0;
   std::int32_t segment = 1;  ///< number of the record within a packed row, from 1
@@ -134,6 +140,8 @@ class Slab {
   std::span<const RowWork> rows() const { return {rows_.data(), used_}; }
   /// Returns the number of rows, each of which has one record, or in packed rows several.
   std::uint32_t row_count() const { return shape_.rows; }
+  /// Returns the number of rows that have a field.
+  std::uint32_t rows_of(std::size_t field) const { return shape_.rows_of(layout_.fields()[field]); }
   const SlabLayout& layout() const { return layout_; }
   /// Returns where a field of this batch begins within the memory.
   std::size_t offset(std::size_t field) const { return offsets_[field]; }
@@ -160,9 +168,10 @@ class Slab {
   }
   /// Returns the device that allocated the memory.
   Device& owner() const { return device_; }
-  /// Writes where the record begins in each field to `out`.
+  /// Writes where the record begins in each field to `out`; null for fields of other groups.
   void row_pointers(const RowWork& record, std::span<std::byte*> out);
-  /// Returns the bytes of a field that belong to the record: a row, or its part of a packed row.
+  /// Returns the bytes of a field that belong to the record: a row, or its part of a packed row. They are empty if the
+  /// field is of another group.
   std::span<const std::byte> bytes_of(const RowWork& record, std::size_t field) const;
 
   /// Keeps the first error of the batch; the ticket goes on as `bad`.

@@ -47,7 +47,7 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool chan
 
 at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
   const Field what = slab.field(field);
-  std::vector<std::int64_t> shape{static_cast<std::int64_t>(slab.row_count())};
+  std::vector<std::int64_t> shape{static_cast<std::int64_t>(slab.rows_of(field))};
   shape.insert(shape.end(), what.shape.begin(), what.shape.end());
   return torch::from_blob(slab.device() + slab.offset(field), shape,
                           torch::TensorOptions(scalar_type(what.dtype)).device(where_));

@@ -145,7 +145,7 @@ std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std:
 bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
   return std::ranges::equal(first, second, [](const Field& a, const Field& b) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.free_axes == b.free_axes &&
-           a.mean == b.mean && a.stddev == b.stddev;
+           a.sized == b.sized && a.group == b.group && a.mean == b.mean && a.stddev == b.stddev;
   });
 }
 
