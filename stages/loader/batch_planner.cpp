@@ -40,8 +40,9 @@ void BatchPlanner::find_planned(std::uint64_t number, Own own, Planned& planned)
     for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
       const std::uint32_t begin = pieces[piece].begin;
       const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
-      planned.items.push_back({{position_of(number, row) + piece, pieces[piece].id},
-                               {place, begin, end - begin, static_cast<std::int32_t>(piece + 1)}});
+      planned.items.push_back(
+          {{position_of(number, row) + piece, pieces[piece].id},
+           {.row = place, .begin = begin, .extent = end - begin, .segment = static_cast<std::int32_t>(piece + 1)}});
     }
   }
 }
