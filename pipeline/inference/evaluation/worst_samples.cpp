@@ -26,9 +26,9 @@ Image in_three_channels(Image picture) {
   return coloured;
 }
 
-class Shown {
+class ShownSample {
  public:
-  Shown(const Measurement& measured, const Dataset& dataset) : measured_(measured), dataset_(dataset) {}
+  ShownSample(const Measurement& measured, const Dataset& dataset) : measured_(measured), dataset_(dataset) {}
 
   std::size_t size() const { return objects() ? objects()->image_results.size() : measured_.samples.size(); }
 
@@ -112,7 +112,7 @@ std::vector<Settings> worst_rules(const Config& config) {
 // Lists the samples to show. The first rule's list is called `worst`, as that of [[best]] is `best`.
 ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
-  const Shown shown(measured, dataset);
+  const ShownSample shown(measured, dataset);
   ShownSamples samples{.set = set, .kind = measured.kind, .classes = dataset.classes()};
   for (Index i = 0; i < std::min(pictures, shown.size()); ++i)
     if (SampleResult sample = shown.sample(i); !sample.picture.pixels.empty())
