@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#ifndef INTRA_OP_PARALLEL
+#if !defined INTRA_OP_PARALLEL && !defined __clang_analyzer__
 #error "without OpenMP this would run on one thread"
 #endif
 

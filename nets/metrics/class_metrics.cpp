@@ -6,6 +6,7 @@
 
 #if FLOWTRAIN_COMPUTES
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>

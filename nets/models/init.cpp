@@ -90,6 +90,7 @@ void initialise(const at::Tensor& parameter, const InitRule& rule) {
 
 std::vector<std::string> init_rule_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(init_entries));
   for (const InitEntry& entry : init_entries) names.emplace_back(entry.name);
   return names;
 }

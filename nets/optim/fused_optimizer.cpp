@@ -1,5 +1,7 @@
 #include "nets/optim/fused_optimizer.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include "nets/optim/precision.h"
 
 namespace flowtrain::nets {

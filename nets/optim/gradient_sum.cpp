@@ -1,6 +1,7 @@
 #include "nets/optim/gradient_sum.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "nets/optim/precision.h"
 

@@ -1,6 +1,7 @@
 #include "nets/optim/scaler.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <utility>
 #include <vector>

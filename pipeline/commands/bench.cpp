@@ -118,7 +118,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   const StartOptions start = flags.start();
   const Config config = load_for_use(start);
   tell_left_open_batch(config);
-  const Launch chosen = find_launch(launch, [&] { return config; });
+  const Launch chosen = find_launch(launch, [&] { return Config(config); });
   if (!vs.changes.empty()) {
     check_whole_loaders("--vs", "compares", options, chosen);
     return compare_loaders(start, config, vs, options.seconds, json);

@@ -84,6 +84,7 @@ struct GroupSession::Impl {
 
   std::vector<Beat> beats() {
     std::vector<Beat> all;
+    all.reserve(static_cast<std::size_t>(place.world));
     for (int rank = 0; rank < place.world; ++rank) all.push_back(beat_of(*store, rank));
     return all;
   }

@@ -219,7 +219,7 @@ void Listener::accept() {
   });
 }
 
-void Listener::take(std::shared_ptr<Connection> connection) {
+void Listener::take(const std::shared_ptr<Connection>& connection) {
   auto& waited_for = io_->waited_for;
   const auto is_waited_for = [](const std::weak_ptr<Connection>& each) {
     const auto open = each.lock();

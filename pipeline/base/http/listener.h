@@ -52,7 +52,7 @@ class Listener {
   struct Io;
 
   void accept();
-  void take(std::shared_ptr<Connection> connection);
+  void take(const std::shared_ptr<Connection>& connection);
   Response respond(const RequestHead& head);
 
   const ListenOptions options_;

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -24,7 +25,8 @@ namespace {
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> all;
-  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
+  all.reserve(variables.size());
+  for (const auto& [name, value] : variables) all.push_back(concat(name, "=", value));
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const auto same_name = [&](const auto& variable) { return variable.first == text.substr(0, text.find('=')); };
@@ -35,6 +37,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (auto& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -247,9 +247,9 @@ std::optional<Launch> cluster_place(const LaunchOptions& options, const Environm
   for (auto name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
     const bool needed = options.dist_url.empty() || !std::string_view(name).starts_with("MASTER");
     if (variables.has(name))
-      there.push_back(name);
+      there.emplace_back(name);
     else if (needed)
-      missing.push_back(name);
+      missing.emplace_back(name);
   }
   if (!variables.has("RANK") && !variables.has("WORLD_SIZE")) return std::nullopt;
   if (variables.has("RANK") && variables.number_or({"WORLD_SIZE"}, 2) == 1 && !options.distributed) return std::nullopt;

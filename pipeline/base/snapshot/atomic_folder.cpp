@@ -52,14 +52,14 @@ fs::path trash_name(const fs::path& path) {
 /// Makes a symbolic link to `name` under a temporary name, which the caller renames to `place`.
 fs::path make_link(const fs::path& place, const std::string& name) {
   check_held(place);
-  const auto temporary = temporary_name(place);
+  auto temporary = temporary_name(place);
   if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
   return temporary;
 }
 
 }  // namespace
 
-AtomicFolder::AtomicFolder(fs::path target) : target_(bare(target)), temporary_(temporary_name(target)) {
+AtomicFolder::AtomicFolder(const fs::path& target) : target_(bare(target)), temporary_(temporary_name(target)) {
   check_held(target_);
   if (::mkdir(temporary_.c_str(), 0777) != 0) throw system_error(temporary_, "mkdir", errno);
 }

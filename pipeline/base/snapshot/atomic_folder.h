@@ -17,7 +17,7 @@ namespace flowtrain {
 class AtomicFolder {
  public:
   /// Makes the temporary folder; the one above `target` must exist.
-  explicit AtomicFolder(std::filesystem::path target);
+  explicit AtomicFolder(const std::filesystem::path& target);
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   ~AtomicFolder();

@@ -21,12 +21,13 @@ template <class Number>
 TensorDifference compared(const TensorView& one, const TensorView& other) {
   TensorDifference difference{.of = one.bytes / sizeof(Number)};
   for (std::uint64_t i = 0; i < difference.of; ++i) {
+    const auto *const at_a = one.data + i * sizeof(Number), *const at_b = other.data + i * sizeof(Number);
     Number a, b;
-    std::memcpy(&a, one.data + i * sizeof a, sizeof a);
-    std::memcpy(&b, other.data + i * sizeof b, sizeof b);
+    std::memcpy(&a, at_a, sizeof a);
+    std::memcpy(&b, at_b, sizeof b);
     const double left = number(a), right = number(b), apart = std::abs(left - right);
     difference.largest_value = std::max({difference.largest_value, std::abs(left), std::abs(right)});
-    if (std::memcmp(&a, &b, sizeof a) == 0) continue;
+    if (std::memcmp(at_a, at_b, sizeof a) == 0) continue;
     ++difference.values;
     if (!std::isnan(difference.largest) && !(apart <= difference.largest)) difference.largest = apart;
   }

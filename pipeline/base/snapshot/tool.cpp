@@ -115,7 +115,7 @@ void print(std::ostream& out, const TensorDifference& difference) {
 /// Returns the first line of a state's entry: numbers and short texts in full, for long ones their size.
 std::string in_short(const nlohmann::ordered_json& value) {
   constexpr std::size_t most_characters = 100;
-  const auto text = json_text(value);
+  auto text = json_text(value);
   if (text.size() <= most_characters) return text;
   if (value.is_structured()) return std::to_string(value.size()) + " entries";
   return std::to_string(text.size()) + " characters";

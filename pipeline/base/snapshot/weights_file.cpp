@@ -10,6 +10,7 @@
 #include "pipeline/base/snapshot/torch_archive.h"
 #include "pipeline/base/snapshot/weights.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -76,10 +77,10 @@ class StateDictReader {
         const auto* dict = pickle_.as<PickleDict>(ref);
         if (const auto tensors = dict ? count_tensors(*dict) : 0; tensors > 0)
           found.push_back({dict, place.empty() ? "." : place, tensors});
-        const auto visit = [&](PickleRef value, const std::string& key) {
+        const auto visit = [&, &place = place](PickleRef value, const std::string& key) {
           if (seen.size() == most_visited) return;
           if (!pickle_.as<PickleDict>(value) && !pickle_.as<PickleSequence>(value)) return;
-          if (seen.insert(value).second) next.emplace_back(value, place.empty() ? key : place + "." + key);
+          if (seen.insert(value).second) next.emplace_back(value, place.empty() ? key : concat(place, ".", key));
         };
         if (dict)
           for (const auto& [key, value] : dict->items) visit(value, key_text(key));
