@@ -1,4 +1,5 @@
 #include "nets/entries.h"
+#include "nets/optim/key_checks.h"
 
 #if FLOWTRAIN_COMPUTES
 #include "nets/optim/fused_optimizer.h"
@@ -18,7 +19,7 @@ class Adam final : public FusedOptimizer {
         beta2_(settings.reals("betas").at(1)),
         eps_(settings.real("eps")),
         decoupled_(decoupled),
-        step_(add_slot("step", /*scalar=*/true)),
+        step_(add_slot("step", scalar)),
         exp_avg_(add_slot("exp_avg")),
         exp_avg_sq_(add_slot("exp_avg_sq")) {}
 
@@ -59,11 +60,7 @@ FLOWTRAIN_PARTS(adam) {
            return std::make_unique<Adam>(settings, input, decoupled);
          }),
          {.momentum = "betas"},
-         [](const Settings& settings) {
-           const auto& betas = settings.reals("betas");
-           if (betas.size() != 2 || betas[0] >= 1 || betas[1] >= 1)
-             throw settings.error("betas", "expected two numbers below 1, got " + to_toml(settings.value("betas")));
-         }});
+         [](const Settings& settings) { check_betas(settings, "betas"); }});
   };
   add("adam", "Adam; weight decay is added to the gradient", false);
   add("adamw", "Adam with decoupled weight decay", true);

@@ -19,6 +19,30 @@ at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient
 
 }  // namespace
 
+at::Tensor FusedStep::rate() const {
+  if (lr_on_device.defined()) return lr_on_device.to(at::kDouble);
+  const auto options = parameters.front().options().dtype(at::kDouble).requires_grad(false);
+  // The rate of a captured update is an f32 number on a GPU, so this one is rounded alike.
+  return at::full({}, options.device().is_cpu() ? lr : static_cast<double>(static_cast<float>(lr)), options);
+}
+
+void unless_skipped(const FusedStep& step, const std::function<void()>& change) {
+  if (!step.skip) return change();
+  Tensors changed = step.parameters, kept;
+  for (const Tensors& slot : step.state)
+    for (const at::Tensor& tensor : slot)
+      if (tensor.defined()) changed.push_back(tensor);
+  for (const at::Tensor& tensor : changed) kept.push_back(tensor.clone());
+  change();
+  // A factor of zero would not do, because a skipped gradient may be infinite or NaN.
+  const at::Tensor skipped = *step.skip > 0;
+  for (std::size_t i = 0; i < changed.size(); ++i) changed[i].copy_(at::where(skipped, kept[i], changed[i]));
+}
+
+void multiply(const Tensors& tensors, const at::Tensor& factor) {
+  for (const at::Tensor& tensor : tensors) tensor.mul_(factor);
+}
+
 FusedOptimizer::FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups)
     : lr_(settings.real("lr")), momentum_(momentum) {
   for (const auto& group : groups) {
@@ -67,7 +91,8 @@ NamedTensors FusedOptimizer::state() const {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot)
     for (const Group& group : groups_) {
       auto tensor = group.state[slot].begin();
-      for (const auto& [name, parameter] : group.of.parameters) tensors.add(slots_[slot] + "." + name, *tensor++);
+      for (const auto& [name, parameter] : group.of.parameters)
+        if (const at::Tensor& each = *tensor++; each.defined()) tensors.add(slots_[slot] + "." + name, each);
     }
   for (const Group& group : groups_) {
     auto master = group.masters.begin();
@@ -77,17 +102,22 @@ NamedTensors FusedOptimizer::state() const {
   return tensors;
 }
 
-std::size_t FusedOptimizer::add_slot(const std::string& name, bool scalar) {
+std::size_t FusedOptimizer::add_slot(const std::string& name, const MakeState& make) {
   for (Group& group : groups_) {
     Tensors& tensors = group.state.emplace_back();
-    for (const auto& [parameter_name, parameter] : group.of.parameters) {
-      const at::Tensor like = parameter.detach();
-      tensors.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat))
-                               : at::zeros_like(like, like.options().dtype(state_type(like))));
-    }
+    for (const auto& [parameter_name, parameter] : group.of.parameters)
+      tensors.push_back(make(parameter_name, parameter.detach()));
   }
   slots_.push_back(name);
   return slots_.size() - 1;
+}
+
+at::Tensor FusedOptimizer::zeros(const std::string&, const at::Tensor& parameter) {
+  return at::zeros_like(parameter, parameter.options().dtype(state_type(parameter)));
+}
+
+at::Tensor FusedOptimizer::scalar(const std::string&, const at::Tensor& parameter) {
+  return at::zeros({}, parameter.options().dtype(at::kFloat));
 }
 
 FusedStep FusedOptimizer::collect(const Group& group) const {

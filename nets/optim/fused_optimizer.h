@@ -1,8 +1,10 @@
 #pragma once
-// The base of optimizers on ATen's fused steps, which make one kernel call for all parameters of a group.
+// The base of the built-in optimizers. Those on ATen's fused steps make one kernel call for all parameters of a group;
+// the others make their steps of several operations.
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,16 +17,25 @@ namespace flowtrain::nets {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// The arguments of one fused call: the parameters of a group that have a gradient, with their gradients and state.
+/// The arguments of one update: the parameters of a group that have a gradient, with their gradients and state.
 struct FusedStep {
   Tensors parameters, gradients;  ///< f32 copies for parameters in bf16 and fp16
   std::vector<std::pair<at::Tensor, at::Tensor>> rounded =
       {};                      ///< parameters of those types, and their f32 copies in `parameters`
-  std::vector<Tensors> state;  ///< indexed by slot
+  std::vector<Tensors> state;  ///< indexed by slot; undefined where a parameter has none
   double lr = 0, weight_decay = 0;
   at::Tensor lr_on_device = {};  ///< replaces lr if it is defined
   std::optional<at::Tensor> skip = {};
+
+  /// Returns the learning rate as an f64 scalar on the parameters' device, for updates of several operations.
+  at::Tensor rate() const;
 };
+
+/// Calls `change`, which changes the parameters and the state of a step, and where step.skip is 1 undoes its changes.
+void unless_skipped(const FusedStep& step, const std::function<void()>& change);
+
+/// Multiplies each tensor by a scalar on its device.
+void multiply(const Tensors& tensors, const at::Tensor& factor);
 
 /// Chooses the parameters of a step, and names the state. A parameter in bf16 or fp16 has a copy in f32, the state's
 /// "master.<name>": each step updates that copy, and rounds it to the parameter. Its other state is f32, too.
@@ -39,8 +50,15 @@ class FusedOptimizer : public Optimizer {
   NamedTensors state() const final;
 
  protected:
-  /// Adds a kind of state: zeros in the shape of the parameters, or one f32 number each. Returns its index.
-  std::size_t add_slot(const std::string& name, bool scalar = false);
+  /// Returns the first state of a parameter of this name, all zeros; undefined if it has none.
+  using MakeState = std::function<at::Tensor(const std::string& name, const at::Tensor& parameter)>;
+
+  /// Adds a kind of state. Returns its index.
+  std::size_t add_slot(const std::string& name, const MakeState& make = zeros);
+  /// Makes state in the shape and layout of the parameter.
+  static at::Tensor zeros(const std::string& name, const at::Tensor& parameter);
+  /// Makes state of one f32 number, such as a count of steps.
+  static at::Tensor scalar(const std::string& name, const at::Tensor& parameter);
   /// Updates the parameters of a group.
   virtual void update(const FusedStep& step) = 0;
   double momentum() const { return momentum_; }

@@ -1,4 +1,5 @@
 #include "nets/entries.h"
+#include "nets/optim/key_checks.h"
 
 #if FLOWTRAIN_COMPUTES
 #include <algorithm>
@@ -52,9 +53,7 @@ FLOWTRAIN_PARTS(sgd) {
                         }),
                         {.momentum = "momentum"},
                         [](const Settings& settings) {
-                          if (settings.real("momentum") >= 1)
-                            throw settings.error(
-                                "momentum", "expected a number below 1, got " + to_toml(settings.value("momentum")));
+                          check_below_one(settings, "momentum");
                           if (settings.boolean("nesterov") && settings.real("momentum") == 0)
                             throw settings.error("nesterov", "needs optim.momentum > 0");
                         }});

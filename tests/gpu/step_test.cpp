@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "nets/entries.h"
 #include "nets/optim/scaler.h"
 #include "sampling/core/mistake.h"
 #include "stages/torch/diagnostics/memory_probe.h"
@@ -115,7 +116,7 @@ TEST_CASE("metrics that are asked for now and then change nothing") {
 
 TEST_CASE("by way of graphs training gives the same bits") {
   SKIP_WITHOUT_GPU();
-  for (const std::string optimizer : {"sgd", "adam", "adamw"})
+  for (const std::string& optimizer : nets::optimizers().names())
     for (const std::string amp : {"off", "bf16", "fp16"}) {
       CAPTURE(optimizer);
       CAPTURE(amp);

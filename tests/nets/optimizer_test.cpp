@@ -32,6 +32,8 @@ struct Spec {
 
   OptimizerOf optimizer() const {
     if (name == "sgd") return {name, lr, weight_decay, {{"momentum", momentum}, {"nesterov", nesterov}}};
+    if (name == "rmsprop") return {name, lr, weight_decay, {{"momentum", momentum}}};
+    if (!name.starts_with("adam")) return {name, lr, weight_decay, {}};
     return {name, lr, weight_decay, {{"betas", std::vector<double>{beta1, beta2}}, {"eps", eps}}};
   }
 };
@@ -90,7 +92,7 @@ class ByHand {
     ++steps_;
     for (const auto& [name, parameter] : parameters_) {
       at::Tensor p = parameter.detach(), g = parameter.grad();
-      if (spec_.name != "adamw") g = g + decay * p;
+      if (spec_.name != "adamw" && spec_.name != "lion") g = g + decay * p;
       at::Tensor &first = first_.try_emplace(name, at::zeros_like(p)).first->second,
                  &second = second_.try_emplace(name, at::zeros_like(p)).first->second;
       if (spec_.name == "sgd") {
@@ -98,7 +100,18 @@ class ByHand {
         p.sub_(lr * (spec_.nesterov ? g + momentum * first : first));
         continue;
       }
-      if (spec_.name == "adamw") p.mul_(1 - lr * decay);
+      if (spec_.name == "rmsprop") {
+        second = 0.99 * second + 0.01 * g * g;
+        first = momentum * first + g / (second.sqrt() + 1e-8);
+        p.sub_(lr * first);
+        continue;
+      }
+      if (spec_.name == "adamw" || spec_.name == "lion") p.mul_(1 - lr * decay);
+      if (spec_.name == "lion") {
+        p.sub_(lr * (momentum * first + (1 - momentum) * g).sign());
+        first = 0.99 * first + 0.01 * g;
+        continue;
+      }
       first = momentum * first + (1 - momentum) * g;
       second = spec_.beta2 * second + (1 - spec_.beta2) * g * g;
       const double kept = 1 - std::pow(momentum, steps_), kept2 = 1 - std::pow(spec_.beta2, steps_);
@@ -120,7 +133,9 @@ TEST_CASE("each metric that a schedule moves may go down to 0, and up again") {
                                 {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
                                 {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
                                 {.name = "adam", .lr = 0.1, .weight_decay = 0.1},
-                                {.name = "adamw", .lr = 0.1, .weight_decay = 0.1}};
+                                {.name = "adamw", .lr = 0.1, .weight_decay = 0.1},
+                                {.name = "lion", .lr = 0.1, .weight_decay = 0.1},
+                                {.name = "rmsprop", .lr = 0.1, .momentum = 0.9, .weight_decay = 0.1}};
   for (const Spec& spec : specs)
     for (const std::string target : {"lr", "momentum", "weight_decay"})
       for (const bool rate_on_device : {false, true}) {
@@ -136,7 +151,7 @@ TEST_CASE("each metric that a schedule moves may go down to 0, and up again") {
         for (const double factor : {1., 0.5, 0., 0., 0.25, 1.}) {
           const auto of = [&](const char* what, double scalar) { return target == what ? factor * scalar : scalar; };
           const double lr = of("lr", spec.lr), decay = of("weight_decay", 1),
-                       momentum = of("momentum", spec.name == "sgd" ? spec.momentum : spec.beta1);
+                       momentum = of("momentum", spec.momentum > 0 || spec.name == "sgd" ? spec.momentum : spec.beta1);
           set_gradients(ours, step);
           set_gradients(theirs, step++);
           optimizer->set_hyper(lr, momentum, decay);
@@ -166,7 +181,14 @@ TEST_CASE("adam and adamw are torch.optim's") {
 }
 
 TEST_CASE("parameters in half precision are rounded from copies in f32, which are updated as f32 parameters are") {
-  for (const auto& [name, momentum] : {std::pair{"sgd", 0.0}, {"sgd", 0.9}, {"adam", 0.0}, {"adamw", 0.0}})
+  for (const auto& [name, momentum] : {std::pair{"sgd", 0.0},
+                                       {"sgd", 0.9},
+                                       {"adam", 0.0},
+                                       {"adamw", 0.0},
+                                       {"adafactor", 0.0},
+                                       {"lamb", 0.0},
+                                       {"lion", 0.0},
+                                       {"rmsprop", 0.0}})
     for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
       CAPTURE(name);
       at::manual_seed(3);
@@ -345,9 +367,9 @@ TEST_CASE("groups have rates and weight decay of their own, and all follow the o
 }
 
 TEST_CASE("settings out of range are refused") {
-  const UserError unknown = failure_of([] { table_of(optimizers(), "lion"); });
-  CHECK(std::string(unknown.what()) == "no optimizer is called 'lion'");
-  CHECK(unknown.hint() == "known: adam, adamw, sgd");
+  const UserError unknown = failure_of([] { table_of(optimizers(), "shampoo"); });
+  CHECK(std::string(unknown.what()) == "no optimizer is called 'shampoo'");
+  CHECK(unknown.hint() == "known: adafactor, adam, adamw, lamb, lion, muon, rmsprop, sgd");
 
   const auto refused = [](const std::string& name, const Values& keys, const std::string& message) {
     CHECK_THROWS_WITH_AS(table_of(optimizers(), name, keys), doctest::Contains(message.c_str()), UserError);

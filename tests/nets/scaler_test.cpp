@@ -17,7 +17,7 @@ double scale_of(const GradScaler& scaler) { return scaler.state().at("scaler.sca
 }  // namespace
 
 TEST_CASE("gradients that are not finite leave all as it is and halve the scale") {
-  for (const std::string name : {"sgd", "adam", "adamw"}) {
+  for (const std::string& name : optimizers().names()) {
     const at::Tensor w = at::ones({3}).requires_grad_();
     const NamedTensors parameters{{"w", w}};
     OptimizerOf of{.name = name};

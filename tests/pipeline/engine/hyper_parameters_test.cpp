@@ -120,7 +120,7 @@ TEST_CASE("another end of the run counts where a schedule goes by it") {
   const auto schedule = [](const std::string& name, const std::string& more = "") {
     return "[[schedule]]\nname = \"" + name + "\"\n" + more;
   };
-  for (const std::string kind : {"cosine", "poly", "one_cycle"}) {
+  for (const std::string kind : {"cosine", "poly", "one_cycle", "wsd"}) {
     CAPTURE(kind);
     const auto changed = ends(schedule(kind), schedule(kind), 80);
     REQUIRE(changed.size() == 1);
@@ -136,7 +136,8 @@ TEST_CASE("another end of the run counts where a schedule goes by it") {
   }
   const std::string others = schedule("warmup", "length = 5\n") + schedule("step", "stepsize = 7\n") +
                              schedule("multi_step", "milestones = [50]\n") +
-                             schedule("exponential", "decay_rate = 2.0\n");
+                             schedule("exponential", "decay_rate = 2.0\n") + schedule("inverse_sqrt", "rise = 5\n") +
+                             schedule("cosine_restarts", "period = 9\n");
   CHECK(ends(others, others, 80).empty());
   CHECK(ends(others, others, 20).empty());
   const auto changed = ends(others + schedule("cosine"), others + schedule("cosine"), 41);

@@ -41,13 +41,14 @@ TEST_CASE("a key of another net is an error that names the nets which have it") 
 
 TEST_CASE("a key of another optimizer, loss or hook is an error that names those which have it") {
   check_refused(letters + "[optim]\nname = \"adam\"\nmomentum = 0.5\n",
-                "a.toml:5:1: optim.momentum: the optimizer 'adam' has no such key", "it is a key of the optimizer sgd");
+                "a.toml:5:1: optim.momentum: the optimizer 'adam' has no such key",
+                "it is a key of these optimizers: muon, rmsprop, sgd");
   check_refused(letters + "[optim]\nbetas = [0.5, 0.9]\n",
                 "a.toml:4:1: optim.betas: the optimizer 'sgd' has no such key",
-                "it is a key of these optimizers: adam, adamw");
+                "it is a key of these optimizers: adam, adamw, lamb, lion");
   check_refused(letters + "[[optim]]\nname = \"adam\"\neps = 1e-6\n[[optim]]\nlabel = \"second\"\neps = 1e-6\n",
                 "a.toml:8:1: optim.1.eps: the optimizer 'sgd' has no such key",
-                "it is a key of these optimizers: adam, adamw");
+                "it is a key of these optimizers: adam, adamw, lamb, rmsprop");
   check_refused(letters + "[loss]\nname = \"mse\"\nlabel_smoothing = 0.1\n",
                 "a.toml:5:1: loss.label_smoothing: the loss 'mse' has no such key",
                 "it is a key of the loss cross_entropy");

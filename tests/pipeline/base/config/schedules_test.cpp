@@ -37,7 +37,7 @@ Value word(const char* value) { return std::string(value); }
 
 }  // namespace
 
-// Expected metrics: torch.optim.lr_scheduler's classes of torch 2.11, run from Python.
+// Expected values: torch.optim.lr_scheduler's classes of torch 2.11, and transformers' functions, run from Python.
 TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
   expect(schedule("step", {{"stepsize", number(3)}}, 8), {0.8, 0.8, 0.8, 0.08, 0.08, 0.08, 0.008, 0.008});
   expect(schedule("multi_step", {{"milestones", std::vector<std::int64_t>{2, 5}}, {"decay_rate", 2.0}}, 8),
@@ -55,6 +55,38 @@ TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
          {0.032,        0.1856,       0.3392,       0.4928,       0.6464,        0.8,       0.7428573714,
           0.6857147429, 0.6285721143, 0.5714294857, 0.5142868571, 0.4571442286,  0.4000016, 0.3428589714,
           0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
+}
+
+TEST_CASE("waves of a cosine are torch.optim.lr_scheduler's, also where they grow") {
+  expect(schedule("cosine_restarts", {{"period", number(3)}, {"min_factor", 0.1}}, 8),
+         {0.8, 0.62, 0.26, 0.8, 0.62, 0.26, 0.8, 0.62});
+  expect(schedule("cosine_restarts", {{"period", number(2)}, {"growth", number(2)}}, 16),
+         {0.8, 0.4, 0.8, 0.6828427125, 0.4, 0.1171572875, 0.8, 0.769551813, 0.6828427125, 0.5530733729, 0.4,
+          0.2469266271, 0.1171572875, 0.030448187, 0.8, 0.7923141122});
+  CHECK_FALSE(schedule("cosine_restarts", {{"period", number(8)}}, 8).is_cut_short());
+  CHECK(schedule("cosine_restarts", {{"period", number(9)}}, 8).is_cut_short());
+}
+
+TEST_CASE("warm-up, stable, decay and the inverse square root are those of transformers") {
+  const Changes wsd{{"rise", number(3)}, {"fall", number(4)}, {"min_factor", 0.1}};
+  const auto with_shape = [&](const char* shape) {
+    Changes all = wsd;
+    all.emplace_back("shape", word(shape));
+    return schedule("wsd", all, 10);
+  };
+  expect(schedule("wsd", wsd, 10),
+         {0.08, 0.32, 0.56, 0.8, 0.8, 0.8, 0.8, 0.44, 0.2908831175, 0.1764617093, 0.08, 0.08});
+  expect(with_shape("linear"), {0.08, 0.32, 0.56, 0.8, 0.8, 0.8, 0.8, 0.62, 0.44, 0.26, 0.08, 0.08});
+  expect(with_shape("cosine"), {0.08, 0.32, 0.56, 0.8, 0.8, 0.8, 0.8, 0.6945584412, 0.44, 0.1854415588, 0.08, 0.08});
+  expect(schedule("wsd", {{"fall_share", 0.5}, {"shape", word("linear")}}, 9),
+         {0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.6, 0.4, 0.2, 0});
+  expect(schedule("wsd", {{"fall_share", 0.0}}, 3), {0.8, 0.8, 0.8, 0.8});
+  expect(schedule("inverse_sqrt", {{"rise", number(4)}}, 12),
+         {0, 0.2, 0.4, 0.6, 0.8, 0.7155417528, 0.6531972647, 0.6047431568, 0.5656854249, 0.5333333333, 0.5059644256,
+          0.4824181513});
+  expect(schedule("inverse_sqrt", {{"rise", number(2)}, {"timescale", number(5)}}, 9),
+         {0, 0.4, 0.8, 0.7302967433, 0.6761234038, 0.632455532, 0.596284794, 0.5656854249, 0.53935989});
+  expect(schedule("inverse_sqrt", {}, 4), {0.8, 0.799960003, 0.799920012, 0.799880027});
 }
 
 TEST_CASE("schedules by epoch move where epochs end, however many batches an iteration has") {
@@ -124,6 +156,10 @@ TEST_CASE("schedules that cannot be are refused") {
             .ends_with("expected growing numbers, got [5, 3]"));
   CHECK(
       message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time to rise and fall"));
+  CHECK(message("wsd", {{"rise", number(4)}, {"fall", number(7)}})
+            .ends_with("schedule.0.fall: rise = 4 and a fall of 7 are longer than the schedule (10)"));
+  CHECK(message("wsd", {{"rise", number(9)}})
+            .ends_with("schedule.0.rise: rise = 9 and a fall of 2 are longer than the schedule (10)"));
   CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}})
             .find("\"N per epoch\" does not go with by") != std::string::npos);
 }
