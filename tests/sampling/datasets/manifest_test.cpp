@@ -16,10 +16,11 @@ using Texts = std::vector<std::string>;
 using Shape = std::vector<std::int64_t>;
 using Values = std::vector<std::pair<std::string, Value>>;
 
-std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true) {
+std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true,
+                              const Texts& parts = {"*"}) {
   const auto entry = manifest_entry();
   values.emplace_back("path", path.string());
-  return entry.make(settings_for(entry.keys, values), {training});
+  return entry.make(settings_for(entry.keys, values), {training, parts});
 }
 
 std::string text_of(std::span<const std::byte> bytes) {
@@ -140,6 +141,32 @@ TEST_CASE("manifest: columns of other files are texts, arrays and bytes") {
   CHECK(Shape(lacking.parts[1].shape.begin(), lacking.parts[1].shape.end()) == Shape{0, 0});
   CHECK_FALSE(set->outline(0, *std::make_unique<Record>(), buffer));
   CHECK(set->parts()[1].shape == Shape{-1, -1});
+}
+
+TEST_CASE("manifest: files of columns that no field names are not read, and a record then has an outline") {
+  TempFolder temp;
+  temp.write("a.jpg", "picture");
+  temp.write("a.txt", "words");
+  const auto path = temp.write("list.csv", "image,audio,file,text,label\na.jpg,gone.wav,a.txt,\"a dog\",dog\n");
+  ReadBuffer buffer;
+  const auto names_of = [&](const Texts& used) {
+    const auto set = open(path, {}, true, used);
+    return join(set->parts(), " ", [](const PartForm& form) { return form.name; });
+  };
+  CHECK_THROWS_AS(open(path)->read(0, buffer), SampleError);
+  CHECK(names_of({"text"}) == "text");
+  CHECK(names_of({"file"}) == "file text");
+  CHECK(names_of({}) == "text");
+  CHECK(names_of({"image", "text"}) == "text");
+  CHECK(names_of({"txet"}) == "audio file text");  // the error for it lists all
+  const auto set = open(path, {}, true, {"text"});
+  const auto record = set->read(0, buffer);
+  CHECK(text_of(record.bytes) == "picture");
+  CHECK(text_of(record.part("text")->bytes) == "a dog");
+  Record outline;
+  REQUIRE(set->outline(0, outline, buffer));
+  CHECK(outline.part("text")->shape[0] == 5);
+  CHECK_FALSE(open(path, {}, true, {"file"})->outline(0, outline, buffer));
 }
 
 TEST_CASE("manifest: a text in a file that is not UTF-8 is a bad sample, named with its byte") {
