@@ -49,7 +49,7 @@ class ZipReader {
       const std::size_t end = at + entry_bytes + name_size + extra + comment;
       if (end > directory.size()) fail("the directory does not hold what it says");
       auto entry = read_entry(std::span(directory).subspan(at, end - at), name_size, extra);
-      if (!entry.name.ends_with('/')) entries.push_back(std::move(entry));  // else a folder
+      if (!entry.name.ends_with('/')) entries.push_back(std::move(entry));  // a folder ends so
       at = end;
     }
     if (at != directory.size()) fail("the directory has another size than it says");

@@ -28,7 +28,8 @@ struct ZippedFile {
 struct ZipRules {
   ExitCode code = ExitCode::data;  ///< code of the errors
   bool stored_only = false;        ///< refuses compressed files
-  std::string writer_hint = "write the archive with numpy.savez or numpy.savez_compressed";  ///< for compressed files
+  std::string writer_hint =
+      "write the archive with numpy.savez or numpy.savez_compressed";  ///< way out for compressed files
 };
 
 /// Lists the files of an archive, without folders, in the order of its directory. Checksums are not compared. Throws
