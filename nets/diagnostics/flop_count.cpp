@@ -41,7 +41,8 @@ void count_convolution(const at::RecordFunction& call, CountedCall& counted) {
   if (!inputs.has(0) || !inputs.has(1) || all.size() <= transposed || !all[transposed].isBool()) return;
   const at::Tensor weight = inputs[1];
   if (weight.numel() == 0) return;
-  const double per_value = 2.0 * static_cast<double>(weight.numel() / weight.size(0));
+  const std::int64_t of_a_channel = weight.numel() / weight.size(0);
+  const double per_value = 2.0 * static_cast<double>(of_a_channel);
   if (all[transposed].toBool())
     counted.flops = per_value * static_cast<double>(inputs[0].numel());
   else
@@ -51,8 +52,9 @@ void count_convolution(const at::RecordFunction& call, CountedCall& counted) {
 // Returns the operations of attention with queries (…, l, e), keys (…, s, e) and values (…, s, v).
 double attention(const Inputs& inputs) {
   if (!inputs.has(0) || !inputs.has(1) || !inputs.has(2)) return 0;
+  const std::int64_t queries = inputs[0].numel() / inputs[0].size(-1);
   return 2.0 * static_cast<double>(inputs[0].numel()) * static_cast<double>(inputs[1].size(-2)) +
-         2.0 * static_cast<double>(inputs[0].numel() / inputs[0].size(-1)) * static_cast<double>(inputs[2].size(-2)) *
+         2.0 * static_cast<double>(queries) * static_cast<double>(inputs[2].size(-2)) *
              static_cast<double>(inputs[2].size(-1));
 }
 

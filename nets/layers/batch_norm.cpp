@@ -30,7 +30,8 @@ struct Statistics {
 /// Combines the statistics of each process in one pass over its data; in doubles, because squares are subtracted.
 Statistics statistics_of(const at::Tensor& x, const SumOverProcesses& sum) {
   const auto channels = x.size(1);
-  const double own_rows = static_cast<double>(x.numel() / channels);
+  const std::int64_t pixels = x.numel() / channels;
+  const auto own_rows = static_cast<double>(pixels);
   const auto [own_var, own_mean] = at::var_mean(x, all_but_channels, /*unbiased=*/false);
   const auto mean = own_mean.to(torch::kFloat64);
   at::Tensor sums = at::cat({mean * own_rows, (own_var.to(torch::kFloat64) + mean.square()) * own_rows,

@@ -1,6 +1,7 @@
 #include "sampling/core/utf8.h"
 
-#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace flowtrain {
 namespace {
@@ -22,6 +23,18 @@ std::size_t character_length(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> first_not_utf8(std::string_view text) {
+  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t eight = high_bits;
+    if (text.size() - at >= sizeof eight) std::memcpy(&eight, text.data() + at, sizeof eight);
+    const auto length = (eight & high_bits) == 0 ? sizeof eight : character_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::nullopt;
+}
 
 std::string as_utf8(std::string_view text) {
   constexpr char digits[] = "0123456789ABCDEF";

@@ -1,7 +1,6 @@
 #include "sampling/datasets/kept_index.h"
 
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -24,11 +23,6 @@ struct IndexHeader {
   FileVersion file;
   std::uint64_t kept_bytes, checksum;
 };
-
-std::uint64_t checksum_of(IndexHeader header, std::span<const std::byte> kept) {
-  header.checksum = 0;
-  return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
-}
 
 /// Hashes eight blocks spread over the file and its end: other contents of the same length nearly always differ in
 /// some, as the headers in a tar hold times and checksums. Returns 0 if they cannot be read.

@@ -1,6 +1,8 @@
 #pragma once
 // Keeps the index of a large local file in a small file beside it, so that the next start need not scan it again.
 
+#include <xxhash.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +13,13 @@
 #include "sampling/io/descriptor.h"
 
 namespace flowtrain {
+
+/// Returns the checksum of a kept file: XXH3 of its header, whose own `checksum` counts as 0, and of the contents.
+template <class Header>
+std::uint64_t checksum_of(Header header, std::span<const std::byte> contents) {
+  header.checksum = 0;
+  return XXH3_64bits_withSeed(contents.data(), contents.size(), XXH3_64bits(&header, sizeof(header)));
+}
 
 /// The facts that distinguish versions of a file.
 struct FileVersion {

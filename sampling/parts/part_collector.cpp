@@ -6,6 +6,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "sampling/io/files.h"
 
 namespace flowtrain {
@@ -29,6 +30,11 @@ void append_empty_shape(std::span<const std::int64_t> form, std::vector<std::int
   for (const auto extent : form) shapes.push_back(std::max<std::int64_t>(extent, 0));
   if (form.empty()) shapes.push_back(0);
   if (std::ranges::find(form, -1) == form.end()) shapes[begin] = 0;
+}
+
+void check_text(const PartForm& form, std::span<const std::byte> bytes) {
+  if (const auto wrong = first_not_utf8({reinterpret_cast<const char*>(bytes.data()), bytes.size()}))
+    throw std::runtime_error(concat("the text '", form.name, "' is not UTF-8 at byte ", *wrong));
 }
 
 void check_npy(const PartForm& form, const NpyHeader& header) {
@@ -85,6 +91,7 @@ void PartCollector::read(const PartForm& form, const ByteSource& file, std::uint
   const auto bytes = room(size_bytes);
   const auto begin = used_ - size_bytes;
   read_exactly(file, offset, bytes);
+  if (form.encoding == Encoding::text) check_text(form, bytes);
   if (form.encoding != Encoding::array) return push(form, begin, size_bytes, {});
   const NpyHeader header =
       parse_npy(bytes.first(std::min<std::size_t>(bytes.size(), max_npy_header_bytes)), size_bytes);

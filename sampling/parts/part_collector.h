@@ -25,7 +25,8 @@ class PartCollector {
   /// Adds an array of one axis that is in memory, and outlives the record.
   void add_list(const PartForm& form, std::span<const std::byte> bytes);
   /// Adds a part that is a file, or a range of one; of an `array` it is a .npy file, whose elements are converted, and
-  /// whose type and axes must be those of `form`. Throws std::runtime_error or std::invalid_argument.
+  /// whose type and axes must be those of `form`; a text must be UTF-8. Throws std::runtime_error or
+  /// std::invalid_argument.
   void read(const PartForm& form, const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes);
   /// Adds an array of the form's shape, whose elements are stored as `type`. Throws std::runtime_error.
   void read_elements(const PartForm& form, const ByteSource& file, std::uint64_t offset, StoredType type);

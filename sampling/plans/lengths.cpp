@@ -1,14 +1,11 @@
 #include "sampling/plans/lengths.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <exception>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -18,6 +15,7 @@
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
+#include "sampling/datasets/kept_index.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/sampler.h"
@@ -36,11 +34,6 @@ struct LengthsHeader {
   std::array<char, 8> magic = lengths_magic;
   std::uint64_t fingerprint = 0, settings = 0, checksum = 0;
 };
-
-std::uint64_t checksum_of(LengthsHeader header, std::span<const std::byte> values) {
-  header.checksum = 0;
-  return XXH3_64bits_withSeed(values.data(), values.size(), XXH3_64bits(&header, sizeof(header)));
-}
 
 /// The file in which lengths are kept.
 class LengthsFile {
@@ -93,17 +86,23 @@ class Measurement {
       if (axis >= extents_) throw InternalError(concat("free axis ", axis, " of ", extents_, " is to be measured"));
   }
 
-  void run() {
+  /// Measures all records. Without `may_read` it ends at the first one that has no outline, and returns false.
+  bool run(bool may_read) {
+    may_read_ = may_read;
+    next_ = done_ = read_ = 0;
+    lacks_outline_ = false;
     const auto blocks = (lengths_.records() + block_records - 1) / block_records;
     const auto threads = options_.threads > 0 ? options_.threads : std::max(8u, usable_cores());
     {
       std::vector<std::jthread> others(std::min<std::uint64_t>(threads, std::max<std::uint64_t>(1, blocks)) - 1);
       for (auto& thread : others) thread = std::jthread([this] { work(nullptr); });
-      work(options_.progress);
+      work(may_read ? options_.progress : nullptr);
     }
     rethrow_failure();
+    if (lacks_outline_) return false;
     if (options_.progress) options_.progress(lengths_.records(), lengths_.records());
     lengths_.records_read = read_;
+    return true;
   }
 
  private:
@@ -128,6 +127,11 @@ class Measurement {
     try {
       Record record;
       if (!dataset_.outline(id, record, buffer)) {
+        if (!may_read_) {
+          lacks_outline_ = true;
+          next_ = lengths_.records();  // the other threads end after their blocks
+          return;
+        }
         ++read_;
         record = dataset_.read(id, buffer);
       }
@@ -157,7 +161,9 @@ class Measurement {
   const MeasureOptions& options_;
   Lengths& lengths_;
   const std::size_t extents_;  ///< number of the sampler's free axes
+  bool may_read_ = true;
   std::atomic<std::uint64_t> next_ = 0, done_ = 0, read_ = 0;
+  std::atomic<bool> lacks_outline_ = false;
   Mutex mutex_;
   std::exception_ptr failure_ FT_GUARDED_BY(mutex_);
 };
@@ -167,11 +173,14 @@ class Measurement {
 Lengths measure(const Dataset& dataset, const Sampler& sampler, const MeasureOptions& options) {
   Lengths lengths(dataset.size(), options.axes.size());
   Measurement measurement(dataset, sampler, options, lengths);
-  std::optional<LengthsFile> file;
-  if (!options.folder.empty()) file.emplace(dataset, options);
-  if (file && file->recall(lengths)) return lengths;
-  measurement.run();
-  if (file && lengths.records_read > 0) file->keep(lengths);
+  if (options.folder.empty()) {
+    measurement.run(true);
+  } else if (!measurement.run(false)) {  // outlines need no file, whose name takes a hash of the data set
+    const LengthsFile file(dataset, options);
+    if (file.recall(lengths)) return lengths;
+    measurement.run(true);
+    if (lengths.records_read > 0) file.keep(lengths);
+  }
   return lengths;
 }
 

@@ -52,9 +52,9 @@ struct MeasureOptions {
 /// Measures each record's row: by Dataset::outline() where that is possible, else by a read. A record that throws
 /// SampleError gets 0. Other errors are rethrown; InternalError tells an axis that does not exist.
 ///
-/// If anything had to be read, the lengths are kept in a file of `folder`, which the data set's fingerprint and size,
-/// the axes and the settings name, and are taken from there later, in one read. A damaged file is made anew. A file
-/// that cannot be written is a warning. It holds: magic (8 bytes), fingerprint (u64), hash of size, axes and settings
+/// Lengths that take reads are kept in a file of `folder`, which the data set's fingerprint and size, the axes and the
+/// settings name, and later taken from there in one read; without reads, neither is asked. A damaged file is made anew;
+/// one that cannot be written is a warning. It holds: magic (8 bytes), fingerprint (u64), hash of size, axes, settings
 /// (u64), checksum of all that and of the lengths (u64), the lengths (u32). Numbers are little-endian.
 Lengths measure(const Dataset& dataset, const Sampler& sampler, const MeasureOptions& options);
 

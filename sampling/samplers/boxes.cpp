@@ -10,14 +10,13 @@
 #include "sampling/draw_notes.h"
 #include "sampling/images/resize.h"
 #include "sampling/images/stored_picture.h"
+#include "sampling/samplers/area.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/samplers/stored.h"
 
 namespace flowtrain {
 namespace {
-
-double box_area(const Box& box) { return static_cast<double>(box.x1 - box.x0) * (box.y1 - box.y0); }
 
 class BoxSampler : public Sampler {
  public:
@@ -79,7 +78,7 @@ class BoxSampler : public Sampler {
     thread_local std::vector<std::size_t> chosen;
     chosen.resize(boxes.size());
     std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-    std::ranges::stable_sort(chosen, std::greater(), [&](std::size_t i) { return box_area(boxes[i]); });
+    std::ranges::stable_sort(chosen, std::greater(), [&](std::size_t i) { return area_of(boxes[i]); });
     chosen.resize(room);
     std::ranges::sort(chosen);
     for (std::size_t i = 0; i < room; ++i) boxes[i] = boxes[chosen[i]];

@@ -286,6 +286,49 @@ def torch_files():
     put("zip", "deflated", out.getvalue())
 
 
+def tables():
+    put("csv", "quoted", '\ufeffimage,label,caption,age,box\r\na.jpg,dog,"a ""dog"", it\r\nbarks",3,"[1, 2]"\r\n\r\n'
+        'b.png,cat,,4.5,"[3]"')
+    put("csv", "classes", "t,labels\nx,red; green\ny,\nz,blue|red\n")
+    put("csv", "short", "a,b\n1\n")
+    put("csv", "open", 'a,b\n1,"2\n')
+    put("json_lines", "kinds", '{"text": "caf\\u00e9", "labels": ["b", "a"], "n": [1, 2.5], "ok": true}\n\n'
+        '{"labels": [], "n": [], "ok": false, "more": {"k": [1, "x"]}, "id": null}\n')
+    put("json_lines", "class", '{"label": 3}\n{"label": 0}\n')
+    put("json_lines", "beyond", '{"n": 1e999}\n')
+    put("json_lines", "surrogate", '{"a": "\\ud800"}\n')
+
+
+def npy(descr, shape, data, order="False"):
+    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}"
+    text += " " * (63 - (10 + len(text)) % 64) + "\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text.encode() + data
+
+
+def arrays():
+    pictures, labels = npy("|u1", "(2, 2, 3)", bytes(range(12))), npy("<i8", "(2,)", struct.pack("<2q", 1, 0))
+    for target in ["npy", "stored_array"]:
+        put(target, "u8", pictures)
+        put(target, "f16", npy("<f2", "(3, 1)", bytes.fromhex("003c00bc007c")))
+        put(target, "u64", npy("<u8", "(1,)", b"\xff" * 8))
+        put(target, "bool", npy("|b1", "(2,)", b"\1\0"))
+        put(target, "fortran", npy("<f4", "(1, 1)", b"abcd", "True"))
+        put(target, "huge", npy("<f4", "(4611686018427387904, 4)", b"short"))
+    import zipfile
+    for name, how in [("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)]:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", how) as archive:
+            archive.writestr(zipfile.ZipInfo("x.npy"), pictures, how)
+            archive.writestr(zipfile.ZipInfo("y.npy"), labels, how)
+        put("npz", name, out.getvalue())
+
+
+def kept_lengths():
+    put("lengths", "two", struct.pack("<2I", 5, 7))
+    put("lengths", "one", struct.pack("<I", 5))
+    put("lengths", "file", b"flowle01" + bytes(24) + struct.pack("<2I", 5, 7))
+
+
 STATE = {
     "iteration": 7, "samples_per_epoch": 100, "order_xxh64_state": "xxh64-0-00", "order_xxh64": "0" * 16,
     "losses": [0.5, 1e300, None], "best": [{"iteration": 5, "value": 0.5}], "validation_batches": 3,
@@ -311,4 +354,7 @@ snapshots()
 flight_records()
 configurations()
 torch_files()
+tables()
+arrays()
+kept_lengths()
 states()

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/error.h"
+#include "sampling/core/random.h"
 #include "sampling/core/utf8.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
@@ -52,6 +53,15 @@ TEST_CASE("texts in UTF-8 stay as they are, and bytes of others become escapes")
   for (const std::string text : {"", "cat", "\x7f", "Katze und Käse", "猫", "\U0001f408", "\u0080\u07ff\u0800\uffff"})
     CHECK(as_utf8(text) == text);
   CHECK(as_utf8("caf\xe9") == "caf\\xE9");
+  CHECK(first_not_utf8("caf\xe9") == 3);
+  CHECK_FALSE(first_not_utf8("café, a text of more than eight bytes"));
+  Stream random(1, Purpose::init, 0);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text(random.below(30), 'a');
+    for (auto& c : text)
+      if (random.below(8) == 0) c = static_cast<char>(random.below(256));
+    CHECK(first_not_utf8(text).has_value() == (as_utf8(text) != text));
+  }
   CHECK(as_utf8("\xff\xc3\xa9\xc3") == "\\xFFé\\xC3");
   CHECK(as_utf8("\xc0\xaf") == "\\xC0\\xAF");                      // a slash in two bytes
   CHECK(as_utf8("\xed\xa0\x80") == "\\xED\\xA0\\x80");             // a surrogate

@@ -1,11 +1,12 @@
 #include "pipeline/base/snapshot/torch_archive.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "pipeline/base/snapshot/byte_reader.h"
 #include "pipeline/base/snapshot/safetensors.h"
-#include "pipeline/base/snapshot/zip_entries.h"
 #include "sampling/core/error.h"
+#include "sampling/io/zip.h"
 
 namespace flowtrain {
 namespace {
@@ -59,6 +60,43 @@ void refuse_programs(std::span<const std::byte> bytes, const std::string& path) 
          "save the weights alone: torch.save(torch.jit.load(path).state_dict(), new_path)");
   if (end.find("/archive_formatPK") != end.npos)
     fail(path, "a package of torch.export", "net.package takes one; net.pretrain takes a file of weights");
+}
+
+/// The bytes of a file that is in memory.
+class BytesInMemory final : public ByteSource {
+ public:
+  explicit BytesInMemory(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::uint64_t size_bytes() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    const auto from = bytes_.subspan(std::min<std::uint64_t>(offset, bytes_.size()));
+    const auto size = std::min(from.size(), into.size());
+    if (size > 0) std::memcpy(into.data(), from.data(), size);
+    return size;
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+/// An entry of a zip archive; views into the archive's bytes.
+struct ZipEntry {
+  std::string_view name;
+  std::span<const std::byte> data;
+};
+
+/// Returns the entries of an archive. Checksums are ignored, as torch can be told to leave them out.
+std::vector<ZipEntry> zip_entries(std::span<const std::byte> archive, const std::string& path) {
+  std::vector<ZipEntry> entries;
+  for (const auto& file : scan_zip(BytesInMemory(archive), path,
+                                   {.code = ExitCode::snapshot,
+                                   .stored_only = true,
+                                   .writer_hint = "torch.save compresses nothing: get or write the file again"})) {
+    const auto name = text_of(archive.subspan(file.name_offset, file.name.size()));
+    if (name.starts_with('/') || name.find("..") != name.npos)
+      fail(path, "entry " + shown(name) + ": a name that leads out of the archive");
+    entries.push_back({name, archive.subspan(file.data_offset, file.size_bytes)});
+  }
+  return entries;
 }
 
 /// Opens <name>/data.pkl, <name>/data/<key>, <name>/byteorder …, where torch takes <name> from the file's own.

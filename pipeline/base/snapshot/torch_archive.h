@@ -22,7 +22,7 @@ struct TorchArchive {
 bool is_torch_archive(std::span<const std::byte> bytes);
 
 /// Opens a file's bytes, which the archive views. Throws UserError(snapshot) with `path` and the reason; see
-/// parse_pickle() and zip_entries(). Numbers must be little-endian.
+/// parse_pickle() and scan_zip(). Numbers must be little-endian.
 TorchArchive open_torch_archive(std::span<const std::byte> bytes, const std::string& path);
 
 }  // namespace flowtrain

@@ -76,7 +76,8 @@ std::vector<bool> file_columns(const Table& table, const Settings& settings) {
 
 class Manifest : public NamedDataset {
  public:
-  Manifest(SplitFiles place, Table table, const Settings& settings)
+  /// `used`: names of the parts that are needed; other files are not read. "*": all.
+  Manifest(SplitFiles place, Table table, const Settings& settings, const Texts& used)
       : place_(std::move(place)), folder_(fs::path(table.path).parent_path()) {
     const ClassColumns in{class_column(table, settings, "label", {"label", "class", "target"}, looks_like_classes),
                           class_column(table, settings, "labels", {"labels"}, [](const TableColumn&) { return true; })};
@@ -99,6 +100,7 @@ class Manifest : public NamedDataset {
                                         : make_column(table, std::move(table.columns[i])));
     }
     take_picture();
+    leave_out_unused(used);
     for (auto& column : columns_) {
       if (column.is_file && column.form.encoding == Encoding::array) complete(column, table);
       forms_.push_back(column.form);
@@ -178,6 +180,18 @@ class Manifest : public NamedDataset {
     columns_.erase(found);
   }
 
+  /// Removes the columns of files that are not used, unless a used part is missing: its error then lists all.
+  void leave_out_unused(const Texts& used) {
+    const auto is_here = [&](const std::string& name) {
+      return name == image_part ||
+             std::ranges::any_of(columns_, [&](auto& column) { return column.form.name == name; });
+    };
+    if (!std::ranges::all_of(used, is_here)) return;
+    std::erase_if(columns_, [&](auto& column) {
+      return column.is_file && std::ranges::find(used, column.form.name) == used.end();
+    });
+  }
+
   /// Completes the form of a column of .npy files by the first one that is there.
   void complete(ManifestColumn& column, const Table& table) const {
     for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -248,7 +262,7 @@ std::unique_ptr<Dataset> make_manifest(const Settings& settings, const DatasetIn
                          concat("there are several tables in ", place.place, ": ", listed_classes(place.paths)),
                          ExitCode::data, "name one of them");
   auto table = read_table(place.paths.front());
-  return std::make_unique<Manifest>(std::move(place), std::move(table), settings);
+  return std::make_unique<Manifest>(std::move(place), std::move(table), settings, input.parts);
 }
 
 }  // namespace

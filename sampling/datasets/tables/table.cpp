@@ -36,9 +36,9 @@ std::string Table::place(std::size_t row, std::string_view column) const {
 
 void add_cell(Table& table, std::size_t column, std::string_view cell) {
   auto& into = table.columns[column];
-  const bool ascii = std::ranges::all_of(cell, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  if (!ascii && as_utf8(cell) != cell)
-    throw UserError(ExitCode::data, table.place(table.rows() - 1, into.name) + ": the text is not UTF-8",
+  if (const auto wrong = first_not_utf8(cell))
+    throw UserError(ExitCode::data,
+                    concat(table.place(table.rows() - 1, into.name), ": the text is not UTF-8 at byte ", *wrong),
                     "save the file as UTF-8");
   into.cells.add(cell);
 }

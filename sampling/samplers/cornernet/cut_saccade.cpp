@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sampling/images/fixed_point_resize.h"
+#include "sampling/samplers/area.h"
 #include "sampling/samplers/cornernet/view.h"
 
 namespace flowtrain {
@@ -56,14 +57,13 @@ int draw_centre(int size, int length, const std::optional<Ends>& box, bool centr
   return draw_between(low, high, draws) + length / 2;
 }
 
-float area_of(const Box& box) { return (box.x1 - box.x0) * (box.y1 - box.y0); }
-
 /// Shows a box, with corners to be found, if more than half of it is in view and it is large enough.
 void choose_shown(std::vector<ViewBox>& boxes, int min_scale) {
   for (auto& [box, whole, shown] : boxes) {
     const int height = static_cast<int>(box.y1) - static_cast<int>(box.y0);
     const int width = static_cast<int>(box.x1) - static_cast<int>(box.x0);
-    shown = area_of(box) / area_of(whole) > 0.5f && std::max(height, width) >= min_scale;
+    const auto seen = static_cast<float>(area_of(box)), all = static_cast<float>(area_of(whole));
+    shown = seen / all > 0.5f && std::max(height, width) >= min_scale;
   }
 }
 

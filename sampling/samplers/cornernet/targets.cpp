@@ -7,6 +7,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/samplers/area.h"
 
 namespace flowtrain {
 namespace {
@@ -73,14 +74,12 @@ class TargetWriter {
   std::size_t raised_ = 0, tagged_ = 0;
 };
 
-double area(const Box& box) { return static_cast<double>(box.x1 - box.x0) * (box.y1 - box.y0); }
-
 /// Keeps the `most` largest of the chosen boxes, in their order.
 void keep_largest(std::span<const ViewBox> boxes, std::int64_t most, std::vector<std::size_t>& chosen) {
   if (static_cast<std::int64_t>(chosen.size()) <= most) return;
   const auto cut = chosen.begin() + most;
   std::nth_element(chosen.begin(), cut, chosen.end(), [&](std::size_t a, std::size_t b) {
-    const double area_a = area(boxes[a].at), area_b = area(boxes[b].at);
+    const double area_a = area_of(boxes[a].at), area_b = area_of(boxes[b].at);
     return area_a != area_b ? area_a > area_b : a < b;
   });
   chosen.erase(cut, chosen.end());

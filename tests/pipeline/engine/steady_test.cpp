@@ -7,6 +7,7 @@
 #include <new>
 
 #include "tests/pipeline/engine/leak_check.h"
+#include "tests/pipeline/engine/shaped_line.h"
 #include "tests/support/fakes.h"
 
 namespace {
@@ -24,8 +25,9 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// If these were inlined, GCC 12 would warn of pointers from new that are given to free().
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -48,6 +50,26 @@ namespace {
   line.check_finished();
 }
 
+// Consumes a line of texts that differ in length; calls `at(batch)` after each batch.
+[[maybe_unused]] void consume(const LineOptions& options, std::uint64_t batches,
+                              const std::function<void(std::uint64_t)>& at) {
+  const Scheduler scheduler(2);
+  const Line texts(options);
+  Loader line(texts.parts(1, batches));
+  line.start();
+  std::uint64_t count = 0;
+  for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) at(++count);
+  line.check_finished();
+}
+
+// Returns lines of tiny rows of each form.
+[[maybe_unused]] std::vector<LineOptions> tiny_lines() {
+  std::vector<LineOptions> all;
+  for (const Form form : {Form::padded, Form::bucketed, Form::packed})
+    all.push_back({.form = form, .batch = 2, .longest = 16, .budget = 32});
+  return all;
+}
+
 }  // namespace
 
 #ifndef FLOWTRAIN_LOCKED_QUEUE  // the mutex twin is a deque, which allocates
@@ -57,6 +79,18 @@ TEST_CASE("a warm line allocates nothing per sample") {
     consume(resident, 64, 3000, [&](std::uint64_t batch) {
       if (batch == 1000) warm = allocations;
       if (batch == 3000) end = allocations;
+    });
+    CHECK(end - warm == 0);
+  }
+}
+
+TEST_CASE("a warm line of rows that differ in length allocates nothing per sample") {
+  for (const auto& options : tiny_lines()) {
+    CAPTURE(static_cast<int>(options.form));
+    std::uint64_t warm = 0, end = 0;
+    consume(options, 6000, [&](std::uint64_t batch) {
+      if (batch == 3000) warm = allocations;
+      if (batch == 6000) end = allocations;
     });
     CHECK(end - warm == 0);
   }
@@ -73,5 +107,18 @@ TEST_CASE("memory is flat over a million batches") {
   });
   MESSAGE("resident memory: " << early_kb << " kB after a tenth, " << late_kb << " kB at the end");
   CHECK(late_kb <= early_kb + 1024);
+}
+
+TEST_CASE("memory is flat over a million batches of rows that differ in length" * doctest::test_suite("nightly")) {
+  const std::uint64_t batches = sanitized ? 20'000 : 1'000'000;
+  for (const auto& options : tiny_lines()) {
+    std::size_t half_kb = 0, late_kb = 0;
+    consume(options, batches, [&](std::uint64_t batch) {
+      if (batch == batches / 2) half_kb = resident_kb();
+      if (batch == batches) late_kb = resident_kb();
+    });
+    MESSAGE("resident memory: " << half_kb << " kB after half, " << late_kb << " kB at the end");
+    CHECK(late_kb <= half_kb + 1024);
+  }
 }
 #endif

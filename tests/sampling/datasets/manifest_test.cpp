@@ -16,10 +16,11 @@ using Texts = std::vector<std::string>;
 using Shape = std::vector<std::int64_t>;
 using Values = std::vector<std::pair<std::string, Value>>;
 
-std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true) {
+std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true,
+                              const Texts& parts = {"*"}) {
   const auto entry = manifest_entry();
   values.emplace_back("path", path.string());
-  return entry.make(settings_for(entry.keys, values), {training});
+  return entry.make(settings_for(entry.keys, values), {training, parts});
 }
 
 std::string text_of(std::span<const std::byte> bytes) {
@@ -142,6 +143,43 @@ TEST_CASE("manifest: columns of other files are texts, arrays and bytes") {
   CHECK(set->parts()[1].shape == Shape{-1, -1});
 }
 
+TEST_CASE("manifest: files of columns that no field names are not read, and a record then has an outline") {
+  TempFolder temp;
+  temp.write("a.jpg", "picture");
+  temp.write("a.txt", "words");
+  const auto path = temp.write("list.csv", "image,audio,file,text,label\na.jpg,gone.wav,a.txt,\"a dog\",dog\n");
+  ReadBuffer buffer;
+  const auto names_of = [&](const Texts& used) {
+    const auto set = open(path, {}, true, used);
+    return join(set->parts(), " ", [](const PartForm& form) { return form.name; });
+  };
+  CHECK_THROWS_AS(open(path)->read(0, buffer), SampleError);
+  CHECK(names_of({"text"}) == "text");
+  CHECK(names_of({"file"}) == "file text");
+  CHECK(names_of({}) == "text");
+  CHECK(names_of({"image", "text"}) == "text");
+  CHECK(names_of({"txet"}) == "audio file text");  // the error for it lists all
+  const auto set = open(path, {}, true, {"text"});
+  const auto record = set->read(0, buffer);
+  CHECK(text_of(record.bytes) == "picture");
+  CHECK(text_of(record.part("text")->bytes) == "a dog");
+  Record outline;
+  REQUIRE(set->outline(0, outline, buffer));
+  CHECK(outline.part("text")->shape[0] == 5);
+  CHECK_FALSE(open(path, {}, true, {"file"})->outline(0, outline, buffer));
+}
+
+TEST_CASE("manifest: a text in a file that is not UTF-8 is a bad sample, named with its byte") {
+  TempFolder temp;
+  const auto good = temp.write("good.txt", "caf\xc3\xa9"), bad = temp.write("bad.txt", "a caf\xe9");
+  const auto path = temp.write("list.csv", "file,label\ngood.txt,a\nbad.txt,b\n");
+  const auto set = open(path);
+  ReadBuffer buffer;
+  CHECK(text_of(set->read(0, buffer).part("file")->bytes) == "caf\xc3\xa9");
+  CHECK(std::string(failure_of<SampleError>([&] { set->read(1, buffer); }).what()) ==
+        path.string() + ":3: " + bad.string() + ": the text 'file' is not UTF-8 at byte 5");
+}
+
 TEST_CASE("manifest: a warm read allocates nothing in its buffer") {
   TempFolder temp;
   for (const char* name : {"a", "b", "c"}) temp.write(std::string(name) + ".txt", std::string(100, *name));
@@ -227,7 +265,7 @@ TEST_CASE("manifest: what is wrong is named with its line and column") {
   CHECK(says("a.csv", "a,b\n1,2\n1\n") == "FILE:3: the row has 1 cell, but the header names 2 columns");
   CHECK(says("a.csv", "a,b\n1,\"2\n\n") == "FILE:2: the quote that begins here has no end");
   CHECK(says("a.csv", "a,b\n1,\"2\"3\n") == "FILE:2: a cell goes on after its closing quote");
-  CHECK(says("a.csv", "a,b\n1,\xff\n") == "FILE:2: column 'b': the text is not UTF-8");
+  CHECK(says("a.csv", "a,b\n1,\xff\n") == "FILE:2: column 'b': the text is not UTF-8 at byte 0");
   CHECK(says("a.csv", std::string("\xff\xfe"
                                   "a\0",
                                   4)) == "FILE: its first line is not UTF-8 (it looks like UTF-16)");

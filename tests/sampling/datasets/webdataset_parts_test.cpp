@@ -126,5 +126,17 @@ TEST_CASE("webdataset: a damaged array is a bad sample, and the first one is nam
         bad.string() + ": the first member .npy, at byte 512: it is no .npy file");
 }
 
+TEST_CASE("webdataset: a text that is not UTF-8 is a bad sample") {
+  TempFolder temp;
+  const auto path = temp.write(
+      "s.tar", TarBytes().entry("a.jpg", "1").entry("a.txt", "good").entry("b.jpg", "2").entry("b.txt", "\xff").end());
+  const auto set = open(path);
+  ReadBuffer buffer;
+  CHECK_NOTHROW(set->read(0, buffer));
+  CHECK(std::string(failure_of<SampleError>([&] { set->read(1, buffer); }).what()) ==
+        path.string() + ":b.jpg: the text 'txt' is not UTF-8 at byte 0");
+  CHECK_NOTHROW(open(path, {})->read(1, buffer));  // the text is not used
+}
+
 }  // namespace
 }  // namespace flowtrain

@@ -39,9 +39,12 @@ class Texts : public Dataset {
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return {}; }
   std::string describe(std::uint64_t id) const override { return std::to_string(id); }
-  std::uint64_t fingerprint() const override { return version_; }
+  std::uint64_t fingerprint() const override {
+    ++hashes;
+    return version_;
+  }
 
-  mutable std::atomic<std::uint64_t> reads = 0;
+  mutable std::atomic<std::uint64_t> reads = 0, hashes = 0;
 
  private:
   std::uint64_t size_, outlined_, version_;
@@ -140,7 +143,9 @@ TEST_CASE("lengths: what was read is kept, and read no more until data or settin
   CHECK(reads(texts, "byte") == 0);
   CHECK(texts.reads == 2000);
   const auto files = files_of(folder).size();
-  CHECK(reads(Texts(500, 500, 3), "byte") == 0);  // no read was needed: there is nothing to keep
+  const Texts outlined(500, 500, 3);
+  CHECK(reads(outlined, "byte") == 0);  // no read was needed: there is nothing to keep, nor to look up
+  CHECK(outlined.hashes == 0);
   CHECK(files_of(folder).size() == files);
 }
 
