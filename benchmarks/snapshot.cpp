@@ -56,6 +56,7 @@ int main() {
       bytes += tensor.bytes.size();
     }
   std::vector<std::vector<std::byte>> to;
+  to.reserve(from.size());
   for (auto* source : from) to.push_back(*source);
 
   for (int round = 0; round < 3; ++round) {
