@@ -1,29 +1,43 @@
 #include "stages/loader/shape_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace flowtrain {
 
-std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
-  if (packed) return {{.rows = rows, .records = static_cast<std::uint32_t>(rows * most_pieces)}};
+namespace {
+
+/// Returns the shapes of the largest batches, each with its extents; without buckets the order chooses the rows.
+std::vector<BatchShape> largest_shapes(const ShapePlan& plan) {
   std::vector<BatchShape> all;
   const auto add = [&](std::uint64_t count, auto longest_on) {
     BatchShape shape{.rows = static_cast<std::uint32_t>(count)};
-    for (std::size_t axis = 0; axis < lengths.axes(); ++axis)
-      shape.extents.push_back(std::max(1u, longest_on(lengths.axis(axis))));
+    for (std::size_t axis = 0; axis < plan.lengths.axes(); ++axis)
+      shape.extents.push_back(std::max(1u, longest_on(plan.lengths.axis(axis))));
     all.push_back(std::move(shape));
   };
-  if (bucketed)
-    bucketed->each_bucket([&](std::uint64_t count, std::span<const std::uint32_t> records) {
-      add(std::min<std::uint64_t>(count, rows), [records](std::span<const std::uint32_t> extents) {
+  constexpr std::uint64_t any_number = std::numeric_limits<std::uint32_t>::max();
+  if (plan.bucketed)
+    plan.bucketed->each_bucket([&](std::uint64_t count, std::span<const std::uint32_t> records) {
+      add(std::min(count, any_number), [records](std::span<const std::uint32_t> extents) {
         std::uint32_t longest = 0;
         for (const auto record : records) longest = std::max(longest, extents[record]);
         return longest;
       });
     });
   else
-    add(rows, [](std::span<const std::uint32_t> extents) { return *std::ranges::max_element(extents); });
+    add(any_number, [](std::span<const std::uint32_t> extents) { return *std::ranges::max_element(extents); });
+  return all;
+}
+
+}  // namespace
+
+std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
+  if (packed) return {{.rows = rows, .records = static_cast<std::uint32_t>(rows * most_pieces)}};
+  std::call_once(largest->found, [&] { largest->shapes = largest_shapes(*this); });
+  auto all = largest->shapes;
+  for (auto& shape : all) shape.rows = std::min(shape.rows, rows);
   return all;
 }
 

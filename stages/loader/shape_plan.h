@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,17 @@ struct ShapePlan {
   /// Adds a batch to a filling along the deciding axis.
   void add_to(Filling& filling, const Slab& slab) const;
 
-  /// Returns the shapes into one of which each batch of up to `rows` rows fits.
+  /// Returns the shapes into one of which each batch of up to `rows` rows fits. The records are looked through once.
   std::vector<BatchShape> shapes(std::uint32_t rows) const;
   /// Writes the extents of a batch of these records: each axis is as long as the longest, at least 1.
   void measure(std::span<const std::uint64_t> ids, std::vector<std::int64_t>& extents) const;
+
+  /// The shapes of whole batches; shapes() makes them.
+  struct Largest {
+    std::once_flag found = {};
+    std::vector<BatchShape> shapes = {};
+  };
+  std::unique_ptr<Largest> largest = std::make_unique<Largest>();
 };
 
 /// Returns the layout of slabs of up to `rows` rows; `plan` may be null.

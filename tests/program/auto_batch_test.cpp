@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sampling/core/text.h"
+#include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
 namespace flowtrain {
@@ -94,6 +96,30 @@ TEST_CASE("with batches of one source each, the batch that is found leaves one f
   // What is larger by more than the search is fine leaves no batch of the second one.
   CHECK_EXIT(
       place.train({"--run-dir", "more", "--max-iter", "2", "--set", "loader.batch=" + std::to_string(2 * batch)}), 2);
+}
+
+TEST_CASE("rows that differ in length are tried as long as the longest sample, which is named") {
+  const TempRun place(without_shapes() +
+                      "[[field]]\nname = \"image\"\nas = \"image\"\nsize = 16\n"
+                      "[[field]]\nname = \"label\"\nas = \"label\"\n"
+                      "[[field]]\nname = \"text\"\nfrom = \"text\"\nas = \"bytes\"\n");
+  place.folder().write("a.jpg", text_of(encode_jpeg(gradient_picture(16, 16, 3))));
+  const auto found = [&](std::size_t longest, int max) {
+    std::string table = "image,label,text\n";
+    for (int row = 0; row < 300; ++row)
+      table += concat("a.jpg,", row % 2, ",", std::string(row == 299 ? longest : 10, 'x'), "\n");
+    place.folder().write("list.csv", table);
+    const std::string run = concat("run-", longest, "-", max);
+    const auto outcome = place.train(
+        with(little_config, {"--set", "data.dataset=manifest", "--set", "data.path=list.csv", "--set", "val.every=0",
+                             "--set", concat("field.2.max=", max), "--max-iter", "2", "--run-dir", run}));
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, concat("rows are tried as long as the longest sample: text u8 ", longest, "\n"));
+    return batch_of(place.path(run));
+  };
+  const int batch = found(10, 40);
+  CHECK(found(10, 4000) == batch);  // the bound alone takes no memory
+  CHECK(found(3000, 4000) < batch / 2);
 }
 
 TEST_CASE("epochs and rates go by the batch that was found") {

@@ -17,6 +17,28 @@ const Words run_arguments{
     "tiny.toml", "--max-iter",           "2000", "--set", "snapshot.every=3", "--set", "val.every=150",
     "--set",     "run.grace_seconds=600"};
 
+/// A configuration that learns to tell each next byte of texts that differ in length; `loader` has the form of rows.
+std::string config_of_texts(const std::string& loader) {
+  return with_plugins({"next_byte"},
+                      "name = \"tiny\"\n[run]\nthreads = 1\n"
+                      "[data]\ndataset = \"manifest\"\npath = \"texts.csv\"\nval_share = 0.1\n"
+                      "[[field]]\nname = \"text\"\nfrom = \"text\"\nas = \"bytes\"\nmax = 64\n"
+                      "[loader]\nworkers = 2\n" +
+                          loader +
+                          "[net]\nname = \"next_byte\"\n[loss]\nname = \"output\"\n"
+                          "[optim]\nlr = 0.05\nmomentum = 0.9\n[snapshot]\nkeep_last = 4\n[display]\nevery = 5\n");
+}
+
+/// Writes the texts that config_of_texts() reads.
+void write_texts(const TempRun& place) {
+  std::string table = "text\n";
+  for (int row = 0; row < 300; ++row) {
+    for (int i = 0; i <= row * 37 % 80; ++i) table += static_cast<char>('a' + (row + i * i) % 26);
+    table += '\n';
+  }
+  place.folder().write("texts.csv", table);
+}
+
 /// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot; 0: none.
 Outcome end_at_random(const TempRun& place, int signal, Stream& random) {
   Process process(with(run_arguments, {"--resume", "auto"}), place.process_options());
@@ -31,8 +53,10 @@ Outcome end_at_random(const TempRun& place, int signal, Stream& random) {
 /// end must be as one that nobody disturbed. `check` sees every run that was ended. A run is ended many times, so no
 /// moment can be repeated alone.
 void end_at_points(FaultPoints& points, std::uint64_t seed, const std::function<int(Stream&)>& draw_signal,
-                   const std::function<void(const TempRun&, int, const Outcome&)>& check) {
-  const TempRun straight, place;
+                   const std::function<void(const TempRun&, int, const Outcome&)>& check,
+                   const std::string& config = tiny_config) {
+  const TempRun straight(config), place(config);
+  for (const auto* each : {&straight, &place}) write_texts(*each);
   REQUIRE_EXIT(straight.run(run_arguments), 0);
   Stream random(seed, Purpose::init, 0);
   for (int round = 0; points.tried() < points.least() * times(); ++round) {
@@ -57,6 +81,18 @@ TEST_CASE("kill -9 at random moments" * points_sampled) {
   end_at_points(
       points, 5, [](Stream&) { return SIGKILL; },
       [](const TempRun&, int, const Outcome& outcome) { REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome); });
+}
+
+TEST_CASE("kill -9 at random moments of runs whose rows differ in length" * points_sampled) {
+  for (const auto& [form, loader] :
+       {std::pair("bucketed", "budget = 600\n"), std::pair("packed", "pack = true\nbatch = 8\n")}) {
+    CAPTURE(form);
+    FaultPoints points(std::string("kill -9 of runs with rows that are ") + form);
+    end_at_points(
+        points, 7, [](Stream&) { return SIGKILL; },
+        [](const TempRun&, int, const Outcome& outcome) { REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome); },
+        config_of_texts(loader));
+  }
 }
 
 TEST_CASE("a signal that asks for the end, at random moments" * points_sampled) {
