@@ -15,13 +15,16 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
     training = arguments["split"] == "train"
     sizes, stored = core.sizes(), core.stored()
     fields = {name: shape for name, (_, shape, *_) in zip(core.fields(), core.layout())}
+    sized = _sized(values) if training else set()
+    first = 1 if _who_makes_floats(arguments) == "the workers" else 0  # axis of heights
     lines = [
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
         f"order: {_order(values, training)}; {_batches(sizes, arguments, values if training else None)}",
         _sampler(values),
         *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
-        "fields of a row: " + ", ".join(f"{name} {_shape(name, fields)}" for name in fields),
+        "fields of a row: " + ", ".join(
+            f"{name} {_shape(name, fields, (first, first + 1) if name in sized else ())}" for name in fields),
         f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
         "takes the GIL",
         f"copies: each row is written once, into the memory of its batch; batches are in {where}",
@@ -65,11 +68,18 @@ def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any], values: Map
             + (part if arguments["world_size"] > 1 else ""))
 
 
-def _shape(name: str, fields: Mapping[str, list[int]]) -> str:
+def _sized(values: Mapping[str, Any]) -> set[str]:
+    """Returns the fields of pictures that have several sizes."""
+    tables = [key.removesuffix("sizes") for key, value in values.items() if key.endswith(".sizes") and value]
+    fields = {values[f"{table}name"] for table in tables if values.get(f"{table}as") == "image"}
+    return fields | ({"image"} if "sampler." in tables and _chain(values)[-1] == "classify" else set())
+
+
+def _shape(name: str, fields: Mapping[str, list[int]], sized: tuple[int, ...]) -> str:
     """Returns the shape of a field; "≤" is before the bounds of axes that differ between batches."""
     lengths = fields.get(f"{name}_length")
     free = 0 if lengths is None else lengths[0] if lengths else 1
-    sides = [f"≤{side}" if axis < free else f"{side}" for axis, side in enumerate(fields[name])]
+    sides = [f"≤{side}" if axis < free or axis in sized else f"{side}" for axis, side in enumerate(fields[name])]
     return f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
 
 
@@ -132,6 +142,9 @@ def _steps(
     is_planar = makes_floats == "the workers"
     channels = shape[0] if is_planar else shape[2]
     yield from _cut(sampler, stored, shape[1:] if is_planar else shape[:2], training)
+    if training and sampler["sizes"]:
+        how = "growing over the run" if values["loader.resizing"] == "progressive" else "drawn for each batch"
+        yield f"in the size of the batch, one of {sampler['sizes']}, {how}"
     if training and sampler["flip"] > 0:
         yield f"mirror left to right with probability {sampler['flip']}"
     if stored["files"] or channels != stored["channels"]:

@@ -446,7 +446,8 @@ def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> 
 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
                "seed": "run.seed", "sampler": "sampler.name", "order": "order.name", "plugins": "run.plugins",
-               "budget": "loader.budget", "length_of": "loader.length_of", "pack": "loader.pack"}
+               "budget": "loader.budget", "length_of": "loader.length_of", "pack": "loader.pack",
+               "resizing": "loader.resizing", "resize_at": "loader.resize_at"}
 _VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name", "plugins": "run.plugins"}
 
 
@@ -538,6 +539,7 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
         "    plugins: a path, or a list of them (default [])\n"
         "    fields: the fields of a batch, in place of a sampler's: see Loader()\n"
         "    budget, length_of, pack: batches by length, of training alone: see loader.budget and loader.pack\n"
+        "    resizing, resize_at: the way to choose among `sizes`, of training alone: see loader.resizing\n"
         "    overrides: values of any other keys, {\"data.max_bad\": 2}, which replace those of arguments\n"
         "    and what Loader() takes\n"
     )

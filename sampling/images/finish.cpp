@@ -60,14 +60,15 @@ PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool
 }
 
 // Writes columns [begin, end) of one line of an image, tinted and erased but not mixed.
-void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::int64_t row, int y, int begin, int end,
-                            Line to) const {
+void PictureFinisher::write(const Rows& rows, std::int64_t row, int y, int begin, int end, Line to) const {
   thread_local std::vector<std::uint8_t> tinted, noisy, planes;
-  const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
+  const PixelMix* const mix = rows.mix;
+  const auto width = static_cast<std::size_t>(rows.shape.width), channels = static_cast<std::size_t>(shape_.channels);
   const auto pixels = static_cast<std::size_t>(end - begin);
   const std::size_t start = (static_cast<std::size_t>(y) * width + static_cast<std::size_t>(begin)) * channels;
   const std::uint8_t* bytes =
-      from + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape_.height) * width * channels + start;
+      rows.from + static_cast<std::size_t>(row) * static_cast<std::size_t>(rows.shape.height) * width * channels +
+      start;
 
   if (mix && mix->tints) {
     tinted.resize(pixels * channels);
@@ -90,7 +91,8 @@ void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::
     bytes = planes.data();
   }
   for (std::size_t part = 0; part < parts_; ++part) {
-    const std::size_t at = static_cast<std::size_t>(begin) * unit_, values = pixels * unit_, table = part * width;
+    const std::size_t at = static_cast<std::size_t>(begin) * unit_, values = pixels * unit_,
+                      table = part * static_cast<std::size_t>(shape_.width);
     float* const line = to.at + part * to.apart;
     finishing::normalise(bytes + part * values, &scale_[table + at], &shift_[table + at], values, line + at);
     if (!erases || mix->noise) continue;
@@ -99,29 +101,29 @@ void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::
   }
 }
 
-void PictureFinisher::mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y,
-                             Line to) const {
+void PictureFinisher::mix_in(const Rows& rows, std::int64_t partner, int y, Line to) const {
+  const PixelMix& mix = *rows.mix;
   if (mix.own == 1) {
-    if (on_line(mix.cut, y)) write(from, &mix, partner, y, mix.cut.left, mix.cut.right, to);
+    if (on_line(mix.cut, y)) write(rows, partner, y, mix.cut.left, mix.cut.right, to);
     return;
   }
   thread_local std::vector<float> scratch;
-  scratch.resize(scale_.size());
-  const std::size_t values = scale_.size() / parts_;
-  write(from, &mix, partner, y, 0, shape_.width, {scratch.data(), values});
+  const std::size_t values = static_cast<std::size_t>(rows.shape.width) * unit_;
+  scratch.resize(values * parts_);
+  write(rows, partner, y, 0, rows.shape.width, {scratch.data(), values});
   for (std::size_t part = 0; part < parts_; ++part)
     finishing::blend(scratch.data() + part * values, mix.own, values, to.at + part * to.apart);
 }
 
-void PictureFinisher::operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix,
-                                 float* to) const {
-  const auto height = static_cast<std::size_t>(shape_.height), values = scale_.size() / parts_;
+void PictureFinisher::operator()(const Rows& rows, std::int64_t first, std::int64_t last, float* to) const {
+  const auto height = static_cast<std::size_t>(rows.shape.height);
+  const std::size_t values = static_cast<std::size_t>(rows.shape.width) * unit_;
   for (std::int64_t row = first; row < last; ++row) {
-    float* const picture = to + static_cast<std::size_t>(row) * height * scale_.size();
-    for (int y = 0; y < shape_.height; ++y) {
+    float* const picture = to + static_cast<std::size_t>(row) * height * values * parts_;
+    for (int y = 0; y < rows.shape.height; ++y) {
       const Line line{picture + static_cast<std::size_t>(y) * values, height * values};
-      write(from, mix, row, y, 0, shape_.width, line);
-      if (mix) mix_in(from, *mix, mix->rows[row].partner, y, line);
+      write(rows, row, y, 0, rows.shape.width, line);
+      if (rows.mix) mix_in(rows, rows.mix->rows[row].partner, y, line);
     }
   }
 }

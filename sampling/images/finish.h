@@ -19,16 +19,27 @@ std::vector<float> per_channel(const std::vector<double>& values, int channels, 
 void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape,
                   float* to);
 
-/// Finishes images of one shape. Const, and called by several threads at once; scratch memory is thread_local.
+/// Finishes images. Const, and called by several threads at once; scratch memory is thread_local.
 class PictureFinisher {
  public:
-  /// `planar`: writes (rows, channels, height, width) instead of (rows, height, width, channels).
+  /// `shape` is that of the largest images. `planar`: writes (rows, channels, height, width) instead of (rows, height,
+  /// width, channels).
   PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar);
 
   /// Finishes rows [first, last) of `from`, (rows, height, width, channels) u8, into the same rows of `to`, f32. `mix`
   /// may be null; its partners may be any rows of `from`.
   void operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix,
-                  float* to) const;
+                  float* to) const {
+    (*this)({from, shape_, mix}, first, last, to);
+  }
+
+  /// Rows of images of one shape, not larger than the constructor's.
+  struct Rows {
+    const std::uint8_t* from;
+    PictureShape shape;
+    const PixelMix* mix = nullptr;
+  };
+  void operator()(const Rows& rows, std::int64_t first, std::int64_t last, float* to) const;
 
  private:
   /// A line of an output image: its first value, and the distance to the next channel if the output is planar.
@@ -36,8 +47,8 @@ class PictureFinisher {
     float* at;
     std::size_t apart;
   };
-  void write(const std::uint8_t* from, const PixelMix* mix, std::int64_t row, int y, int begin, int end, Line to) const;
-  void mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y, Line to) const;
+  void write(const Rows& rows, std::int64_t row, int y, int begin, int end, Line to) const;
+  void mix_in(const Rows& rows, std::int64_t partner, int y, Line to) const;
 
   PictureShape shape_;
   std::size_t parts_, unit_;  // parts of a line: 1 with `channels` values per pixel, or one for each channel

@@ -17,13 +17,13 @@ class ClassifySampler : public Sampler {
 
   void sample(const Record& record, Stream& random, Row row) const override {
     check_label(record.label, classes_);
-    cut_(record, random, row[0]);
+    cut_(record, random, row[0], row.extents());
     std::memcpy(row[1], &record.label, sizeof record.label);
   }
 
  private:
   std::int64_t classes_;
-  PictureCutter cut_;
+  PictureCutters cut_;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ class FieldsSampler final : public Sampler {
               .at(settings.text("as"))
               .make(settings, {.dataset = input.dataset, .training = input.training, .name = name, .from = from}));
       fields_.push_back(transforms_.back()->field());
-      if (fields_.back().free_axes > 0) lengths_.push_back(length_field(fields_.back()));
+      if (has_lengths(fields_.back())) lengths_.push_back(length_field(fields_.back()));
       if (!names.insert(name).second)
         throw settings.error("name", "two fields are called '" + name + "'", ExitCode::usage, "rename one of them");
     }
@@ -68,11 +68,13 @@ class FieldsSampler final : public Sampler {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const auto extents = extents_of(fields_, i, row.extents());
       transforms_[i]->make(record, random, row[i], extents);
-      if (!extents.empty()) tell_lengths(i, record, extents, row[length++]);
+      if (has_lengths(fields_[i])) tell_lengths(i, record, extents, row[length++]);
     }
   }
 
  private:
+  static bool has_lengths(const Field& field) { return field.free_axes > 0 && !field.sized; }
+
   /// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.
   static Field length_field(const Field& of) {
     std::vector<std::int64_t> shape;
@@ -91,7 +93,7 @@ class FieldsSampler final : public Sampler {
 
   std::vector<std::unique_ptr<Transform>> transforms_;
   std::vector<Field> fields_;   ///< fields of transforms_
-  std::vector<Field> lengths_;  ///< one for each field with free axes
+  std::vector<Field> lengths_;  ///< one for each field whose free axes differ between records
 };
 
 }  // namespace

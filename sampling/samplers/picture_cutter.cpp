@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "sampling/codecs/color.h"
 #include "sampling/core/text.h"
@@ -23,6 +24,33 @@ std::vector<double> per_channel(const Settings& settings, const std::string& nam
   return values;
 }
 
+/// Returns the settings of each size, from small to large.
+std::vector<Settings> by_size(const Settings& settings, bool training) {
+  const auto& sizes = settings.integers("sizes");
+  if (sizes.empty()) {
+    if (height_and_width(settings, "val_size").first == 0) return {settings};
+    throw settings.error("val_size", "is the size beside sizes, which are not given", ExitCode::usage,
+                         concat("set ", settings.table(), ".sizes; size alone is that of validation, too"));
+  }
+  if (height_and_width(settings, "size").first > 0)
+    throw settings.error("sizes", concat("size is given, too (", settings.origin("size").text(), ")"), ExitCode::usage,
+                         "keep one of them");
+  if (std::ranges::adjacent_find(sizes, std::greater_equal()) != sizes.end())
+    throw settings.error("sizes", concat("expected growing numbers, got ", to_toml(settings.value("sizes"))));
+  std::vector<Settings> all;
+  const auto add = [&](const Value& size, const std::string& key) {
+    all.push_back(settings);
+    all.back().set("size", size, settings.origin(key));
+  };
+  if (training)
+    for (const std::int64_t size : sizes) add(size, "sizes");
+  else if (height_and_width(settings, "val_size").first > 0)
+    add(settings.value("val_size"), "val_size");
+  else
+    add(sizes.back(), "sizes");
+  return all;
+}
+
 }  // namespace
 
 std::vector<Key> picture_keys() {
@@ -30,6 +58,13 @@ std::vector<Key> picture_keys() {
   std::vector<Key> keys{
       {"size", Kind::integers, std::int64_t{0},
        "height and width of the output, or [height, width]; 0: as stored, for images of one size", 0, 4096},
+      {"sizes", Kind::integers, std::vector<std::int64_t>(),
+       "heights, which are the widths, too, in place of size: loader.resizing gives one of them to each training "
+       "batch; "
+       "from small to large",
+       1, 4096},
+      {"val_size", Kind::integers, std::int64_t{0},
+       "size in validation, tests and predictions beside sizes; 0: the largest of them", 0, 4096},
       {"channels", Kind::integer, std::int64_t{0},
        "number of channels: 1 (grey) or 3 (RGB); 0: as stored (image files: 3); transparent pixels become black", 0, 3},
       choice_key(
@@ -97,6 +132,25 @@ void PictureCutter::operator()(const Record& record, Stream& random, std::byte* 
   cut_out(picture, region, random, stored == channels_ ? image : cut.data());
   if (stored != channels_) convert_channels(cut.data(), stored, pixels, channels_, image);
   if (training_) augment(image, random);
+}
+
+PictureCutters::PictureCutters(const Settings& settings, const StoredForm& form, bool training)
+    : sized_(training && !settings.integers("sizes").empty()) {
+  for (auto& each : by_size(settings, training)) cutters_.emplace_back(each, form, training);
+}
+
+Field PictureCutters::field(const std::string& name) const {
+  Field field = cutters_.back().field(name);
+  if (sized_) field.free_axes = 2, field.sized = true;
+  return field;
+}
+
+void PictureCutters::operator()(const Record& record, Stream& random, std::byte* to,
+                                std::span<const std::int64_t> extents) const {
+  if (!sized_ || extents.empty()) return cutters_.back()(record, random, to);
+  const auto cutter = std::ranges::find(cutters_, extents.front(), &PictureCutter::height);
+  if (cutter == cutters_.end()) throw InternalError(concat("no cutter has the size ", extents.front()));
+  (*cutter)(record, random, to);
 }
 
 std::pair<int, int> PictureCutter::output_size(const Settings& settings, const StoredForm& form) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@
 
 namespace flowtrain {
 
-/// Returns the keys of PictureCutter.
+/// Returns the keys of PictureCutters.
 std::vector<Key> picture_keys();
 
 /// Cuts, resizes, mirrors and augments images: at random in training, the centre otherwise. Any thread.
@@ -28,6 +29,7 @@ class PictureCutter {
 
   /// Returns the field of its pictures: u8 (height, width, channels), called `name`.
   Field field(const std::string& name) const;
+  int height() const { return height_; }
   /// Writes the picture of a record's image. Throws SampleError for a damaged image.
   void operator()(const Record& record, Stream& random, std::byte* to) const;
 
@@ -58,6 +60,23 @@ class PictureCutter {
   bool stretches_ = false;                                    ///< to the resized height and width
   Crop crop_ = Crop::none;
   std::vector<double> mean_, stddev_;
+};
+
+/// Cuts pictures of the key `size`; in training with the key `sizes`, of the size that each batch has. Any thread.
+class PictureCutters {
+ public:
+  /// Throws as PictureCutter does.
+  PictureCutters(const Settings& settings, const StoredForm& form, bool training);
+
+  /// Returns the field of its pictures. With `sizes` in training, height and width are free, and chosen by the plan of
+  /// the batches (Field::sized).
+  Field field(const std::string& name) const;
+  /// Writes a picture as PictureCutter does. `extents` are the batch's height and width; empty: the largest.
+  void operator()(const Record& record, Stream& random, std::byte* to, std::span<const std::int64_t> extents) const;
+
+ private:
+  std::vector<PictureCutter> cutters_;  ///< by size
+  bool sized_;
 };
 
 }  // namespace flowtrain

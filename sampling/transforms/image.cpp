@@ -14,11 +14,11 @@ class ImageTransform final : public Transform {
 
   Field field() const override { return cut_.field(name_); }
 
-  void make(const Record& record, Stream random, std::byte* to, std::span<const std::int64_t>) const override {
-    if (from_.name == image_part) return cut_(record, random, to);
+  void make(const Record& record, Stream random, std::byte* to, std::span<const std::int64_t> extents) const override {
+    if (from_.name == image_part) return cut_(record, random, to, extents);
     Record picture{.id = record.id, .encoding = Encoding::image, .bytes = part_of(record, from_).bytes};
     if (picture.bytes.empty()) throw SampleError("it has no part '" + from_.name + "'");
-    cut_(picture, random, to);
+    cut_(picture, random, to, extents);
   }
 
  private:
@@ -31,7 +31,7 @@ class ImageTransform final : public Transform {
 
   std::string name_;
   PartForm from_;
-  PictureCutter cut_;
+  PictureCutters cut_;
 };
 
 }  // namespace

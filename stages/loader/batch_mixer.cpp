@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sampling/core/error.h"
+#include "stages/loader/finished_sampler.h"
 
 namespace flowtrain {
 
@@ -11,12 +12,12 @@ BatchMixer::BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint
   const auto& fields = layout.fields();
   const auto image = std::find_if(fields.begin(), fields.end(), [](auto& field) { return is_image(field); });
   if (image == fields.end()) throw InternalError("batches without pictures of bytes cannot be mixed");
-  shape_ = shape_of(*image);
+  image_ = static_cast<std::size_t>(image - fields.begin());
 }
 
 const BatchMix& BatchMixer::operator()(const Slab& slab) {
-  mixing_.draw(seed_, batch_number(slab.ticket(), accum_), slab.rows().front().position, slab.rows().size(), shape_,
-               drawn_);
+  mixing_.draw(seed_, batch_number(slab.ticket(), accum_), slab.rows().front().position, slab.rows().size(),
+               shape_of(slab.layout().fields(), image_, slab.extents()), drawn_);
   return drawn_;
 }
 

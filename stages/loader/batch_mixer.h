@@ -15,11 +15,9 @@ class BatchMixer {
   /// Returns the draws, a pure function of the slab's ticket and positions. They are valid until the next call.
   const BatchMix& operator()(const Slab& slab);
 
-  const PictureShape& shape() const { return shape_; }
-
  private:
   Mixing mixing_;
-  PictureShape shape_;
+  std::size_t image_;  // the field
   std::uint64_t seed_;
   std::uint32_t accum_;
   BatchMix drawn_;

@@ -57,7 +57,8 @@ std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const
   shape.rows = static_cast<std::uint32_t>(own.rows);
   shape.records = static_cast<std::uint32_t>(planned.items.size());
   shape.extents.clear();
-  if (!plan_->packed) plan_->measure(planned.whole, shape.extents);
+  const std::size_t size = plan_->sizes ? plan_->sizes->at(batch - ticket.micro, batches_, accum_) : 0;
+  if (!plan_->packed) plan_->measure(planned.whole, size, shape.extents);
   const std::uint32_t chunks = std::min(shape.records, chunks_);
   slab.begin(ticket, batches_.epoch(batch), shape, chunks);
   for (auto to = slab.rows().begin(); auto& item : planned.items) {

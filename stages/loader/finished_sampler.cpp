@@ -12,11 +12,11 @@ namespace {
 
 /// A field that becomes (channels, height, width) f32.
 struct FinishedField {
-  std::size_t field, bytes, channels;
+  std::size_t field, channels;
   std::optional<PictureFinisher> finish;  ///< null where the values are finished
 
   FinishedField(std::size_t index, const Field& from)
-      : field(index), bytes(from.row_bytes()), channels(static_cast<std::size_t>(from.shape[2])) {
+      : field(index), channels(static_cast<std::size_t>(from.shape[2])) {
     if (is_finished_image(from)) return;
     const PictureShape shape = shape_of(from);
     const PixelRule rule =
@@ -24,11 +24,11 @@ struct FinishedField {
     finish.emplace(shape, rule, /*planar=*/true);
   }
 
-  void operator()(const std::byte* from, std::byte* to) const {
+  void operator()(const std::byte* from, const PictureShape& shape, std::byte* to) const {
     auto* out = reinterpret_cast<float*>(to);
-    if (finish) return (*finish)(reinterpret_cast<const std::uint8_t*>(from), 0, 1, nullptr, out);
+    if (finish) return (*finish)({reinterpret_cast<const std::uint8_t*>(from), shape}, 0, 1, out);
     const auto* values = reinterpret_cast<const float*>(from);
-    const std::size_t count = bytes / sizeof(float);
+    const std::size_t count = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width) * channels;
     for (std::size_t channel = 0; channel < channels; ++channel)
       for (std::size_t i = channel; i < count; i += channels) *out++ = values[i];
   }
@@ -37,10 +37,11 @@ struct FinishedField {
 class FinishedSampler final : public Sampler {
  public:
   FinishedSampler(std::unique_ptr<Sampler> sampler, std::vector<FinishedField> finished)
-      : sampler_(std::move(sampler)), fields_(sampler_->fields()), finished_(std::move(finished)) {
+      : sampler_(std::move(sampler)), own_(sampler_->fields()), fields_(own_), finished_(std::move(finished)) {
     for (const FinishedField& each : finished_) {
-      Field& field = fields_[each.field];
-      field = {field.name, DType::f32, {field.shape[2], field.shape[0], field.shape[1]}};
+      const Field& own = own_[each.field];
+      Field& field = fields_[each.field] = {own.name, DType::f32, {own.shape[2], own.shape[0], own.shape[1]}};
+      if (own.sized) field.shape = own.shape, field.free_axes = own.free_axes, field.sized = true;
     }
   }
 
@@ -69,26 +70,43 @@ class FinishedSampler final : public Sampler {
     if (pictures.size() < finished_.size()) pictures.resize(finished_.size());
     own.assign(first.fields().begin(), first.fields().end());
     for (std::size_t i = 0; i < finished_.size(); ++i) {
-      pictures[i].resize(finished_[i].bytes * rows);
-      own[finished_[i].field] = pictures[i].data();
+      const std::size_t field = finished_[i].field;
+      pictures[i].resize(own_[field].row_bytes(extents_of(own_, field, first.extents())) * rows);
+      own[field] = pictures[i].data();
     }
     make(Row(own, first.extents()));
     for (std::size_t i = 0; i < finished_.size(); ++i) {
-      const std::size_t field = finished_[i].field, bytes = fields_[field].row_bytes();  // has no free axis
+      const std::size_t field = finished_[i].field, bytes = pictures[i].size() / rows;
+      const PictureShape shape = shape_of(own_, field, first.extents());
+      const std::size_t values = bytes / size_of(own_[field].dtype);
       for (std::size_t row = 0; row < rows; ++row)
-        finished_[i](pictures[i].data() + row * finished_[i].bytes, first[field] + row * bytes);
+        finished_[i](pictures[i].data() + row * bytes, shape, first[field] + row * values * sizeof(float));
     }
   }
 
   std::unique_ptr<Sampler> sampler_;
-  std::vector<Field> fields_;
+  std::vector<Field> own_;     ///< fields of sampler_
+  std::vector<Field> fields_;  ///< fields with finished images
   std::vector<FinishedField> finished_;
 };
 
 }  // namespace
 
 bool is_picture(const Field& field) {
-  return field.dtype == DType::u8 && field.shape.size() == 3 && field.free_axes == 0;
+  return field.dtype == DType::u8 && field.shape.size() == 3 && (field.free_axes == 0 || field.sized);
+}
+
+PictureShape shape_of(std::span<const Field> fields, std::size_t field, std::span<const std::int64_t> extents) {
+  PictureShape shape = shape_of(fields[field]);
+  if (fields[field].free_axes == 0) return shape;
+  const auto own = extents_of(fields, field, extents);
+  shape.height = static_cast<int>(own[0]), shape.width = static_cast<int>(own[1]);
+  return shape;
+}
+
+std::vector<std::int64_t> seen_shape(const Field& field) {
+  if (!field.sized || field.dtype != DType::f32) return field.shape;
+  return {field.shape[2], field.shape[0], field.shape[1]};
 }
 
 bool is_finished_image(const Field& field) {

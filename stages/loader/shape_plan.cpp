@@ -13,8 +13,9 @@ std::vector<BatchShape> largest_shapes(const ShapePlan& plan) {
   std::vector<BatchShape> all;
   const auto add = [&](std::uint64_t count, auto longest_on) {
     BatchShape shape{.rows = static_cast<std::uint32_t>(count)};
-    for (std::size_t axis = 0; axis < plan.lengths.axes(); ++axis)
-      shape.extents.push_back(std::max(1u, longest_on(plan.lengths.axis(axis))));
+    for (std::size_t axis = 0; axis < plan.axes(); ++axis)
+      shape.extents.push_back(plan.is_sized(axis) ? std::ranges::max(plan.sized[axis])
+                                                  : std::max(1u, longest_on(plan.lengths.axis(axis))));
     all.push_back(std::move(shape));
   };
   constexpr std::uint64_t any_number = std::numeric_limits<std::uint32_t>::max();
@@ -41,13 +42,18 @@ std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
   return all;
 }
 
-void ShapePlan::measure(std::span<const std::uint64_t> ids, std::vector<std::int64_t>& extents) const {
-  extents.assign(lengths.axes(), 1);
+void ShapePlan::measure(std::span<const std::uint64_t> ids, std::size_t size,
+                        std::vector<std::int64_t>& extents) const {
+  extents.assign(axes(), 1);
   for (std::size_t axis = 0; axis < extents.size(); ++axis)
-    for (const auto id : ids) extents[axis] = std::max<std::int64_t>(extents[axis], lengths.axis(axis)[id]);
+    if (is_sized(axis))
+      extents[axis] = sized[axis][size];
+    else
+      for (const auto id : ids) extents[axis] = std::max<std::int64_t>(extents[axis], lengths.axis(axis)[id]);
 }
 
 void ShapePlan::add_to(Filling& filling, const Slab& slab) const {
+  if (!has_lengths()) return;
   const auto length = packed ? packed->row_length() : static_cast<std::uint64_t>(slab.extents()[axis]);
   filling.positions += slab.row_count() * length;
   for (auto& row : slab.rows())

@@ -1,6 +1,7 @@
 #pragma once
 // The lengths of all records, and how they decide the batches of a data set whose rows differ in length.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include "sampling/plans/bucketed_batches.h"
 #include "sampling/plans/lengths.h"
 #include "sampling/plans/packed_rows.h"
+#include "sampling/plans/size_plan.h"
 #include "stages/loader/slab.h"
 
 namespace flowtrain {
@@ -25,23 +27,31 @@ struct Filling {
 };
 
 /// Gives each batch its shape. At most one of `bucketed` and `packed` is set; without them the order chooses the rows,
-/// and each free axis is as long as the longest row of the batch.
+/// and each free axis is as long as the longest row of the batch. `sizes` chooses the extents of Field::sized.
 struct ShapePlan {
-  Lengths lengths;                                       ///< extents of each record along all free axes of the rows
+  Lengths lengths;  ///< extents of each record along all free axes of the rows; no axes if `sizes` chooses all
   std::unique_ptr<const BucketedBatches> bucketed = {};  ///< batches of records of like length
   std::unique_ptr<const PackedRows> packed = {};         ///< rows that hold several records
   std::uint64_t most_pieces = 1;                         ///< packed: largest number of records in a row
   std::size_t axis = 0;                                  ///< axis whose lengths decide the batches
+  std::unique_ptr<const SizePlan> sizes = {};            ///< chooses among the extents of `sized`
+  std::vector<std::vector<std::int64_t>> sized = {};     ///< by free axes: the extents; empty where records decide
 
   /// Returns whether it chooses the records of each batch, not the order.
   bool chooses_rows() const { return bucketed || packed; }
-  /// Adds a batch to a filling along the deciding axis.
+  /// Returns the number of free axes of all fields.
+  std::size_t axes() const { return std::max(lengths.axes(), sized.size()); }
+  bool is_sized(std::size_t axis) const { return axis < sized.size() && !sized[axis].empty(); }
+  /// Returns whether lengths of records decide anything.
+  bool has_lengths() const { return lengths.axes() > 0; }
+  /// Adds a batch to a filling along the deciding axis, if there is one.
   void add_to(Filling& filling, const Slab& slab) const;
 
   /// Returns the shapes into one of which each batch of up to `rows` rows fits. The records are looked through once.
   std::vector<BatchShape> shapes(std::uint32_t rows) const;
-  /// Writes the extents of a batch of these records: each axis is as long as the longest, at least 1.
-  void measure(std::span<const std::uint64_t> ids, std::vector<std::int64_t>& extents) const;
+  /// Writes the extents of a batch of these records: each axis is as long as the longest, at least 1, or has the size
+  /// of that number.
+  void measure(std::span<const std::uint64_t> ids, std::size_t size, std::vector<std::int64_t>& extents) const;
 
   /// The shapes of whole batches; shapes() makes them.
   struct Largest {

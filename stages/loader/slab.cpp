@@ -12,7 +12,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 }  // namespace
 
 bool is_image(const Field& field) {
-  return field.name == "image" && field.dtype == DType::u8 && field.shape.size() == 3 && field.free_axes == 0;
+  return field.name == "image" && field.dtype == DType::u8 && field.shape.size() == 3 &&
+         (field.free_axes == 0 || field.sized);
 }
 
 PictureShape shape_of(const Field& field) {

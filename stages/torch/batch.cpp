@@ -54,7 +54,16 @@ at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
 }
 
 at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* mix) {
-  const auto pixels = picture.pixels.narrow(0, 0, static_cast<std::int64_t>(slab.rows().size()));
+  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  auto pixels = picture.pixels.narrow(0, 0, rows);
+  if (layout_.fields()[picture.field].sized) {  // they need the beginning of the memory
+    const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
+    const auto memory = [&](at::IntArrayRef sizes) {
+      return torch::from_blob(pixels.data_ptr(), sizes, pixels.options());
+    };
+    pixels = pixels.stride(1) == 1 ? memory({rows, shape.height, shape.width, shape.channels}).permute({0, 3, 1, 2})
+                                   : memory({rows, shape.channels, shape.height, shape.width});
+  }
   PixelMix drawn = mix ? mix->pixels() : PixelMix{};
   const auto finish = slab.owner().copies() ? &BatchAdapter::finish_there : &BatchAdapter::finish_here;
   (this->*finish)(slab, picture, mix ? &drawn : nullptr, pixels.data_ptr<float>());
@@ -64,6 +73,7 @@ at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* 
 void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   constexpr std::int64_t values_at_once = 32768;  // torch's limit; fewer values are not worth another thread
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + slab.offset(picture.field));
+  const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
   const auto row_values = static_cast<std::int64_t>(slab.row_bytes(picture.field));
   const auto each_row = [&](auto body) {
     nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
@@ -71,17 +81,16 @@ void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, floa
   };
   if (mix && mix->tints) {
     picture.grey.resize(slab.rows().size());
-    const PictureShape shape = shape_of(layout_.fields()[picture.field]);
     each_row(
         [&](std::int64_t first, std::int64_t last) { measure_grey(from, first, last, shape, picture.grey.data()); });
     mix->grey = picture.grey.data();
   }
-  each_row([&](std::int64_t first, std::int64_t last) { picture.finish(from, first, last, mix, to); });
+  each_row([&](std::int64_t first, std::int64_t last) { picture.finish({from, shape, mix}, first, last, to); });
 }
 
 void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + slab.offset(picture.field));
-  const PictureShape shape = shape_of(layout_.fields()[picture.field]);
+  const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
   const std::size_t rows = slab.rows().size();
   if (mix) return slab.owner().mix(from, to, rows, shape, picture.rule, *mix);
   const std::size_t pixels = rows * static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);

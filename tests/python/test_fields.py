@@ -110,6 +110,25 @@ def test_the_ranks_of_any_world_have_the_rows_of_one(captions, form):
         assert ids_of(**{f"rank{rank}": {"rank": rank, "world_size": world} for rank in range(world)}) == whole
 
 
+def open_pictures(**changes):
+    images = np.random.default_rng(1).integers(0, 256, (60, 16, 16, 3), dtype="uint8")
+    return ft.Loader.arrays(images, np.arange(60) % 3, **{"batch_size": 6, "output": "numpy", **changes})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_pictures_have_the_size_of_their_batch(dtype):
+    drawn = [images for images, _ in open_pictures(sizes=[8, 12, 16], dtype=dtype)]
+    assert len({images.shape for images in drawn}) == 3
+    for size in (8, 12, 16):
+        for images, (alone, _) in zip(drawn, open_pictures(size=size, dtype=dtype)):
+            assert images.shape != alone.shape or np.array_equal(images, alone)
+    growing = open_pictures(sizes=[8, 12, 16], resizing="progressive", resize_at=[2, 5], dtype=dtype)
+    sides = [images.shape[2] for images, _ in growing]
+    assert sides == [8] * 2 + [12] * 3 + [16] * 5
+    assert ("image (3, ≤16, ≤16)" if dtype == "float32" else "image (≤16, ≤16, 3)") in growing.explain()
+    assert next(iter(open_pictures(sizes=[8, 12], train=False, dtype=dtype)))[0].shape[2] == 12
+
+
 def test_tensors_share_the_loaders_memory(captions):
     torch = pytest.importorskip("torch")
     arrays = list(open_captions(captions, budget=600, batch_size=None))

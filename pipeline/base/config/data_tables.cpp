@@ -117,6 +117,13 @@ const std::vector<KeyTable> all_data_tables = {
          read_if({{.key = "budget"}},
                  key(order | tests, "length_of", "",
                      "field whose free axis budget counts; empty: the first one that has a free axis")),
+         choice(
+             rows, "resizing", {"multi_scale", "progressive"},
+             "choice among sizes of pictures: each iteration draws one (multi_scale), or the run begins with the first "
+             "and ends with the last (progressive)"),
+         read_if({{.key = "resizing", .value = "progressive"}},
+                 key(rows, "resize_at", std::vector<std::int64_t>(), {1, most},
+                     "iterations after which each further size begins; empty: the run has equal stages")),
          key(nothing, "batch_max", 0, {0, 1 << 24},
              "batch = \"auto\": greatest batch; 0 = the number of training samples"),
          key(nothing, "batch_memory_mb", 0, {0, 1 << 24},

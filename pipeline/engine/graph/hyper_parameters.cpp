@@ -90,11 +90,21 @@ std::uint64_t run_end(const Config& config, const Every& epoch) {
   return epoch.iterations(static_cast<std::uint64_t>(*config.run().max_epochs));
 }
 
+std::string describe_end(const Config& config) {
+  const auto iterations = *config.run().max_iter;
+  return iterations > 0 ? concat(iterations, ", the run's") : concat(*config.run().max_epochs, " epochs, the run's");
+}
+
 std::string describe_end(const Settings& schedule, const Config& config) {
   if (const auto own = schedule.integer("end"); own > 0)
     return concat(own, schedule.text("by") == "epoch" ? " epochs" : "", ", its own");
-  const auto iterations = *config.run().max_iter;
-  return iterations > 0 ? concat(iterations, ", the run's") : concat(*config.run().max_epochs, " epochs, the run's");
+  return describe_end(config);
+}
+
+/// Returns whether the sizes of pictures grow in stages of the run.
+bool sizes_go_by_run(const Config& config) {
+  const Settings& loader = config.loader().batch.table();
+  return loader.text("resizing") == "progressive" && loader.integers("resize_at").empty();
 }
 
 /// Returns whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.
@@ -124,6 +134,9 @@ bool depends_on_end(const Settings& was, const Settings& is, const Config& befor
 std::vector<ChangedEnd> changed_ends(const Config& before, const Config& now) {
   const auto earlier = schedule_settings(before), all = schedule_settings(now);
   std::vector<ChangedEnd> changed;
+  if (const auto was = describe_end(before), is = describe_end(now);
+      was != is && sizes_go_by_run(before) && sizes_go_by_run(now))
+    changed.push_back({"loader.resize_at", "the sizes", was, is});
   for (std::size_t i = 0; i < std::min(earlier.size(), all.size()); ++i) {
     Settings was = all[i];
     was.set("end", earlier[i].value("end"), earlier[i].origin("end"));

@@ -35,10 +35,11 @@ std::vector<std::string> schedule_notes(const Config& config, const Every& epoch
 /// Returns all of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.
 std::vector<Settings> schedule_settings(const Config& config);
 
-/// A schedule that moves its value differently because the run, or the schedule, ends elsewhere than before.
+/// A schedule that moves its value differently because the run, or the schedule, ends elsewhere than before; or the
+/// sizes of pictures that grow with the run.
 struct ChangedEnd {
-  std::string key;      ///< key of its end: "schedule.1.end"
-  std::string name;     ///< the schedule's kind
+  std::string key;      ///< key of its end: "schedule.1.end", "loader.resize_at"
+  std::string name;     ///< the schedule's kind; "the sizes"
   std::string was, is;  ///< old and new end, with their owner
 };
 /// Returns all such schedules. One counts only if its values up to the earlier end of the run differ, which covers

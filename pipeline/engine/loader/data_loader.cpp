@@ -22,7 +22,8 @@ DataParts open_parts(const Config& given, const DataLoaderOptions& options, std:
   if (!dataset) dataset = open_dataset(config, options.training);
   DataParts parts = with_dataset(std::move(dataset), config, options.training, "cpu", slice,
                                  /*needs_targets=*/options.training);
-  check_batch(parts.batch, parts.plan ? parts.batch : parts.order->size(), options.slice.world, options.drop_last);
+  check_batch(parts.batch, parts.plan && parts.plan->chooses_rows() ? parts.batch : parts.order->size(),
+              options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
   parts.sampler = with_finished_images(std::move(parts.sampler), options.floats);
   return parts;
@@ -52,13 +53,17 @@ struct DataLoader::Opened {
       : data(open_parts(config, options, std::move(dataset))),
         classes(data.dataset->classes()),
         layout(slab_layout(data)),
+        fields(layout.fields()),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
-        scheduler(common_scheduler()) {}
+        scheduler(common_scheduler()) {
+    for (auto& field : fields) field.shape = seen_shape(field);
+  }
   Opened(const Opened&) = delete;
 
   DataParts data;
   const std::vector<std::string> classes;
   const SlabLayout layout;
+  std::vector<Field> fields;
   std::shared_ptr<BatchMemory> memory;
   std::shared_ptr<Scheduler> scheduler;
 };
@@ -115,7 +120,7 @@ std::uint64_t DataLoader::samples() const {
   const auto& plan = impl_->data.plan;
   return plan && plan->chooses_rows() ? impl_->data.dataset->size() : cursor_.samples();
 }
-const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
+const std::vector<Field>& DataLoader::fields() const { return impl_->opened->fields; }
 const SlabLayout& DataLoader::layout() const { return impl_->layout; }
 const std::vector<std::string>& DataLoader::classes() const { return impl_->opened->classes; }
 std::string DataLoader::describe(std::uint64_t id) const {
@@ -171,7 +176,7 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
   batch->layout = &impl_->layout;
   for (std::size_t field = 0; !impl_->layout.is_fixed() && field < impl_->layout.fields().size(); ++field) {
-    batch->shapes.push_back(slab.field(field).shape);
+    batch->shapes.push_back(seen_shape(slab.field(field)));
     batch->offsets.push_back(slab.offset(field));
   }
   batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
@@ -190,6 +195,10 @@ std::map<std::string, std::string> DataLoader::basis() const {
   if (const auto& plan = impl_->data.plan; plan && plan->bucketed) {  // they decide which records share a batch
     basis["loader.batch"] = std::to_string(impl_->data.batch);
     basis["drop_last"] = options_.drop_last ? "true" : "false";
+  }
+  if (const auto& plan = impl_->data.plan; plan && plan->sizes && plan->sizes->goes_by_run()) {
+    basis["run.max_iter"] = std::to_string(*config_.run().max_iter);
+    basis["run.max_epochs"] = std::to_string(*config_.run().max_epochs);
   }
   return basis;
 }

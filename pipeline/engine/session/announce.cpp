@@ -23,6 +23,7 @@ void announce(const Session& session, const RunPlan& run_plan, Learner& learner)
                   several ? concat(" (", epoch_end_of(config), ")") : " an epoch"));
   log_info(concat("device: ", session.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
                   "; iterations ", run_plan.first, " to ", run_plan.last));
+  if (const auto sizes = describe_resizing(config, train); !sizes.empty()) log_info("pictures: " + sizes);
   if (!options.dry_run) log_info("net: " + describe_net(config.table("net"), learner.net_summary()));
   // Listing runs two forward passes, so only the first process of a fresh start writes the list to train.log.
   auto* const lister = dynamic_cast<LayerLister*>(&learner);

@@ -72,11 +72,14 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
                        const DataSlice& data_slice = {}, bool needs_targets = true);
 
 /// Measures the records of `parts`, whose data set, order and sampler are set, and sets its plan, batches and sampler
-/// by loader.budget and loader.pack. Without free axes it changes nothing. Throws UserError(usage) for keys that need
-/// free axes if there are none, and for those that do not fit together.
+/// by loader.budget, loader.pack and loader.resizing. Without free axes it changes nothing. Throws UserError(usage) for
+/// keys that need free axes if there are none, and for those that do not fit together.
 void set_shape_plan(DataParts& parts, const Config& config, bool training, LastBatch last);
 /// Returns "938 batches of 64", and how they are made by lengths if they are.
 std::string describe_batches(const DataParts& data);
+/// Returns which sizes the pictures of training batches have, "size 96, 128 from iteration 501"; empty if they have
+/// one.
+std::string describe_resizing(const Config& config, const DataParts& data);
 /// Returns the layout of the slabs that hold one process's part of the batches.
 SlabLayout slab_layout(const DataParts& data);
 

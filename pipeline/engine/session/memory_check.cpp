@@ -22,14 +22,13 @@ struct Prepared {
 Prepared prepared(const DataParts& data) {
   const auto rows = data.slice.most(data.batch);
   Prepared all{Loader::slabs(data.prefetch), rows, sizeof(RowWork)};
-  if (data.plan) {  // the largest batch has either many rows or long ones
-    const SlabLayout layout = slab_layout(data);
-    all.row_bytes = (layout.bytes() + layout.records() * sizeof(RowWork)) / layout.rows();
-    return all;
-  }
   for (auto& field : data.sampler->fields()) {
     all.row_bytes += field.row_bytes();
     if (is_picture(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
+  }
+  if (data.plan) {  // the largest batch has either many rows or long ones
+    const SlabLayout layout = slab_layout(data);
+    all.row_bytes = (layout.bytes() + layout.records() * sizeof(RowWork)) / layout.rows();
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "pipeline/base/telemetry/format.h"
@@ -43,7 +44,8 @@ Lengths lengths_of(const DataParts& parts, const Config& config, std::size_t axe
 std::size_t deciding_axis(const LoaderKeys& loader, const std::vector<Field>& fields) {
   std::size_t axis = 0;
   for (auto& field : fields) {
-    if (field.free_axes > 0 && (loader.length_of->empty() || field.name == *loader.length_of)) return axis;
+    if (field.free_axes > 0 && !field.sized && (loader.length_of->empty() || field.name == *loader.length_of))
+      return axis;
     axis += field.free_axes;
   }
   throw loader.length_of.error("no field of this name has a free axis: " + *loader.length_of);
@@ -72,20 +74,70 @@ void check_order(const Config& config, const Setting<std::int64_t>& budget, cons
            "set order.name to \"shuffle\" or \"sequential\"");
 }
 
+/// Returns the settings that hold the sizes of a field whose extents the plan chooses.
+const Settings& settings_of_sizes(const Config& config, const Field& field) {
+  for (auto& settings : config.list("field"))
+    if (settings.text("name") == field.name) return settings;
+  return config.table("sampler");
+}
+
+/// Sets the sizes of a plan by loader.resizing, if a field has some. Throws UserError(usage) if there are none for keys
+/// that need them, and for those that do not fit together.
+void set_sizes(ShapePlan& plan, const Config& config, const std::vector<Field>& fields) {
+  const Settings& loader = config.loader().batch.table();
+  const auto& starts = loader.integers("resize_at");
+  SizeOptions options{.sizes = 0, .seed = seed_of(config), .grows = loader.text("resizing") == "progressive"};
+  for (auto& field : fields) {
+    const std::vector<std::int64_t> none;
+    const Settings* const settings = field.sized ? &settings_of_sizes(config, field) : nullptr;
+    plan.sized.resize(plan.sized.size() + field.free_axes, settings ? settings->integers("sizes") : none);
+    if (!settings) continue;
+    const std::size_t count = settings->integers("sizes").size();
+    if (options.sizes > 0 && options.sizes != count)
+      throw settings->error("sizes", concat("has ", count, " numbers, those of another field ", options.sizes),
+                            ExitCode::usage, "a batch has the same one of each, so give as many");
+    options.sizes = count;
+  }
+  if (options.sizes == 0) {
+    plan.sized.clear();
+    if (!options.grows) return;
+    throw loader.error("resizing", "no field has several sizes", ExitCode::usage,
+                       "give sampler.sizes in place of sampler.size, or the sizes of a [[field]] made as an image");
+  }
+  if (options.grows && starts.empty()) {
+    options.iterations = static_cast<std::uint64_t>(*config.run().max_iter);
+    options.epochs = static_cast<std::uint64_t>(*config.run().max_epochs);
+    if (options.iterations == 0 && options.epochs == 0)
+      throw loader.error("resizing", "divides the run by the number of sizes, but its length is not given",
+                         ExitCode::usage,
+                         "give run.max_iter or run.max_epochs, or in loader.resize_at where each further size begins");
+  } else if (options.grows) {
+    options.starts.assign(starts.begin(), starts.end());
+    if (starts.size() + 1 != options.sizes || std::ranges::adjacent_find(starts, std::greater_equal()) != starts.end())
+      throw loader.error("resize_at", concat("expected ", options.sizes - 1, " growing numbers for ", options.sizes,
+                                             " sizes, got ", to_toml(loader.value("resize_at"))));
+  }
+  plan.sizes = std::make_unique<const SizePlan>(std::move(options));
+}
+
 }  // namespace
 
 void set_shape_plan(DataParts& parts, const Config& config, bool training, LastBatch last) {
   const LoaderKeys loader = config.loader();
   const auto fields = parts.sampler->fields();
+  ShapePlan sizes{Lengths(parts.dataset->size(), 0)};
+  if (training) set_sizes(sizes, config, fields);
   const std::size_t axes = free_axes_of(fields);
-  if (axes == 0) {
+  if (std::ranges::all_of(fields, [](auto& field) { return field.free_axes == 0 || field.sized; })) {
     if (*loader.budget > 0) throw loader.budget.error("no field has a free axis, so all samples are of one length");
     if (*loader.pack) throw loader.pack.error("no field has a free axis, along which samples could be packed");
+    if (sizes.sizes) parts.plan = std::make_shared<ShapePlan>(std::move(sizes));
     return;
   }
   const bool shuffled = training && config.table("order").text("name") != "sequential";
   if (*loader.budget > 0 || *loader.pack) check_order(config, loader.budget, loader.pack);
-  auto plan = std::make_shared<ShapePlan>(lengths_of(parts, config, axes));
+  sizes.lengths = lengths_of(parts, config, axes);
+  auto plan = std::make_shared<ShapePlan>(std::move(sizes));
   const std::size_t axis = plan->axis = deciding_axis(loader, fields);
   const std::uint64_t seed = seed_of(config);
   if (*loader.pack) {
@@ -119,6 +171,19 @@ std::string describe_batches(const DataParts& data) {
     return concat(count, " batches of ", format_count(data.batch), " rows, which hold ",
                   printed("%.1f", 100 * plan->packed->filled()), " % samples");
   return concat(count, " batches of ", data.batch);
+}
+
+std::string describe_resizing(const Config& config, const DataParts& data) {
+  const auto* const plan = data.plan.get();
+  if (!plan || !plan->sizes) return "";
+  const auto& sizes = *std::ranges::find_if(plan->sized, [](auto& axis) { return !axis.empty(); });
+  if (!plan->sizes->grows()) return concat("one of the sizes ", join(sizes), " drawn for each iteration");
+  std::string text = concat("size ", sizes[0]);
+  const auto accum = static_cast<std::uint32_t>(*config.train().accum);
+  for (std::size_t size = 1; size < sizes.size(); ++size)
+    text +=
+        concat(", ", sizes[size], " from iteration ", format_count(plan->sizes->start(size, data.batches, accum) + 1));
+  return text;
 }
 
 }  // namespace flowtrain

@@ -99,7 +99,7 @@ void check_changes(const std::vector<std::pair<std::string, Config>>& before, co
     }
     for (auto& end : changed_ends(earlier, now)) {
       const std::string key = concat(end.key, " of ", end.name);
-      other_end = true;
+      other_end = other_end || end.key.starts_with("schedule.");
       if (is_new(key, end.is, end.was)) breaks_run(key);
     }
   }

@@ -167,7 +167,8 @@ std::string rows(const PlanParts& parts) {
   const SlabLayout layout = slab_layout(train);
   std::string text;
   for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
-  if (!train.plan) return text;
+  if (const auto sizes = describe_resizing(parts.config, train); !sizes.empty()) text += line("", sizes);
+  if (!train.plan || !train.plan->has_lengths()) return text;
   const auto device = make_cpu_device();
   Slab slab(layout, *device);
   const BatchPlanner planner(*train.order, train.batches, train.slice, 1, 1, train.plan.get());
@@ -179,6 +180,12 @@ std::string rows(const PlanParts& parts) {
     train.plan->add_to(filling, slab);
   }
   return text + line("", printed("%.1f %% of the positions is padding", 100 * filling.padding()));
+}
+
+/// Returns the part of a row in what a batch keeps for backward; of one with the largest pictures.
+std::uint64_t kept_by_row(std::uint64_t kept, const Slab& batch, const DataParts& train) {
+  const bool resizes = train.plan && train.plan->sizes;
+  return kept / batch.row_count() * (resizes ? batch.layout().bytes() : batch.bytes()) / batch.bytes();
 }
 
 std::string describe_plan(const PlanParts& parts) {
@@ -230,7 +237,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         run_plan,
                         slab_layout(train).bytes(),
                         learner->net_summary(),
-                        learner->memory_probe()->kept_bytes(batch) / batch.row_count()};
+                        kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train)};
   loader->stop();
   return describe_plan(parts);
 }

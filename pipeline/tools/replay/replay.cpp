@@ -67,21 +67,22 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
   const auto& fields = layout.fields();
   const auto image = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
   const Field& field = fields[image];
+  const PictureShape shape = shape_of(slab.field(image));
   PixelRule levels;
   for (std::size_t c = 0; c < static_cast<std::size_t>(field.shape[2]); ++c) {
     levels.scale.push_back(1);
     levels.shift.push_back(0);
     levels.fill.push_back(field.mean.empty() ? 0.f : static_cast<float>(255 * field.mean[c]));
   }
-  Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * field.row_bytes())};
+  Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * slab.row_bytes(image))};
   PixelMix pixels = result.drawn.pixels();
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.host() + slab.offset(image));
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
   std::vector<float> grey(slab.rows().size());
-  if (pixels.tints) measure_grey(from, 0, rows, shape_of(field), grey.data());
+  if (pixels.tints) measure_grey(from, 0, rows, shape, grey.data());
   pixels.grey = grey.data();
   std::vector<float> values(result.pictures.size());
-  PictureFinisher(shape_of(field), levels, false)(from, 0, rows, &pixels, values.data());
+  PictureFinisher(shape, levels, false)(from, 0, rows, &pixels, values.data());
   std::transform(values.begin(), values.end(), result.pictures.begin(),
                  [](float level) { return static_cast<std::byte>(std::lround(level)); });
   return result;

@@ -116,6 +116,32 @@ nets::NetUse use_of_net(const LearnerSpec& spec) {
   return use;
 }
 
+/// Returns a net for larger images than those of the batches if the plan of the batches chooses their size; null if
+/// there is none, and for packages, which compare the batches with their graphs.
+std::shared_ptr<nets::Net> net_of_other_size(const LearnerSpec& spec, nets::NetInput input) {
+  const auto& fields = spec.data.train_layout.fields();
+  if (std::ranges::none_of(fields, &Field::sized) || spec.tables.net.has("package")) return nullptr;
+  constexpr std::int64_t more = 32;
+  input.height += more, input.width += more;
+  try {
+    return nets::make_net(spec.tables.net, input);
+  } catch (const std::invalid_argument&) {
+    return nullptr;
+  }
+}
+
+// A net whose weights depend on the size of images would fail at the first batch of another size.
+void check_sizes(const LearnerSpec& spec, const nets::Net& net, const nets::Net* of_other_size) {
+  if (!of_other_size) return;
+  const nets::NamedTensors own = net.parameters(), others = of_other_size->parameters();
+  for (const auto& [name, parameter] : own)
+    if (!others.contains(name) || others.at(name).sizes() != parameter.sizes())
+      throw spec.tables.net.error(
+          nets::key_of_net(spec.tables.net),
+          concat("the parameter ", name, " depends on the size of the images, which differs between batches (sizes)"),
+          ExitCode::usage, "give size in place of sizes, or choose a net that takes images of any size, as resnet18");
+}
+
 }  // namespace
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
@@ -123,10 +149,12 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   for (auto& field : spec.data.train_layout.fields())
     if (field.name == "image" && field.shape.size() == 3)
       input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
+  const auto of_other_size = net_of_other_size(spec, input);
   torch::manual_seed(Stream(spec.process.seed, Purpose::init, 0).next64());
   const char* const key = nets::key_of_net(spec.tables.net);
   std::shared_ptr<nets::Net> net =
       rethrow_at_key(spec.tables.net, key, [&] { return nets::make_net(spec.tables.net, input); });
+  check_sizes(spec, *net, of_other_size.get());
   if (const auto* compiled = nets::compiled_net(*net))
     rethrow_at_key(spec.tables.net, key, [&] { compiled->check_use(use_of_net(spec)); });
   // Values are drawn before they move to a device, which has another generator.

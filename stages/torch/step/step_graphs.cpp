@@ -79,6 +79,7 @@ std::string StepGraphs::obstacle() const {
   if (*spec_.tables.train.accum > 1) return "train.accum is more than 1";
   if (spec_.process.group->size() > 1) return "several processes train";
   if (spec_.process.profile && spec_.process.profile->detailed()) return "--profile observes the step";
+  if (std::ranges::any_of(spec_.data.train_layout.fields(), &Field::sized)) return "pictures have several sizes";
   if (spec_.data.mixing.any()) return "[batch_augment] draws numbers for each batch";
   if (std::ranges::any_of(spec_.tables.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
   if (std::ranges::any_of(spec_.tables.optims, is_more("accum")))

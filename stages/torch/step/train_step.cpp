@@ -49,6 +49,7 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
     for (auto& pass : passes_) pass.one = one;
   }
   forward_flops_.assign(passes_.size(), -1);
+  counted_.assign(passes_.size(), -1);
   exchange_.emplace(spec, passes_, net);
 }
 
@@ -100,9 +101,12 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch, std::si
   pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
 }
 
-// Counts the first pass; all later ones are alike.
+// Counts the first pass, and those with larger batches: of smaller ones, the largest stands for all.
 nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::NamedTensors& batch) {
-  if (forward_flops_[pass] >= 0) return forward(passes_[pass], batch);
+  std::int64_t elements = 0;
+  for (const auto& [name, tensor] : batch) elements += tensor.numel();
+  if (elements <= counted_[pass]) return forward(passes_[pass], batch);
+  counted_[pass] = elements;
   const nets::FlopCount count;
   auto losses = forward(passes_[pass], batch);
   forward_flops_[pass] = count.flops();

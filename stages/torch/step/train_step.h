@@ -77,6 +77,7 @@ class TrainStep {
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
   std::vector<double> forward_flops_;     // operations per pass, for a micro-batch; negative: not counted yet
+  std::vector<std::int64_t> counted_;     // elements of the batches that they were counted for
   std::optional<StepExchange> exchange_;  // exchanges the gradients of the passes
   StepObservers observers_;
   // State of the current iteration:

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstring>
 
 #include "sampling/core/error.h"
@@ -123,6 +124,30 @@ TEST_CASE("mixed batches are those that steps one after the other make") {
         CHECK(at::equal(batch.at(mix.own >= 0.5 ? "label" : "second_label"), own));
         CHECK(at::equal(batch.at(mix.own >= 0.5 ? "second_label" : "label"), partners));
       }
+}
+
+TEST_CASE("a batch of pictures whose size the plan chose has the tensors of a batch of that size alone") {
+  Field field = layout.fields()[0];
+  field.shape = {height + 4, width + 3, channels}, field.free_axes = 2, field.sized = true;
+  const SlabLayout sized({field, {"label", DType::i64, {}}}, rows);
+  const auto device = make_cpu_device();
+  const Mixing mixing{.mixup = 0.5, .erase = {.prob = 0.5}, .color = {.brightness = 0.5}};
+  for (const bool channels_last : {false, true})
+    for (const std::uint32_t count : {rows, 2u}) {
+      FilledSlab filled(1, 0, count);
+      Slab slab(sized, *device);
+      slab.begin(filled.slab.ticket(), 0, count, 1, std::array{height, width});
+      std::memcpy(slab.host(), filled.slab.host() + layout.offset(0), count * layout.row_bytes(0));
+      std::memset(slab.host() + slab.offset(1), 0, count * sizeof(std::int64_t));
+      for (std::uint32_t row = 0; row < count; ++row) slab.rows()[row].position = filled.slab.rows()[row].position;
+      BatchAdapter plain(sized, at::kCPU, channels_last);
+      const auto image = plain(slab).at("image");
+      CHECK(at::equal(image, normalised(filled.slab)));
+      CHECK(image.is_contiguous(channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
+      BatchAdapter mixes(sized, at::kCPU, channels_last, BatchMixer(mixing, sized, seed, 1));
+      auto fixed = adapter(channels_last, mixing);
+      CHECK(at::equal(mixes(slab).at("image"), fixed(filled.slab).at("image")));
+    }
 }
 
 TEST_CASE("a measure while training is taken against the heavier label") {
