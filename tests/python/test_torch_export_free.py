@@ -121,14 +121,16 @@ def train_eagerly(script, folder, steps):
     torch.manual_seed(0)
     net, losses = script["Transformer"](), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for batch in ft.Loader.config(folder / "text.toml"):
-        total, count = script["loss"](net, batch)
-        optimizer.zero_grad()
-        (total / count).backward()
-        optimizer.step()
-        losses.append((total / count).item())
-        if len(losses) == steps:
-            return losses
+    loader = ft.Loader.config(folder / "text.toml")
+    while True:  # epoch after epoch
+        for batch in loader:
+            total, count = script["loss"](net, batch)
+            optimizer.zero_grad()
+            (total / count).backward()
+            optimizer.step()
+            losses.append((total / count).item())
+            if len(losses) == steps:
+                return losses
 
 
 @pytest.mark.parametrize("pack", [False, True])
