@@ -210,6 +210,16 @@ class PyLoader {
     }
     return layout;
   }
+  /// {name: {axis of a batch: bound}} of the fields whose axes have another extent in each batch.
+  nb::dict free_axes() const {
+    nb::dict free;
+    for (const Field& field : loader_->fields()) {
+      nb::dict axes;
+      for (std::size_t axis = 0; axis < field.free_axes; ++axis) axes[nb::int_(axis + 1)] = field.shape[axis];
+      if (field.free_axes > 0) free[field.name.c_str()] = axes;
+    }
+    return free;
+  }
   nb::dict sizes() const {
     nb::dict sizes;
     sizes["batches"] = loader_->batches();
@@ -369,6 +379,7 @@ NB_MODULE(_core, module) {
       .def("basis", &PyLoader::basis)
       .def("fields", &PyLoader::fields)
       .def("layout", &PyLoader::layout)
+      .def("free_axes", &PyLoader::free_axes)
       .def("sizes", &PyLoader::sizes)
       .def("busy_seconds", &PyLoader::busy_seconds)
       .def("values", &PyLoader::values)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -57,8 +59,58 @@ std::optional<OtherValue> first_other(const at::Tensor& tensor, const PackageInp
 
 /// Returns the part as a tensor without gaps.
 at::Tensor part_of(at::Tensor field, const std::vector<PackageInput::Cut>& part) {
-  for (const auto& [dimension, begin, end] : part) field = field.narrow(dimension, begin, end - begin);
+  for (const auto& [dimension, begin, end] : part) {
+    const std::int64_t size = field.size(dimension), first = std::min(begin, size);
+    field = field.narrow(dimension, first, std::max<std::int64_t>((end > 0 ? end : size + end) - first, 0));
+  }
   return field.contiguous();
+}
+
+/// Checks the axes that the batch, or the graph, has free.
+void check_free_axes(const PackageInput& input, const BatchField& found, const PackageArchive& archive) {
+  const std::string& name = input.field.name;
+  for (std::size_t axis = 1; axis < found.shape.size(); ++axis) {
+    const std::int64_t extent = std::abs(found.shape[axis]);
+    const auto free = std::ranges::find(input.free, axis, &PackageInput::FreeAxis::axis);
+    const auto refuse = [&](const std::string& takes, const std::string& way_out) {
+      throw Mistake(archive
+                        .error(concat("'", name, "' of the batch has ", found.shape[axis] < 0 ? "up to " : "", extent,
+                                      " along axis ", axis, ", but the graph takes ", takes))
+                        .what(),
+                    concat(way_out, "export the package with free={\"", name, "\": {", axis, ": ", extent, "}}"));
+    };
+    if (free == input.free.end()) {
+      if (found.shape[axis] < 0) refuse(concat(input.field.shape[axis], " alone"), "");
+    } else if (extent > free->most) {
+      refuse(concat(free->least, " to ", free->most), concat("lower the field's bound to ", free->most, ", or "));
+    } else if (extent < free->least) {
+      refuse(concat(free->least, " to ", free->most), "let the loss pad what it gets, and ");
+    }
+  }
+}
+
+/// Checks that axes with one extent have it, where the batch's are known.
+void check_same_extents(const PackageDescription& description, const std::vector<BatchField>& batch,
+                        const PackageArchive& archive) {
+  struct Known {
+    const BatchField* field;
+    std::size_t axis;
+  };
+  std::map<std::size_t, Known> known;  // by number
+  for (const PackageInput& input : description.inputs) {
+    const BatchField& field = *std::ranges::find(batch, input.field.name, &BatchField::name);
+    for (const auto& free : input.free) {
+      if (field.shape[free.axis] < 0) continue;
+      const auto& [other, axis] = known.try_emplace(free.extent, Known{&field, free.axis}).first->second;
+      if (other->shape[axis] != field.shape[free.axis])
+        throw Mistake(archive
+                          .error(concat("'", field.name, "' of the batch has ", field.shape[free.axis], " along axis ",
+                                        free.axis, ", and '", other->name, "' ", other->shape[axis], " along axis ",
+                                        axis, ", but the graph takes them to be as long as each other"))
+                          .what(),
+                      "give both fields the same part and bound, or a loss that does not combine them");
+    }
+  }
 }
 
 void check_machine(const PackageDescription& description, const std::string& capability,
@@ -114,17 +166,20 @@ void check_version(const PackageDescription& description, const PackageArchive& 
 void check_inputs(const PackageDescription& description, const std::vector<BatchField>& batch,
                   const PackageArchive& archive) {
   for (const PackageInput& input : description.inputs) {
-    const auto& [name, dtype, shape] = input.field;
+    const std::string &name = input.field.name, &dtype = input.field.dtype;
+    const std::vector<std::int64_t>& shape = input.field.shape;
     const auto found = std::ranges::find(batch, name, &BatchField::name);
     if (found == batch.end())
       throw archive.error(concat("the batch has no '", name,
                                  "', which the graph takes; it has: ", join(batch, ", ", &BatchField::name)));
     if (found->dtype != dtype)
       throw archive.error(concat("'", name, "' of the batch is ", found->dtype, ", but the graph takes ", dtype));
+    if (found->shape.size() == shape.size()) check_free_axes(input, *found, archive);
     if (!fits(shape, found->shape))
       throw archive.error(concat("'", name, "' of the batch has shape ", shape_of(found->shape),
                                  ", but the graph takes ", shape_of(shape)));
   }
+  check_same_extents(description, batch, archive);
 }
 
 void check_values(const PackageDescription& description, const NamedTensors& batch, const PackageArchive& archive) {

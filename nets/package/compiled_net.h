@@ -17,7 +17,7 @@ namespace flowtrain::nets {
 struct BatchField {
   std::string name;                 ///< "image", "label", …
   std::string dtype;                ///< name of the type in torch: "float32", "int64", …
-  std::vector<std::int64_t> shape;  ///< rows first; images are (rows, channels, height, width)
+  std::vector<std::int64_t> shape;  ///< rows first; images are (rows, channels, height, width); -n: any up to n
 };
 
 /// The way in which a run uses its net.

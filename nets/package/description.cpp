@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int known_version = 4;
+constexpr int first_version = 4, last_version = 5;  // version 4 has no free axes
 
 PackageOutput::Kind kind_of(const std::string& name) {
   constexpr std::array<std::pair<std::string_view, PackageOutput::Kind>, 5> kinds{
@@ -33,12 +33,23 @@ std::string text_or(const json& value, const std::string& otherwise) {
   return value.is_null() ? otherwise : value.get<std::string>();
 }
 
+PackageInput::FreeAxis read_free_axis(const json& from, const BatchField& field) {
+  const PackageInput::FreeAxis made{from.at("axis").get<std::size_t>(), from.at("least").get<std::int64_t>(),
+                                    from.at("most").get<std::int64_t>(), from.at("extent").get<std::size_t>()};
+  if (made.axis < 1 || made.axis >= field.shape.size() || field.shape[made.axis] != -1 || made.least < 1 ||
+      made.most < made.least)
+    throw std::invalid_argument("a free axis of the input '" + field.name + "' is out of range");
+  return made;
+}
+
 PackageInput::Cut read_cut(const json& from, const BatchField& field) {
   const PackageInput::Cut made{from.at(0).get<std::int64_t>(), from.at(1).get<std::int64_t>(),
                                from.at(2).get<std::int64_t>()};
   const auto rank = static_cast<std::int64_t>(field.shape.size());
-  if (made.dimension < 1 || made.dimension >= rank || made.begin < 0 || made.begin >= made.end ||
-      made.end > field.shape[static_cast<std::size_t>(made.dimension)])
+  const std::int64_t size =
+      made.dimension < 1 || made.dimension >= rank ? 0 : field.shape[static_cast<std::size_t>(made.dimension)];
+  const bool fits = size < 0 ? made.end <= 0 : made.begin < made.end && made.end <= size;
+  if (made.begin < 0 || size == 0 || !fits)
     throw std::invalid_argument("a part of the input '" + field.name + "' is out of range");
   return made;
 }
@@ -56,12 +67,15 @@ PackageInput::Values read_values(const json& from, const BatchField& field) {
 PackageInput read_input(const json& from) {
   PackageInput made{.field = {from.at("field").get<std::string>(), from.at("dtype").get<std::string>(),
                               from.at("shape").get<std::vector<std::int64_t>>()},
+                    .free = {},
                     .values = {},
                     .channels_last = from.value("channels_last", false)};
   if (made.channels_last && made.field.shape.size() != 4)
     throw std::invalid_argument("the input '" + made.field.name + "' needs four dimensions for its layout");
   if (made.field.shape.empty())
     throw std::invalid_argument("the input '" + made.field.name + "' has no dimension for rows");
+  if (from.contains("free"))
+    for (const json& axis : from.at("free")) made.free.push_back(read_free_axis(axis, made.field));
   for (const json& values : from.at("values")) made.values.push_back(read_values(values, made.field));
   return made;
 }
@@ -127,12 +141,13 @@ PackageDescription read_description(const PackageArchive& archive) {
   const std::string_view text(reinterpret_cast<const char*>(record.bytes().data()), record.bytes().size());
   try {
     const json from = json::parse(text);
-    if (const auto version = from.at("version").get<std::int64_t>(); version != known_version)
-      throw Mistake(
-          archive.error(concat("it has version ", version, ", but this flowtrain reads version ", known_version))
-              .what(),
-          concat("make it anew with the Python package of this version: python -m flowtrain export ", archive.path(),
-                 " -o ", archive.path()));
+    if (const auto version = from.at("version").get<std::int64_t>(); version < first_version || version > last_version)
+      throw Mistake(archive
+                        .error(concat("it has version ", version, ", but this flowtrain reads versions ", first_version,
+                                      " to ", last_version))
+                        .what(),
+                    concat("make it anew with the Python package of this version: python -m flowtrain export ",
+                           archive.path(), " -o ", archive.path()));
     return read_json(from);
   } catch (const Mistake&) {
     throw;

@@ -29,7 +29,8 @@ struct PackageOutput {
 struct PackageInput {
   /// A range in one of the field's dimensions: from `begin` to before `end`.
   struct Cut {
-    std::int64_t dimension = 0, begin = 0, end = 0;
+    std::int64_t dimension = 0, begin = 0;
+    std::int64_t end = 0;  ///< along a free axis 0 or less: counted from its end
   };
   /// The range of integers that are indices: from `least` to before `end`, or `ignored`.
   struct Values {
@@ -37,7 +38,14 @@ struct PackageInput {
     std::optional<std::int64_t> ignored;
     std::vector<Cut> part;  ///< part of the field to which the range applies; empty: all of it
   };
+  /// An axis whose extent differs between batches.
+  struct FreeAxis {
+    std::size_t axis = 0;
+    std::int64_t least = 1, most = 1;  ///< bounds of its extent
+    std::size_t extent = 0;            ///< number of its extent: axes with one number are equally long in a batch
+  };
   BatchField field;            ///< the field; -1 for sizes that may be any
+  std::vector<FreeAxis> free;  ///< the free axes, whose size is -1
   std::vector<Values> values;  ///< allowed values; others end the process; empty: any are allowed
   bool channels_last = false;  ///< the layout in memory is (rows, height, width, channels), like a GPU's images
 };

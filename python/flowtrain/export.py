@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+    from flowtrain.loader import Loader
+
     Function = Callable[[nn.Module, dict[str, Tensor]], Any]
 
 TORCH = "2.11"  #: the version that the native program was built with
@@ -38,13 +40,14 @@ def check_torch() -> None:
 def export(
     net: nn.Module,
     path: str | os.PathLike[str],
-    example: Mapping[str, Any] | Sequence[Any],
+    example: Mapping[str, Any] | Sequence[Any] | Loader[Any],
     loss: Function | Mapping[str, Function] | None = None,
     outputs: Function | None = None,
     *,
     amp: str | None = None,
     device: str | torch.device | None = None,
     dynamic_batch: bool = True,
+    free: Mapping[str, Mapping[int, int | tuple[int, int]]] | None = None,
     check: bool = True,
 ) -> None:
     """Compiles a net with its loss and its backward pass into one file, which `flowtrain` trains without Python.
@@ -66,7 +69,7 @@ def export(
         training mode; modules of a net in training mode that are themselves in evaluation mode stay so.
     path: net.pt2.
     example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
-        (image, label). Shapes and dtypes matter, the values do not.
+        (image, label). Shapes and dtypes matter, the values do not. A Loader gives a batch, and stays where it is.
     loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
         the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
         net(batch["image"]) and batch["label"]. Several such functions by name, {"critic": …, "generator": …}: each is
@@ -80,6 +83,8 @@ def export(
     amp: "bf16" or "fp16": torch.autocast around these functions. "fp16" needs a GPU to be of use.
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.
+    free: axes whose extent differs between batches, by field, each with the largest extent: {"tokens": {1: 512}}; or
+        with the least one, too: (2, 512). None: of a Loader those of its fields, else none but the rows.
     check: at the end, make two steps of the compiled package beside eager PyTorch, on the example, and compare losses,
         gradients, weights after the update, buffers and outputs. An example of real values finds more than zeros do.
 
@@ -94,4 +99,4 @@ def export(
     from flowtrain._export import export_package
 
     export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch,
-                   check=check)
+                   free=free, check=check)

@@ -358,6 +358,12 @@ class Loader(Generic[BatchT]):
         """Names of the classes, in the order of their labels."""
         return self._core.classes()
 
+    @property
+    def free_axes(self) -> dict[str, dict[int, int]]:
+        """The axes of a batch's fields whose extent differs between batches, with its bound: {"text": {1: 512}}. The
+        axis of rows, 0, is not among them."""
+        return {} if self._rows is not None else self._core.free_axes()
+
     def describe(self, id: int) -> str:
         """Returns the description of a sample by its id in a batch's `ids`, such as a file's path."""
         if int(id) < 0:

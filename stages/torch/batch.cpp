@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "nets/parallel.h"
 #include "sampling/core/error.h"
@@ -137,6 +138,7 @@ std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
   for (const Field& field : layout.fields()) {
     const bool finished = is_picture(field) || is_finished_image(field);
     std::vector<std::int64_t> shape = field.shape;
+    for (std::size_t axis = 0; axis < field.free_axes; ++axis) shape[axis] *= -1;
     if (finished) shape = {shape[2], shape[0], shape[1]};
     shape.insert(shape.begin(), layout.rows());
     fields.push_back({field.name, c10::getDtypeNames(finished ? at::kFloat : scalar_type(field.dtype)).first, shape});
@@ -147,6 +149,7 @@ std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
 nets::NamedTensors zero_batch(const SlabLayout& layout, std::int64_t rows, at::Device where) {
   nets::NamedTensors batch;
   for (auto& field : batch_fields(layout)) {
+    for (std::int64_t& size : field.shape) size = std::abs(size);
     field.shape.front() = rows;
     batch.add(field.name,
               torch::zeros(field.shape, at::TensorOptions(where).dtype(c10::getStringToDtypeMap().at(field.dtype))));

@@ -215,6 +215,7 @@ TEST_CASE("parts of a field have values of their own: tokens that are looked up,
   const PackageArchive archive((*packages / "plain.pt2").string());
   PackageDescription description;
   description.inputs = {{.field = {"tokens", "int64", {-1, 4}},
+                         .free = {},
                          .values = {{.least = 0, .end = 9, .ignored = {}, .part = {{1, 0, 3}}},
                                     {.least = 0, .end = 7, .ignored = -100, .part = {{1, 1, 4}}}}}};
   const auto check = [&](std::int64_t place, std::int64_t value) {
@@ -232,6 +233,46 @@ TEST_CASE("parts of a field have values of their own: tokens that are looked up,
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(check(2, -100), doctest::Contains("the value -100, but the graph takes 0 to 8"),
                        std::invalid_argument);
+}
+
+TEST_CASE(
+    "extents of free axes are compared with a package's bounds, and with each other where the graph combines them") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const PackageArchive archive((*packages / "plain.pt2").string());
+  PackageDescription description;
+  description.inputs = {{.field = {"tokens", "int64", {-1, -1}},
+                         .free = {{.axis = 1, .least = 2, .most = 64, .extent = 0}},
+                         .values = {{.least = 0, .end = 9, .ignored = {}, .part = {{1, 0, -1}}}}},
+                        {.field = {"target", "int64", {-1, -1}},
+                         .free = {{.axis = 1, .least = 1, .most = 64, .extent = 0}},
+                         .values = {{.least = 0, .end = 7, .ignored = {}, .part = {{1, 1, 0}}}}}};
+  const auto check = [&](std::int64_t tokens, std::int64_t target) {
+    check_inputs(description, {{"tokens", "int64", {3, tokens}}, {"target", "int64", {3, target}}}, archive);
+  };
+  const auto refused = [&](std::int64_t tokens, std::int64_t target, const char* text) {
+    CHECK_THROWS_WITH_AS(check(tokens, target), doctest::Contains(text), std::invalid_argument);
+  };
+  CHECK_NOTHROW(check(64, 64));
+  CHECK_NOTHROW(check(-64, -32));  // bounds of a run's fields
+  refused(65, 65, "'tokens' of the batch has 65 along axis 1, but the graph takes 2 to 64");
+  refused(-65, -64, "'tokens' of the batch has up to 65 along axis 1");
+  refused(1, 1, "'tokens' of the batch has 1 along axis 1");
+  refused(5, 6, "'target' of the batch has 6 along axis 1, and 'tokens' 5 along axis 1");
+
+  const auto check_of = [&](const at::Tensor& tokens, const at::Tensor& target) {
+    check_values(description, {{"tokens", tokens}, {"target", target}}, archive);
+  };
+  const auto refused_of = [&](const at::Tensor& tokens, const at::Tensor& target, const char* text) {
+    CHECK_THROWS_WITH_AS(check_of(tokens, target), doctest::Contains(text), std::invalid_argument);
+  };
+  const at::Tensor known = at::zeros({2, 3}, at::kLong), first = known.clone(), last = known.clone();
+  first.select(1, 0).fill_(9);
+  last.select(1, 2).fill_(9);
+  CHECK_NOTHROW(check_of(last, first));
+  CHECK_NOTHROW(check_of(last.narrow(1, 2, 1), first.narrow(1, 0, 1)));  // nothing is looked up
+  refused_of(first, first, "'tokens' of row 0 of the batch has the value 9");
+  refused_of(last, last, "'target' of row 0 of the batch has the value 9");
 }
 
 namespace {

@@ -53,6 +53,52 @@ End end_of_killed(const TempRun& place, const Words& words, const std::vector<in
   return end_of(run);
 }
 
+/// A folder with net.pt2, a package of texts, and a table of 200 texts of 1 to 80 bytes, of which tiny.toml makes
+/// batches.
+class TextRun : public TempRun {
+ public:
+  explicit TextRun(const std::filesystem::path& package, const std::string& loader = "budget = 400")
+      : TempRun(config + loader + "\n") {
+    std::filesystem::copy_file(package, path("net.pt2"));
+    std::string table;
+    for (int row = 0; row < 200; ++row) {
+      std::string text;
+      for (int i = 0; i <= row * 37 % 80; ++i) text += static_cast<char>('a' + (row + i) % 26);
+      table += "{\"text\": \"" + text + "\"}\n";
+    }
+    folder().write("texts.jsonl", table);
+  }
+
+ private:
+  static inline const std::string config = R"(name = "tiny"
+[run]
+max_iter = 40
+threads = 1
+[data]
+dataset = "manifest"
+path = "texts.jsonl"
+val_share = 0.1
+[[field]]
+name = "text"
+from = "text"
+as = "bytes"
+max = 64
+[net]
+package = "net.pt2"
+[optim]
+lr = 0.5
+[val]
+every = 20
+metrics = []
+[snapshot]
+every = 7
+keep_last = 4
+[display]
+every = 5
+[loader]
+)";
+};
+
 /// No run was begun, and `outcome` says `texts`.
 void check_not_begun(const TempRun& place, const Outcome& outcome, const Words& texts) {
   check_refused(outcome, 2, texts);
@@ -182,6 +228,65 @@ TEST_CASE("a package in one process and in two learns the same") {
 }
 
 TEST_CASE(
+    "a package takes rows of any length, is killed and resumed, averaged, tested, and learns so in two processes") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const TextRun place(*packages / "texts.pt2");
+  const Words parts{"--set", "train.accum=2", "--set", "ema.decay=0.9", "--set", "val.mode=async"};
+  for (const Words& words : {Words{}, parts}) {
+    for (const std::string run : {"whole", "killed", "two"}) fs::remove_all(place.path(run));
+    REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, words)), 0);
+    CHECK(end_of_killed(place, words, {10, 25}) == end_of(place.path("whole")));
+    REQUIRE_EXIT(place.train(with({"--run-dir", "two", "--distributed", "--world-size", "2"}, words)), 0);
+    CHECK(difference(place, "whole", "two") < 1e-5);
+  }
+  const auto train = metrics_of(place.path("whole"), "train"), val = metrics_of(place.path("whole"), "val");
+  CHECK(train.back().at("loss").get<double>() < 0.9 * train.front().at("loss").get<double>());
+  CHECK(train.back().at("hits").get<double>() > train.front().at("hits").get<double>());
+  const auto tested = place.run({"test", "whole", "--iter", "40"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(nlohmann::json::parse(tested.out).at("loss") == val.back().at("loss"));
+  REQUIRE_EXIT(place.run({"replay", "whole", "--iter", "5", "--loss", "--out", "batch"}), 0);
+  CHECK_PRINTS(place.run({"plan", "tiny.toml"}), "net.pt2: 8,448 parameters");
+  CHECK_PRINTS(place.run({"info", "tiny.toml"}), "kinds and output shapes are not known");
+  REQUIRE_EXIT(place.train({"--dry-run"}), 0);
+
+  const TextRun padded(*packages / "texts.pt2", "batch = 8");
+  REQUIRE_EXIT(padded.train({"--run-dir", "whole"}), 0);
+  REQUIRE_EXIT(padded.train({"--run-dir", "auto", "--set", "loader.batch=auto", "--max-iter", "2"}), 0);
+}
+
+TEST_CASE("fields whose free axes a package does not take, and rows without pictures for a built-in net, are refused") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const TextRun place(*packages / "texts.pt2");
+  const auto edit = [&](const Words& edits) {
+    fs::remove(place.path("net.pt2"));
+    const Words files{(*packages / "texts.pt2").string(), place.path("net.pt2").string()};
+    REQUIRE(run_python("edit_package.py", with(files, edits)) == 0);
+  };
+  check_not_begun(place, place.train({"--set", "field.0.max=100"}),
+                  {"'text' of the batch has up to 100 along axis 1, but the graph takes 1 to 64",
+                   "lower the field's bound to 64, or export the package with free={\"text\": {1: 100}}"});
+  edit({"inputs.0.free=", "inputs.0.shape=[-1,64]"});
+  check_not_begun(place, place.train(),
+                  {"'text' of the batch has up to 64 along axis 1, but the graph takes 64 alone"});
+  edit({"inputs.0.free.0.axis=2"});
+  check_not_begun(place, place.train(), {"a free axis of the input 'text' is out of range"});
+  edit({"inputs.0.free.0.least=65", "inputs.0.free.0.most=70"});
+  check_not_begun(place, place.train(),
+                  {"has up to 64 along axis 1, but the graph takes 65 to 70", "let the loss pad"});
+
+  std::string config = read_text(place.path("tiny.toml"));
+  const std::string package = "package = \"net.pt2\"";
+  place.folder().write("tiny.toml", config.replace(config.find(package), package.size(), "name = \"mlp\""));
+  check_not_begun(place, place.train(),
+                  {"net mlp: takes pictures, but the rows have no field `image` of them: text u8 ≤64", "net.package"});
+  CHECK_EXIT(place.run({"info", "tiny.toml"}), 2);
+  CHECK_PRINTS(place.run({"plan", "tiny.toml"}), "net         none: net mlp: takes pictures, but the rows have no");
+}
+
+TEST_CASE(
     "a package with two losses has an optimizer for each, is killed and resumed, and learns so in two processes") {
   const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
   SKIP_UNLESS(packages, "python-torch-export", no_packages);
@@ -239,7 +344,8 @@ TEST_CASE("a package that does not fit is one line, before anything starts") {
     check_not_begun(place, place.train(words), texts);
   };
   const std::string anew = "make it anew: python -m flowtrain export full.pt2 -o full.pt2";
-  refused({"version=1"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 1, but this flowtrain reads"});
+  refused({"version=1"},
+          {"tiny.toml:14:1: net.package: package net.pt2: it has version 1, but this flowtrain reads versions 4 to 5"});
   refused({"torch=\"2.10.0\""}, {"it was compiled by torch 2.10.0, but this is LibTorch", anew});
   refused({"instruction_set=\"AVX1024\""}, {"its code needs a CPU with AVX1024, but this one has", anew});
   refused({"device=\"cuda\""}, {"it was compiled for cuda, but the net runs on cpu", anew});

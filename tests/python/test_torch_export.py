@@ -73,7 +73,7 @@ def test_the_file_says_what_the_program_has_to_know(package):
     told = metadata(package)
     assert list(told) == ["version", "torch", "device", "instruction_set", "amp", "command", "inputs", "train",
                           "eval"]
-    assert told["version"] == 4 and told["device"] == "cpu" and told["amp"] is None
+    assert told["version"] == 5 and told["device"] == "cpu" and told["amp"] is None
     assert told["torch"] == torch.__version__.split("+")[0]
     assert told["instruction_set"] == torch.backends.cpu.get_cpu_capability()
     assert told["command"] == f"python -m flowtrain export {package} -o {package}"

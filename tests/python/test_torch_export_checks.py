@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reaso
 
 def check_traced(net, loss=cross_entropy, batch=IMAGES):
     """The traced graph has the loss and the gradients of eager PyTorch, and draws the same numbers."""
-    graph = training_graph(net, State.of(net), batch, "loss", loss, None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", loss, None)
     state = copy.deepcopy({name: tensor.detach() for name, tensor in net.named_buffers()})
     torch.manual_seed(5)
     values = graph.program.module(check_guards=False)(*(tensor.clone() for tensor in batch.values()))
@@ -52,7 +52,7 @@ def test_what_a_net_assigns_or_changes_in_place_is_changed_by_the_graph():
     net, batch = Momentum(), {"image": IMAGES["image"]}
 
     def graph_of(state):
-        return training_graph(net, state, batch, "loss", momentum_loss, None, True)
+        return training_graph(net, state, batch, "loss", momentum_loss, None)
 
     followers = {"follower.0.bias", "follower.0.weight"}
     assert set(graph_of(State.of(net)).changed_parameters) == followers
@@ -94,7 +94,7 @@ def test_checkpoints_draw_once():
 def test_a_gradient_penalty_is_in_both_graphs():
     net, batch = nn.Sequential(trunk(), nn.Linear(32, 1)), {"image": IMAGES["image"]}
     check_traced(net, penalty_loss, batch)
-    graph = evaluation_graph(net, State.of(net), batch, {"loss": penalty_loss}, None, None, True)
+    graph = evaluation_graph(net, State.of(net), batch, {"loss": penalty_loss}, None, None)
     torch.manual_seed(5)
     value, = graph.program.module(check_guards=False)(torch.cat([batch["image"]] * 2))
     torch.manual_seed(5)
@@ -113,7 +113,7 @@ def test_recurrent_layers_have_their_dropout(kind, options):
 def test_nets_that_torch_compiles_are_exported_as_they_were_written():
     net = torch.compile(nn.Sequential(torch.compile(trunk()), nn.Linear(32, 5)))
     assert _traceable(net) is net._orig_mod
-    graph = training_graph(net._orig_mod, State.of(net._orig_mod), IMAGES, "loss", cross_entropy, None, True)
+    graph = training_graph(net._orig_mod, State.of(net._orig_mod), IMAGES, "loss", cross_entropy, None)
     assert [output["of"] for output in graph.metadata["outputs"][1:]] == [
         name for name, _ in net._orig_mod.named_parameters()]
 
@@ -259,7 +259,7 @@ def small(tmp_path_factory):
 def checked(small, net=None):
     path, own, batch, package, _ = small
     eager = _check.Eager(net or own, {"loss": cross_entropy}, None, None, PythonState.of(net or own))
-    _check.check_package(path, eager, package.training, package.evaluation, package.state, batch)
+    _check.check_package(path, eager, [*package.training, package.evaluation], package.state, batch, package.shapes)
 
 
 def test_the_check_leaves_the_net_as_it_is(small):

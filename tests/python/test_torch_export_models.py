@@ -45,8 +45,8 @@ def traced(words, amp):
     loss = model.loss or cross_entropy
     outputs = model.outputs or (lambda net, batch: net(batch["image"]))
     state = State.of(model.net)
-    graphs = (training_graph(model.net, state, batch(4), "loss", loss, amp, True),
-              evaluation_graph(model.net, state, batch(4), {"loss": loss}, outputs, amp, True))
+    graphs = (training_graph(model.net, state, batch(4), "loss", loss, amp),
+              evaluation_graph(model.net, state, batch(4), {"loss": loss}, outputs, amp))
     return model.net, loss, outputs, batch(7), graphs
 
 
@@ -85,7 +85,7 @@ def test_values_of_indices_are_told():
     net = nn.Linear(3, 5)
     batch = {"image": torch.rand(4, 3), "pairs": torch.zeros(4, 6, dtype=torch.int64),
              **{name: torch.zeros(4, dtype=torch.int64) for name in ("class", "near", "target")}}
-    program = training_graph(net, State.of(net), batch, "loss", look_up, None, True).program
+    program = training_graph(net, State.of(net), batch, "loss", look_up, None).program
     told = {name: index_values(program, place) for place, name in enumerate(batch)}
     parts = [Values(0, 5, None, ((1, 1, 5),)), Values(-5, 5, None, ((1, 5, 6),))]
     assert told == {"image": [], "pairs": parts, "class": [Values(-5, 5, None)], "near": [Values(0, 5, None)],
@@ -103,7 +103,7 @@ def test_values_of_a_text_that_is_shifted_against_itself_are_told():
         tokens = batch["tokens"]
         return cross_entropy_of(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
-    program = training_graph(net, State.of(net), batch, "loss", loss, None, True).program
+    program = training_graph(net, State.of(net), batch, "loss", loss, None).program
     assert index_values(program, 0) == [Values(0, 31, None, ((1, 0, 11),)), Values(0, 29, -100, ((1, 1, 12),))]
 
 
@@ -121,7 +121,7 @@ def test_layers_in_evaluation_mode_stay_so():
     net = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.BatchNorm1d(5))
     batch = {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
     net[1].eval()
-    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, None)
     assert graph.metadata["counters"] == ["2.num_batches_tracked"] and net[2].training and not net[1].training
     changed = graph.program.graph_signature.buffers_to_mutate.values()
     assert sorted(changed) == ["2.running_mean", "2.running_var"]
@@ -131,7 +131,7 @@ def test_the_example_of_an_own_net():
     """What examples/own_net.py exports; its dropout draws."""
     example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/own_net.py"))
     net, batch = example["ConvMixer"](6), {"image": torch.rand(4, 3, 32, 32), "label": torch.arange(4)}
-    graph = training_graph(net, State.of(net), batch, "loss", example["loss"], None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", example["loss"], None)
     names = [output["name"] for output in graph.metadata["outputs"]]
     assert names == ["loss", "correct", *(name for name, _ in net.named_parameters())]
     assert len(graph.metadata["counters"]) == 9
@@ -149,8 +149,8 @@ def test_the_example_of_an_own_detector():
                 "labels": torch.randint(0, 6, (rows, 8), generator=random), "count": torch.arange(rows)}
 
     state, loss, outputs = State.of(net), example["loss"], example["outputs"]
-    training = training_graph(net, state, batch(4), "loss", loss, None, True)
-    evaluation = evaluation_graph(net, state, batch(4), {"loss": loss}, outputs, None, True)
+    training = training_graph(net, state, batch(4), "loss", loss, None)
+    evaluation = evaluation_graph(net, state, batch(4), {"loss": loss}, outputs, None)
     value = training.program.module(check_guards=False)(*batch(7).values())[0]
     torch.testing.assert_close(value, loss(net.train(), batch(7))["loss"])
     found = evaluation.program.module(check_guards=False)(*batch(7).values())
@@ -163,7 +163,7 @@ def test_the_example_of_an_own_detector():
 
 def test_the_factor_of_fp16_scales_gradients_alone():
     net, batch = nn.Linear(3, 5), {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
-    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, "fp16", True)
+    graph = training_graph(net, State.of(net), batch, "loss", cross_entropy, "fp16")
     run = graph.program.module(check_guards=False)
     one, thousand = (run(*batch.values(), torch.tensor(factor)) for factor in (1.0, 1024.0))
     assert torch.equal(one[0], thousand[0])
@@ -179,7 +179,7 @@ def test_a_loss_may_take_gradients_of_its_own():
         slope, = torch.autograd.grad(net(image).sum(), image, create_graph=True)
         return {"penalty": (slope.norm(dim=1) - 1).square().mean(), "score": net(image).mean()}
 
-    graph = training_graph(net, State.of(net), batch, "loss", loss, None, True)
+    graph = training_graph(net, State.of(net), batch, "loss", loss, None)
     values = graph.program.module(check_guards=False)(torch.rand(6, 3, generator=torch.Generator().manual_seed(1)))
     expected = loss(net, {"image": torch.rand(6, 3, generator=torch.Generator().manual_seed(1))})
     sum(expected.values()).backward()
@@ -197,7 +197,7 @@ def test_parts_of_a_net_have_losses_of_their_own():
     state = State.of(net)
     losses = {part: example[f"{part}_loss"] for part in ("discriminator", "generator")}
     for part, loss in losses.items():
-        graph = training_graph(net, state, batch, part, loss, None, True)
+        graph = training_graph(net, state, batch, part, loss, None)
         assert all(parameter.requires_grad for parameter in net.parameters())
         assert graph.metadata["name"] == f"train_{part}" and graph.metadata["outputs"][0]["name"] == part
         assert graph.metadata["counters"] == ["generator.2.1.num_batches_tracked", "generator.3.1.num_batches_tracked"]
@@ -213,6 +213,6 @@ def test_parts_of_a_net_have_losses_of_their_own():
         assert torch.equal(values[0], expected)
         for name, gradient in zip(own, torch.autograd.grad(expected, own.values())):
             assert torch.equal(gradients[name], gradient)
-    outputs = evaluation_graph(net, state, batch, losses, None, None, True).metadata["outputs"]
+    outputs = evaluation_graph(net, state, batch, losses, None, None).metadata["outputs"]
     assert [(output["name"], output["kind"]) for output in outputs] == [
         ("discriminator", "loss"), ("real", "metric"), ("fake", "metric"), ("generator", "loss")]

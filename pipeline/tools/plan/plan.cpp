@@ -15,6 +15,7 @@
 #include "sampling/core/text.h"
 #include "sampling/field_text.h"
 #include "stages/hooks/hooks.h"
+#include "stages/model/net_rows.h"
 
 namespace flowtrain {
 
@@ -28,8 +29,9 @@ struct PlanParts {
   bool async;            ///< Validation runs beside training.
   const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< bytes of one training batch
-  NetSummary net;
-  std::uint64_t row_bytes;  ///< bytes that a row of a batch keeps for backward
+  std::string no_net;      ///< reason for which the net does not take the rows; then the two below are empty
+  NetSummary net = {};
+  std::uint64_t row_bytes = 0;  ///< bytes that a row of a batch keeps for backward
 };
 
 constexpr std::size_t plot_columns = 64;
@@ -98,10 +100,11 @@ std::string snapshots(const PlanParts& parts) {
                              keep_every.ended(parts.run_plan.last);
   const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
   const char* more = parts.async ? ", more where a validation begins" : ", more where a validation is the best so far";
-  return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"), ", ",
-                format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
-                by_clock ? concat(", more every ", std::get<std::string>(*snapshot.every)) : "", "; at most ", kept,
-                " are kept, ", format_bytes(kept * bytes));
+  const bool sized = parts.no_net.empty();
+  return concat(times(count), every.off() ? "" : concat(", every ", iterations_of(every), " iterations"),
+                sized ? concat(", ", format_bytes(bytes), " each: ", format_bytes(count * bytes), " written") : "",
+                parts.val ? more : "", by_clock ? concat(", more every ", std::get<std::string>(*snapshot.every)) : "",
+                "; at most ", kept, " are kept", sized ? concat(", ", format_bytes(kept * bytes)) : "");
 }
 
 std::string memory(const PlanParts& parts) {
@@ -198,8 +201,12 @@ std::string describe_plan(const PlanParts& parts) {
   text += line("graph", graph(parts));
   text += line("validation", validations(parts));
   text += line("snapshots", snapshots(parts));
-  text += line("net", describe_net(parts.config.table("net"), parts.net));
-  text += line("memory", memory(parts));
+  if (parts.no_net.empty()) {
+    text += line("net", describe_net(parts.config.table("net"), parts.net));
+    text += line("memory", memory(parts));
+  } else {
+    text += line("net", concat("none: ", parts.no_net, "; ", way_out_of_no_pictures));
+  }
   text += rates(parts.run_plan);
   if (batch_is_left_open(parts.config))
     text += line("note", concat(batch_left_open, ", on the run's device; these numbers are for batches of ",
@@ -218,6 +225,14 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   session.prepare();
   session.make_validation_loaders();
   const RunPlan run_plan = session.run_plan();
+  PlanParts parts{config,
+                  train,
+                  sets.empty() ? nullptr : &sets.front()->data,
+                  session.validates_async(),
+                  run_plan,
+                  slab_layout(train).bytes(),
+                  why_no_pictures(config.table("net"), train.sampler->fields())};
+  if (!parts.no_net.empty()) return describe_plan(parts);
   // Two rows are needed, as batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LoaderParts few = loader_parts("train", train, config);
@@ -230,14 +245,8 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   loader->start();
   Slab& batch = first_batch(*loader);
   const auto learner = session.make_learner(make_learner, loader->layout());
-  const PlanParts parts{config,
-                        train,
-                        sets.empty() ? nullptr : &sets.front()->data,
-                        session.validates_async(),
-                        run_plan,
-                        slab_layout(train).bytes(),
-                        learner->net_summary(),
-                        kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train)};
+  parts.net = learner->net_summary();
+  parts.row_bytes = kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train);
   loader->stop();
   return describe_plan(parts);
 }

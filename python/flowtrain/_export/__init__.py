@@ -13,12 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from flowtrain._export._check import Eager, check_package
+from flowtrain._export._check import Eager, check_extents, check_package
+from flowtrain._export._free import Shapes, checked, example_of, traceable
 from flowtrain._export._graphs import Function, Graph, check_operators, evaluation_graph, operations_of, training_graph
 from flowtrain._export._package import Package, check_path, write_package
 from flowtrain._export._python_state import PythonState, warnings_of
 from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
+from flowtrain.loader import Loader
 
 _MANY_OPERATIONS = 4000
 _SECONDS_OF_OPERATION = 0.02
@@ -27,13 +29,14 @@ _SECONDS_OF_OPERATION = 0.02
 def export_package(
     net: nn.Module,
     path: str | os.PathLike[str],
-    example: Mapping[str, Any] | Sequence[Any],
+    example: Mapping[str, Any] | Sequence[Any] | Loader[Any],
     loss: Function | Mapping[str, Function] | None = None,
     outputs: Function | None = None,
     *,
     amp: str | None = None,
     device: str | torch.device | None = None,
     dynamic_batch: bool = True,
+    free: Mapping[str, Mapping[int, Any]] | None = None,
     check: bool = True,
     command: str | None = None,
 ) -> None:
@@ -43,7 +46,12 @@ def export_package(
         raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
     net = _traceable(net)
     place = _device(net, device)
+    if isinstance(example, Loader):
+        example, of_fields = example_of(example)
+        free = of_fields if free is None else free
     batch = _batch(example, place, dynamic_batch)
+    shapes = Shapes(dynamic_batch, checked(free or {}, batch))
+    batch = traceable(batch, shapes.axes)
     if any(tensor.device != place for tensor in [*net.parameters(), *net.buffers()]):
         net = copy.deepcopy(net).to(place)
     if loss is None:
@@ -61,7 +69,7 @@ def export_package(
         warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
         try:
             def traced() -> list[Graph]:
-                graphs = [training_graph(net, state, batch, name, function, amp, dynamic_batch)
+                graphs = [training_graph(net, state, batch, name, function, amp, shapes)
                           for name, function in losses.items()]
                 python.restore()
                 return graphs
@@ -71,13 +79,16 @@ def export_package(
                 state = state.with_buffers(changed)
                 training = traced()
             _tell_size(training)
-            evaluation = evaluation_graph(net, state, batch, losses, outputs, amp, dynamic_batch)
+            evaluation = evaluation_graph(net, state, batch, losses, outputs, amp, shapes)
         finally:
             python.restore()
         check_operators([*training, evaluation])
         eager = Eager(net, losses, outputs, amp, python)
-        write_package(path, Package(training, evaluation, state, batch, amp, dynamic_batch, command),
-                      (lambda file: check_package(file, eager, training, evaluation, state, batch)) if check else None)
+        graphs = [*training, evaluation]
+        if check:
+            check_extents(eager, graphs, batch, shapes)
+        write_package(path, Package(training, evaluation, state, batch, amp, shapes, command),
+                      (lambda file: check_package(file, eager, graphs, state, batch, shapes)) if check else None)
 
 
 def _tell_size(graphs: list[Graph]) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
+from flowtrain._export._free import Shapes, merged, numbered, variants
 from flowtrain._export._graphs import Batch, Function, Graph, evaluated, losses_of
 from flowtrain._export._python_state import PythonState
 from flowtrain._export._tracing import State
@@ -79,18 +80,41 @@ def update(parameters: Tensors, gradients: Tensors, rate: float) -> None:
         parameter.copy_(master)
 
 
-def check_package(file: str | os.PathLike[str], eager: Eager, training: Sequence[Graph], evaluation: Graph,
-                  state: State, batch: Batch) -> None:
+def check_package(file: str | os.PathLike[str], eager: Eager, graphs: Sequence[Graph], state: State, batch: Batch,
+                  shapes: Shapes) -> None:
     """Raises ExportError where the compiled graphs in the file do not compute what the net does in eager PyTorch: its
-    losses, gradients, weights after an update, buffers and outputs. The net is as before, afterwards."""
+    losses, gradients, weights after an update, buffers and outputs; of the batch, and of two of its rows with other
+    extents of free axes. `graphs` are those of the losses, then the evaluation. The net is as before, afterwards."""
     with _left_as_it_is(eager.net), _torch.quiet():
         device = next(iter(batch.values())).device
         tensors = {name: tensor.to(device) for name, tensor in
                    tensors_from(_torch.read_record(file, "weights.safetensors"), os.fspath(file), "torch").items()}
-        check = _Check(eager, state, batch, tensors)
-        for graph in training:
-            check.train(_Compiled(file, graph, tensors))
-        check.evaluate(_Compiled(file, evaluation, tensors))
+        *compiled, evaluating = (_Compiled(file, graph, tensors) for graph in graphs)
+        for what, own in [("", batch), *_others(batch, graphs, shapes)]:
+            check = _Check(eager, state, own, tensors, what)
+            for graph in compiled:
+                check.train(graph)
+            check.evaluate(evaluating)
+
+
+def check_extents(eager: Eager, graphs: Sequence[Graph], batch: Batch, shapes: Shapes) -> None:
+    """Raises ExportError where eager PyTorch does not take a batch of some extents of free axes."""
+    with _left_as_it_is(eager.net), _torch.quiet():
+        for what, own in _others(batch, graphs, shapes):
+            try:
+                for loss in eager.losses:
+                    eager.train(loss, own)
+                eager.evaluate(own)
+            except Exception as error:
+                reason = str(error).strip().split("\n")[0]
+                raise ExportError(f"the net does not take {what}: {reason}; let the loss pad what it gets, or give "
+                                  "`free` other bounds, {axis: (least, largest)}") from error
+
+
+def _others(batch: Batch, graphs: Sequence[Graph], shapes: Shapes) -> Iterator[tuple[str, Batch]]:
+    """Batches with other extents of free axes, which the graphs might treat unlike those of `batch`, with names."""
+    return variants(batch, numbered(graph.extents for graph in graphs), merged(graph.edges for graph in graphs),
+                    2 if shapes.rows else None)
 
 
 _HALF = (torch.bfloat16, torch.float16)
@@ -137,8 +161,12 @@ class _Compiled:
 
 
 class _Check:
-    def __init__(self, eager: Eager, state: State, batch: Batch, tensors: Tensors) -> None:
+    extents = ""  #: extents of free axes, where they are not the example's
+
+    def __init__(self, eager: Eager, state: State, batch: Batch, tensors: Tensors, extents: str = "") -> None:
         self.eager = eager
+        if extents:
+            self.extents = f", with {extents}"
         self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         self.parameters = dict(eager.net.named_parameters())
         self.tensors = tensors
@@ -154,7 +182,7 @@ class _Check:
 
     def train(self, graph: _Compiled) -> None:
         loss = graph.graph.metadata["outputs"][0]["name"]
-        for step in range(1, STEPS + 1):
+        for step in range(1, (1 if self.extents else STEPS) + 1):  # few terms soon have no gradient but rounding
             before = self._state()
             expected = self._eager(lambda: self.eager.train(loss, self.batch), step)
             after = self._state()
@@ -290,7 +318,8 @@ class _Check:
                                 f"{mean:.3e} in eager PyTorch", where)
 
     def _refusal(self, what: str, is_wrong: str, where: str) -> ExportError:
-        return ExportError(f"the compiled package does not compute what the net does {where}: {what} {is_wrong}; "
+        return ExportError(f"the compiled package does not compute what the net does {where}{self.extents}: "
+                           f"{what} {is_wrong}; "
                            "check=False writes the file nevertheless")
 
     def _eager(self, run: Callable[[], Tensors], seed: int) -> Tensors:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
+from flowtrain._export._free import Edges, Shapes
 from flowtrain._export._tracing import State, exported_program, tensors_read, traced
 from flowtrain.export import ExportError
 
@@ -27,6 +28,8 @@ class Graph:
 
     program: torch.export.ExportedProgram
     metadata: dict[str, Any]  #: "name", "parameters", "buffers", "counters", "outputs", …: as in flowtrain.json
+    extents: dict[tuple[str, int], str]  #: symbols for the extents of free axes, by field and axis
+    edges: Edges  #: extents of free axes to be tried
 
     @property
     def changed_parameters(self) -> list[str]:
@@ -35,7 +38,7 @@ class Graph:
 
 
 def training_graph(
-    net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, dynamic_batch: bool
+    net: nn.Module, state: State, example: Batch, name: str, loss: Function, amp: str | None, shapes: Shapes = Shapes()
 ) -> Graph:
     """A loss, what it shows beside itself, and its gradients, of the net in training mode: (loss, metrics…,
     gradients…).
@@ -88,15 +91,15 @@ def training_graph(
     inputs = list(example.values())
     if amp == "fp16":
         inputs.append(torch.ones((), device=inputs[0].device))
-    graph, counters = traced(f"train_{name}", step, state, inputs, dynamic_batch)
-    program = exported_program(graph, inputs, dynamic_batch)
+    graph, counters, edges = traced(f"train_{name}", step, state, example, inputs, shapes)
+    program, extents = exported_program(graph, example, inputs, shapes)
     return Graph(program, {"name": f"train_{name}"} | tensors_read(program, state)
-                 | {"counters": counters, "outputs": outputs})
+                 | {"counters": counters, "outputs": outputs}, extents, edges)
 
 
 def evaluation_graph(
     net: nn.Module, state: State, example: Batch, losses: Mapping[str, Function], outputs: Function | None,
-    amp: str | None, dynamic_batch: bool,
+    amp: str | None, shapes: Shapes = Shapes(),
 ) -> Graph:
     """Losses, what they show beside themselves, and outputs, of the net in evaluation mode: (losses and metrics…,
     outputs…)."""
@@ -113,11 +116,13 @@ def evaluation_graph(
         return [*(value.detach() for value in named.values()), *shown.values()]
 
     inputs = list(example.values())
-    graph, _ = traced("eval", evaluate, state, inputs, dynamic_batch)
+    graph, _, edges = traced("eval", evaluate, state, example, inputs, shapes)
     # The net is called for the losses, and for the outputs. Not before the program is functional: where a tensor is
     # changed in place, equal expressions are not one value.
-    program = _torch.without_repetition(exported_program(graph, inputs, dynamic_batch))
-    return Graph(program, {"name": "eval"} | tensors_read(program, state) | {"counters": [], "outputs": described})
+    program, extents = exported_program(graph, example, inputs, shapes)
+    program = _torch.without_repetition(program)
+    return Graph(program, {"name": "eval"} | tensors_read(program, state) | {"counters": [], "outputs": described},
+                 extents, edges)
 
 
 #: The end of the name of the number of terms that a loss or metric is the mean of.

@@ -18,7 +18,8 @@ _SAME_VALUES = {
     _ATEN.squeeze.dims, _ATEN.t.default, _ATEN.transpose.int, _ATEN.unsqueeze.default, _ATEN.view.default,
     _ATEN._unsafe_view.default,
 }
-#: The bounds of a part of a field: for some of its dimensions the first place, and that behind the last one.
+#: The bounds of a part of a field: for some of its dimensions the first place, and that behind the last one; along a
+#: free axis the latter is 0 or less, counted from the axis's end.
 Part = tuple[tuple[int, int, int], ...]
 
 
@@ -70,7 +71,7 @@ def _arguments(node: fx.Node) -> tuple[Any, ...]:
 
 def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
     for user in node.users:
-        if user.target in _SAME_PLACES:
+        if user.target in _SAME_PLACES or user.target is _ATEN._to_copy.default and _is_whole(user):
             yield from _uses(user, seen)
         elif user.target in _SAME_VALUES:
             yield from _uses(user, replace(seen, dimensions=None))
@@ -83,27 +84,42 @@ def _uses(node: fx.Node, seen: _Seen) -> Iterator[Values]:
             yield from _lookup(user, node, seen)
 
 
+def _is_whole(node: fx.Node) -> bool:
+    dtype = node.meta["val"].dtype
+    return not dtype.is_floating_point and dtype != torch.bool
+
+
 def _cut(user: fx.Node, node: fx.Node, seen: _Seen) -> _Seen | None:
     """Returns what a slice or a select() keeps; None if that is unknown. Rows stay whole, since there may be any number
     of them."""
     dimension, begin, end, step = [*_arguments(user)[1:], *(None,) * 4][:4]
     dimension = dimension or 0
     selects = user.target is _ATEN.select.int
-    if not selects and begin in (None, 0) and end in (None, torch.iinfo(torch.int64).max) and step in (None, 1):
+    if not selects and begin in (None, 0) and _is_end(end) and step in (None, 1):
         return seen
     size = node.meta["val"].shape[dimension]
     if seen.dimensions is None or step not in (None, 1) or seen.dimensions[dimension] == 0:
         return None
-    if not all(isinstance(number, int) for number in (size, begin or 0, end or 0)):
-        return None  # it follows from the number of rows
     of = seen.dimensions[dimension]
     if selects:
         end = begin + 1 or None
-    begin, end, _ = slice(begin, end).indices(size)
-    before = {cut[0]: cut[1] for cut in seen.part}.get(of, 0)
-    part = (*(cut for cut in seen.part if cut[0] != of), (of, before + begin, before + end))
+    if not all(isinstance(number, int) for number in (begin or 0, end or 0)):
+        return None  # it follows from the number of rows
+    first, last = {cut[0]: cut[1:] for cut in seen.part}.get(of, (0, 0))
+    if isinstance(size, int):
+        begin, end, _ = slice(begin, end).indices(size)
+        bounds = (of, first + begin, first + end)
+    elif (begin or 0) >= 0 and (_is_end(end) or end <= 0):
+        bounds = (of, first + (begin or 0), last + (0 if _is_end(end) else end))
+    else:
+        return None
+    part = (*(cut for cut in seen.part if cut[0] != of), bounds)
     kept = [each for each in seen.dimensions if not selects or each != of]
     return replace(seen, part=tuple(sorted(part)), dimensions=tuple(kept))
+
+
+def _is_end(end: Any) -> bool:
+    return end is None or end == torch.iinfo(torch.int64).max
 
 
 def _left_out(condition: Any, node: fx.Node) -> int | None:
@@ -132,6 +148,6 @@ def _lookup(user: fx.Node, node: fx.Node, seen: _Seen) -> Iterator[Values]:
 
 def _below(indexed: Any, dimension: Any, seen: _Seen, negative: bool = False) -> Iterator[Values]:
     size = indexed.meta["val"].shape[dimension]
-    empty = any(begin >= end for _, begin, end in seen.part)
+    empty = any(0 < end <= begin for _, begin, end in seen.part)
     if isinstance(size, int) and not empty:  # otherwise it follows from the number of rows
         yield Values(-size if negative else 0, size, seen.ignored, seen.part)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from flowtrain._export import _torch
+from flowtrain._export._free import Shapes, numbered
 from flowtrain._export._graphs import Graph
 from flowtrain._export._indices import index_values, merged
 from flowtrain._export._tracing import State
@@ -23,7 +24,7 @@ from flowtrain._safetensors import tensors_from, tensors_to_bytes
 from flowtrain.export import ExportError
 
 _METADATA = "flowtrain.json"
-_VERSION = 4
+_VERSION = 5
 _WEIGHTS = "weights.safetensors"
 
 
@@ -36,7 +37,7 @@ class Package:
     state: State
     example: dict[str, Tensor]
     amp: str | None
-    dynamic_batch: bool
+    shapes: Shapes
     command: str | None  #: the command that makes it again; None: made from the programs in the file
 
 
@@ -48,10 +49,16 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
     """Compiles all graphs and writes the file: as a whole, or not at all."""
     first = next(iter(package.example.values()))
     graphs = [*package.training, package.evaluation]
+    numbers = numbered(graph.extents for graph in graphs)
+    free = {name: [{"axis": axis, "least": least, "most": most, "extent": numbers[name, axis]}
+                   for axis, (least, most) in axes.items()] for name, axes in package.shapes.axes.items()}
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
-         "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]],
+         "shape": [-1 if package.shapes.rows else tensor.shape[0],
+                   *(-1 if axis in package.shapes.axes.get(name, {}) else size
+                     for axis, size in enumerate(tensor.shape[1:], 1))],
          "values": _values(graphs, place)}
+        | ({"free": free[name]} if name in free else {})
         | ({"channels_last": True} if _torch.layout(tensor) == torch.channels_last else {})
         for place, (name, tensor) in enumerate(package.example.items())
     ]

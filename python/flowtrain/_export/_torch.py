@@ -8,11 +8,14 @@ import logging
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import sympy
 import torch
 import torch.utils.checkpoint
 from torch._dispatch.python import enable_python_dispatcher
@@ -65,28 +68,65 @@ UNTRACEABLE = UnsupportedOperatorException
 _MARCH = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3", "DEFAULT": "x86-64"}
 
 
+@dataclass(frozen=True)
+class Traced:
+    """A graph of trace(), and what it takes for granted."""
+
+    graph: torch.fx.GraphModule
+    rows: Any  #: the number of rows: an expression of one symbol, or a number
+    extents: dict[tuple[int, int], Any]  #: the extent of each free axis, by input and axis: the same
+    conditions: list[Any]  #: conditions on one symbol, which Python code or torch has asked for
+
+    def fails(self, symbol: Any, extent: int) -> str | None:
+        """Returns a condition that an extent does not meet."""
+        return next((str(condition).replace(str(symbol), "extent") for condition in self.conditions
+                     if condition.free_symbols == {symbol} and condition.subs(symbol, extent) == sympy.false), None)
+
+
 def trace(
-    function: Callable[..., Any], state: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], dynamic_batch: bool
-) -> tuple[torch.fx.GraphModule, bool]:
+    function: Callable[..., Any], state: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], dynamic_batch: bool,
+    free: Sequence[Iterable[int]] = (),
+) -> Traced:
     """The operations of function(*state, *inputs), below autograd, so those of torch.autograd.grad() are among them.
 
-    Nothing is computed. Returns the graph, which takes the same arguments, and whether its number of rows (the first
-    dimension of the inputs) is free. It is not where dynamic_batch is False, or the function fixes that number.
+    Nothing is computed. The graph takes the same arguments. Its number of rows (the first dimension of the inputs) is
+    free, unless dynamic_batch is False, or the function fixes that number; and so are the axes `free` of each input.
     """
     shapes = ShapeEnv()
     mode = FakeTensorMode(shape_env=shapes, allow_non_fake_inputs=True)
     arguments = [mode.from_tensor(tensor, static_shapes=True) for tensor in state]
-    for tensor in inputs:
+    for tensor, axes in zip_longest(inputs, free, fillvalue=()):
         sizes = [DimDynamic.STATIC] * tensor.dim()
         if dynamic_batch and sizes:
             sizes[0] = DimDynamic.DUCK  # equal numbers of rows are one symbol
+        for axis in axes:
+            sizes[axis] = DimDynamic.DYNAMIC  # each axis has a symbol of its own
         arguments.append(mode.from_tensor(tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
     with mode, torch.enable_grad(), enable_python_dispatcher():  # it tells batch norm's writes from its reads
         with traceable():
             graph = make_fx(function)(*arguments)
-    rows = arguments[len(state)].shape[0]
-    free = isinstance(rows, torch.SymInt) and not shapes.replace(rows.node.expr).is_number
-    return graph, free
+
+    def known(size: Any) -> Any:
+        return shapes.replace(size.node.expr) if isinstance(size, torch.SymInt) else sympy.Integer(size)
+
+    given = arguments[len(state):]
+    return Traced(graph, known(given[0].shape[0]),
+                  {(place, axis): known(given[place].shape[axis]) for place, axes in enumerate(free) for axis in axes},
+                  [shapes.replace(guard.expr) for guard in shapes.guards])
+
+
+def symbol(program: torch.export.ExportedProgram, place: int, axis: int, what: str, most: int) -> str:
+    """Returns the symbol that a program has for an axis of input number `place`. Raises ExportError unless that may be
+    any number up to `most`."""
+    name = program.graph_signature.user_inputs[place]
+    size = next(node.meta["val"].shape[axis] for node in program.graph.nodes if node.name == name)
+    found = size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)
+    if not found.is_symbol:
+        raise ExportError(f"an operator of torch fixes {what} at {found}: leave the axis out of `free`, where all "
+                          "batches have that extent")
+    if (largest := program.range_constraints[found].upper) < most:
+        raise ExportError(f"the net takes up to {largest} along {what}, and `free` allows {most}")
+    return str(found)
 
 
 def operations(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> list[str]:
@@ -205,6 +245,7 @@ def run_program(
 ) -> list[torch.Tensor]:
     """The program by eager operations, with these tensors, which it changes in place."""
     module = program.module(check_guards=False)
+    module._forward_pre_hooks.clear()  # they refuse the shortest extents, which torch takes for special cases
     own = {name: tensors[name] for name, _ in [*module.named_parameters(), *module.named_buffers()] if name in tensors}
     return list(torch.func.functional_call(module, own, tuple(inputs)))
 

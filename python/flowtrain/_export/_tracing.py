@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
+from flowtrain._export._free import Edges, Shapes, edges_of
 from flowtrain.export import ExportError
 
 
@@ -59,13 +61,16 @@ class State:
 
 
 def traced(
-    kind: str, function: Callable[..., list[Tensor]], state: State, inputs: list[Tensor], dynamic_batch: bool
-) -> tuple[torch.fx.GraphModule, list[str]]:
-    """The graph with all tensors that are no inputs as attributes, and the names of its counters."""
+    kind: str, function: Callable[..., list[Tensor]], state: State, example: Mapping[str, Tensor],
+    inputs: list[Tensor], shapes: Shapes,
+) -> tuple[torch.fx.GraphModule, list[str], Edges]:
+    """The graph with all tensors that are no inputs as attributes, the names of its counters, and the extents of free
+    axes to be tried. `inputs` begin with the fields of `example`."""
     values = [*map(_parameter, state.parameters.values()), *state.buffers.values()]
     with _reasons():
-        graph, free = _torch.trace(function, values, inputs, dynamic_batch)
-    if dynamic_batch and not free:
+        made = _torch.trace(function, values, inputs, shapes.rows, shapes.of(example))
+    graph, edges = made.graph, edges_of(made, example, shapes.axes)
+    if shapes.rows and made.rows.is_number:
         raise ExportError(f"the net fixes the number of rows at the example's, {inputs[0].shape[0]}: give "
                           "dynamic_batch=False, and train with batches of that size")
     _name_literals(kind, graph, inputs[0].device)
@@ -82,7 +87,7 @@ def traced(
                 place.replace_all_uses_with(graph.graph.get_attr(name))
         graph.graph.erase_node(place)
     graph.recompile()
-    return graph, counters
+    return graph, counters, edges
 
 
 def _name_literals(kind: str, graph: torch.fx.GraphModule, device: torch.device) -> None:
@@ -130,17 +135,22 @@ def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
 
 
 def exported_program(
-    graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool
-) -> torch.export.ExportedProgram:
-    """The graph of traced(), functional: the program's signature names what it changes."""
+    graph: torch.fx.GraphModule, example: Mapping[str, Tensor], inputs: list[Tensor], shapes: Shapes
+) -> tuple[torch.export.ExportedProgram, dict[tuple[str, int], str]]:
+    """The graph of traced(), functional: the program's signature names what it changes. Beside it the symbols that it
+    has for the extents of free axes."""
     rows = torch.export.Dim("rows", min=1)
-    shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
+    sizes = tuple({**({0: rows} if shapes.rows else {}),
+                   **{axis: torch.export.Dim.AUTO(min=least, max=most) for axis, (least, most) in axes.items()}}
+                  if tensor.dim() > 0 else None
+                  for tensor, axes in zip_longest(inputs, shapes.of(example), fillvalue={}))
     with torch.no_grad(), _reasons():
         program: torch.export.ExportedProgram = torch.export.export(
-            graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})
+            graph, tuple(inputs), dynamic_shapes=sizes).run_decompositions({})
     if program.graph_signature.user_inputs_to_mutate:
         raise ExportError("the net changes its input in place: let it change a copy, x = x.clone()")
-    return program
+    return program, {(name, axis): _torch.symbol(program, place, axis, f"axis {axis} of {name!r}", most)
+                     for place, name in enumerate(example) for axis, (_, most) in shapes.axes.get(name, {}).items()}
 
 
 def tensors_read(program: torch.export.ExportedProgram, state: State) -> dict[str, Any]:
@@ -189,8 +199,8 @@ def _reason(error: Exception) -> str:
         return (f"the net draws from a generator of its own{place}: a graph draws from torch's own, which the program "
                 "seeds for each step; leave generator= out")
     if "with symbolic sizes" in first:
-        return (f"an operator of torch takes no free number of rows{place}: give dynamic_batch=False, and train with "
-                f"batches of the example's size; torch says: {first}")
+        return (f"an operator of torch takes no free sizes{place}: give dynamic_batch=False and no `free`, and train "
+                f"with batches of the example's size; torch says: {first}")
     if isinstance(error, _torch.EXPORT_ERROR) and "onstraint" in first:
         return (f"the net does not take every number of rows: give dynamic_batch=False, and train with batches of the "
                 f"example's size; torch says: {first}")

@@ -16,6 +16,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/device/gpu_facts.h"
+#include "stages/model/net_rows.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/step/parameter_groups.h"
 
@@ -149,6 +150,8 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   for (auto& field : spec.data.train_layout.fields())
     if (field.name == "image" && field.shape.size() == 3)
       input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
+  if (const std::string why = why_no_pictures(spec.tables.net, spec.data.train_layout.fields()); !why.empty())
+    throw spec.tables.net.error("name", why, ExitCode::usage, way_out_of_no_pictures);
   const auto of_other_size = net_of_other_size(spec, input);
   torch::manual_seed(Stream(spec.process.seed, Purpose::init, 0).next64());
   const char* const key = nets::key_of_net(spec.tables.net);

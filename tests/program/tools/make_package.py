@@ -6,7 +6,8 @@ batch normalisation, dropout and more biases, and with the default loss. fixed.p
 two.pt2: two linear layers with a loss each, head and critic; the critic judges what the head gives. half.pt2: bf16
 parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
 and a batch normalisation has running statistics alone. boxes.pt2: a detector that gives a box for each of 16 cells
-of 8 x 8 pixels. counted.pt2: plain, whose loss and hits are over the rows that are not of class 0.
+of 8 x 8 pixels. counted.pt2: plain, whose loss and hits are over the rows that are not of class 0. texts.pt2: learns
+the bytes that follow in texts of 1 to 64 bytes.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
@@ -117,6 +118,27 @@ def outputs_of_boxes(net, batch):
     return {"boxes": boxes, "scores": scores, "labels": labels}
 
 
+class Follows(torch.nn.Module):
+    """Scores of the next byte, from the mean of those before it."""
+
+    def __init__(self):
+        super().__init__()
+        self.bytes, self.last = torch.nn.Embedding(256, 16), torch.nn.Linear(16, 256)
+
+    def forward(self, text):
+        places = torch.arange(1, text.shape[1] + 1, device=text.device)
+        return self.last(self.bytes(text.long()).cumsum(1) / places[:, None])
+
+
+def loss_of_texts(net, batch):
+    text, place = batch["text"].long(), torch.arange(batch["text"].shape[1], device=batch["text"].device)
+    target = text.masked_fill(place >= batch["text_length"][:, None], -100)[:, 1:]
+    scores = net(text)[:, :-1].transpose(1, 2)
+    count = (target != -100).sum()
+    return {"loss": (F.cross_entropy(scores, target, ignore_index=-100, reduction="sum"), count),
+            "hits": ((scores.detach().argmax(1) == target).float().sum(), count)}
+
+
 def main():
     folder, version = sys.argv[1:]
     if torch.__version__.split("+")[0] != version:
@@ -137,6 +159,10 @@ def main():
     ft.export(Cells(), "boxes.pt2", {"image": torch.rand(4, 3, 32, 32), "boxes": torch.rand(4, 3, 4).cumsum(2) * 10,
                                      "labels": torch.zeros(4, 3, dtype=torch.int64), "count": torch.full((4,), 2)},
               loss_of_boxes, outputs_of_boxes)
+    torch.manual_seed(1)
+    texts = {"text": torch.arange(20, dtype=torch.uint8).repeat(4, 1), "text_length": torch.tensor([20, 1, 7, 12])}
+    ft.export(Follows(), "texts.pt2", texts, loss_of_texts, lambda net, batch: net(batch["text"]),
+              free={"text": {1: 64}})
     torch.manual_seed(1)
     ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
               lambda net, batch: net.head(batch["image"].flatten(1)))

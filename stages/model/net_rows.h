@@ -1,0 +1,31 @@
+#pragma once
+// The rows that nets take.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "nets/entries.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/field_text.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain {
+
+/// The way out for rows that no built-in net takes.
+inline constexpr const char* way_out_of_no_pictures =
+    "add a field `image`, or name a net of PyTorch by net.package, which takes any fields";
+
+/// Returns why the net of the table [net] cannot take rows of these fields; empty if it may.
+inline std::string why_no_pictures(const Settings& net, const std::vector<Field>& fields) {
+  const std::string& name = net.text("name");
+  const auto is_picture = [](const Field& field) { return field.name == "image" && field.shape.size() == 3; };
+  if (!nets::nets().has(name) || nets::nets().at(name).traits.least_side == 0 ||
+      std::ranges::any_of(fields, is_picture))
+    return {};
+  return concat("net ", name,
+                ": takes pictures, but the rows have no field `image` of them: ", join(fields, ", ", describe_form));
+}
+
+}  // namespace flowtrain
