@@ -40,7 +40,10 @@ class FinishedSampler final : public Sampler {
       : sampler_(std::move(sampler)), fields_(sampler_->fields()), finished_(std::move(finished)) {
     for (const FinishedField& each : finished_) {
       Field& field = fields_[each.field];
-      field = {field.name, DType::f32, {field.shape[2], field.shape[0], field.shape[1]}};
+      field = {.name = field.name,
+               .dtype = DType::f32,
+               .shape = {field.shape[2], field.shape[0], field.shape[1]},
+               .group = field.group};
     }
   }
 
@@ -69,12 +72,14 @@ class FinishedSampler final : public Sampler {
     if (pictures.size() < finished_.size()) pictures.resize(finished_.size());
     own.assign(first.fields().begin(), first.fields().end());
     for (std::size_t i = 0; i < finished_.size(); ++i) {
+      if (!first[finished_[i].field]) continue;  // the row is of another group
       pictures[i].resize(finished_[i].bytes * rows);
       own[finished_[i].field] = pictures[i].data();
     }
     make(Row(own, first.extents()));
     for (std::size_t i = 0; i < finished_.size(); ++i) {
       const std::size_t field = finished_[i].field, bytes = fields_[field].row_bytes();  // has no free axis
+      if (!first[field]) continue;
       for (std::size_t row = 0; row < rows; ++row)
         finished_[i](pictures[i].data() + row * finished_[i].bytes, first[field] + row * bytes);
     }
@@ -92,7 +97,8 @@ bool is_picture(const Field& field) {
 }
 
 bool is_finished_image(const Field& field) {
-  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
+  return (field.name == "image" || field.name.ends_with(".image")) && field.dtype == DType::f32 &&
+         field.shape.size() == 3;
 }
 
 std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sampling/batches.h"
 #include "sampling/plans/bucketed_batches.h"
 #include "sampling/plans/lengths.h"
 #include "sampling/plans/packed_rows.h"
@@ -23,6 +24,12 @@ struct Filling {
   }
 };
 
+/// The rows of one group of a batch that a process takes.
+struct GroupRows {
+  std::uint64_t begin = 0, rows = 0;  ///< row `begin` of the whole batch, of all groups, and those after it
+  std::uint32_t group = 0;
+};
+
 /// Gives each batch its shape. At most one of `bucketed` and `packed` is set; without them the order chooses the rows,
 /// and each free axis is as long as the longest row of the batch.
 struct ShapePlan {
@@ -31,10 +38,16 @@ struct ShapePlan {
   std::unique_ptr<const PackedRows> packed = {};         ///< rows that hold several records
   std::uint64_t most_pieces = 1;                         ///< packed: largest number of records in a row
   std::size_t axis = 0;                                  ///< axis whose lengths decide the batches
+  std::vector<std::uint32_t> groups = {};  ///< rows of each group in a whole batch; empty: all rows have all fields
 
   /// Returns whether it chooses the records of each batch, not the order.
   bool chooses_rows() const { return bucketed || packed; }
-  /// Adds a batch to a filling along the deciding axis.
+  /// Returns whether batches differ in shape.
+  bool varies() const { return lengths.axes() > 0; }
+  /// Returns the rows of each group that a process takes. All rows are dealt to the processes like cards, so that they
+  /// get equal numbers of each group and of all, ± 1.
+  std::vector<GroupRows> own_groups(const Slice& slice) const;
+  /// Adds a batch to a filling along the deciding axis; without one it does nothing.
   void add_to(Filling& filling, const Slab& slab) const;
 
   /// Returns the shapes into one of which each batch of up to `rows` rows fits.
