@@ -66,7 +66,8 @@ def export(
         training mode; modules of a net in training mode that are themselves in evaluation mode stay so.
     path: net.pt2.
     example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
-        (image, label). Shapes and dtypes matter, the values do not.
+        (image, label). Shapes and dtypes matter, the values do not. Fields of groups, {"labelled.image": tensor}, may
+        differ in their rows; those that have equal numbers always must.
     loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
         the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
         net(batch["image"]) and batch["label"]. Several such functions by name, {"critic": …, "generator": …}: each is

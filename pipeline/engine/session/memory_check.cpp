@@ -22,7 +22,7 @@ struct Prepared {
 Prepared prepared(const DataParts& data) {
   const auto rows = data.slice.most(data.batch);
   Prepared all{Loader::slabs(data.prefetch), rows, sizeof(RowWork)};
-  if (data.plan) {  // the largest batch has either many rows or long ones
+  if (data.plan) {  // the largest batch has either many rows or long ones, and each group has other fields
     const SlabLayout layout = slab_layout(data);
     all.row_bytes = (layout.bytes() + layout.records() * sizeof(RowWork)) / layout.rows();
     return all;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
@@ -64,7 +65,7 @@ void check_order(const Config& config, const Setting<std::int64_t>& budget, cons
       throw optim.error("lr_base_batch", "scales lr by the rows of a batch, which differ with loader.budget",
                         ExitCode::usage, "leave it out, and set lr");
   if (!config.list("data.source").empty())
-    refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by their ratios",
+    refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by ratio or rows",
            "leave out one of the two");
   const auto& order = config.table("order").text("name");
   if (order != "shuffle" && order != "sequential")
@@ -78,14 +79,18 @@ void set_shape_plan(DataParts& parts, const Config& config, bool training, LastB
   const LoaderKeys loader = config.loader();
   const auto fields = parts.sampler->fields();
   const std::size_t axes = free_axes_of(fields);
+  const auto groups = training ? rows_of_groups(config) : std::vector<std::uint32_t>();
   if (axes == 0) {
     if (*loader.budget > 0) throw loader.budget.error("no field has a free axis, so all samples are of one length");
     if (*loader.pack) throw loader.pack.error("no field has a free axis, along which samples could be packed");
+    if (!groups.empty())
+      parts.plan = std::make_shared<ShapePlan>(ShapePlan{.lengths = Lengths(0, 0), .groups = groups});
     return;
   }
   const bool shuffled = training && config.table("order").text("name") != "sequential";
   if (*loader.budget > 0 || *loader.pack) check_order(config, loader.budget, loader.pack);
   auto plan = std::make_shared<ShapePlan>(lengths_of(parts, config, axes));
+  plan->groups = groups;
   const std::size_t axis = plan->axis = deciding_axis(loader, fields);
   const std::uint64_t seed = seed_of(config);
   if (*loader.pack) {
@@ -118,6 +123,10 @@ std::string describe_batches(const DataParts& data) {
   if (plan && plan->packed)
     return concat(count, " batches of ", format_count(data.batch), " rows, which hold ",
                   printed("%.1f", 100 * plan->packed->filled()), " % samples");
+  if (plan && !plan->groups.empty())
+    return concat(
+        count, " batches of ", data.batch, " rows (",
+        join(data.sources, ", ", [](const SourceShare& source) { return concat(source.rows, " ", source.name); }), ")");
   return concat(count, " batches of ", data.batch);
 }
 

@@ -48,10 +48,12 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
     """Compiles all graphs and writes the file: as a whole, or not at all."""
     first = next(iter(package.example.values()))
     graphs = [*package.training, package.evaluation]
+    counts = list(dict.fromkeys(tensor.shape[0] for tensor in package.example.values()))
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
          "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]],
          "values": _values(graphs, place)}
+        | ({"rows": counts.index(tensor.shape[0])} if len(counts) > 1 else {})
         | ({"channels_last": True} if _torch.layout(tensor) == torch.channels_last else {})
         for place, (name, tensor) in enumerate(package.example.items())
     ]

@@ -84,9 +84,8 @@ def trace(
     with mode, torch.enable_grad(), enable_python_dispatcher():  # it tells batch norm's writes from its reads
         with traceable():
             graph = make_fx(function)(*arguments)
-    rows = arguments[len(state)].shape[0]
-    free = isinstance(rows, torch.SymInt) and not shapes.replace(rows.node.expr).is_number
-    return graph, free
+    rows = [tensor.shape[0] for tensor in arguments[len(state):] if tensor.dim() > 0]
+    return graph, all(isinstance(each, torch.SymInt) and not shapes.replace(each.node.expr).is_number for each in rows)
 
 
 def operations(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> list[str]:

@@ -133,8 +133,9 @@ def exported_program(
     graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool
 ) -> torch.export.ExportedProgram:
     """The graph of traced(), functional: the program's signature names what it changes."""
-    rows = torch.export.Dim("rows", min=1)
-    shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
+    counts = dict.fromkeys(tensor.shape[0] for tensor in inputs if tensor.dim() > 0)  # several: groups of rows
+    rows = {count: torch.export.Dim("rows" if len(counts) == 1 else f"rows_{count}", min=1) for count in counts}
+    shapes = tuple({0: rows[tensor.shape[0]]} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
     with torch.no_grad(), _reasons():
         program: torch.export.ExportedProgram = torch.export.export(
             graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})
