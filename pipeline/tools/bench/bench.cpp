@@ -187,7 +187,7 @@ class Bench {
     times.wall_s = seconds_since(start);
     report_.load = meter.load(times);
     const auto samples = static_cast<double>(times.samples);
-    if (data_.plan) {
+    if (data_.plan && data_.plan->varies()) {
       report_.counted = field_of_axis(layout_.fields(), data_.plan->axis);
       report_.positions_per_s = static_cast<double>(filling_.filled) / times.wall_s;
       report_.padding = filling_.padding();
