@@ -168,7 +168,7 @@ class PyLoader {
 
   /// (arrays in the order of fields(), ids, rows, places); in place of the arrays what owns their memory, where
   /// `allocate` has made it. `places` is None where all batches have the layout of layout(), else (shape of a row,
-  /// offset) of each field. None at the epoch's end; False where there is none yet, and it is not to wait.
+  /// offset, rows) of each field. None at the epoch's end; False where there is none yet, and it is not to wait.
   nb::object next(bool wait) {
     const Guard guard(used_, made_in_);
     for (;;) {
@@ -291,7 +291,7 @@ class PyLoader {
     if (!batch.shapes.empty()) {
       nb::list all;
       for (std::size_t i = 0; i < batch.shapes.size(); ++i)
-        all.append(nb::make_tuple(batch.shapes[i], batch.offsets[i]));
+        all.append(nb::make_tuple(batch.shapes[i], batch.offsets[i], batch.rows_of(i)));
       places = all;
     }
     nb::object ids = array_of(first, {count}, nb::dtype<std::int64_t>(), std::move(batch.ids));
@@ -301,7 +301,7 @@ class PyLoader {
     nb::list arrays;
     const auto& fields = loader_->fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      std::vector<std::size_t> shape{batch.rows};
+      std::vector<std::size_t> shape{batch.rows_of(i)};
       for (const std::int64_t side : batch.shapes.empty() ? fields[i].shape : batch.shapes[i])
         shape.push_back(static_cast<std::size_t>(side));
       arrays.append(array_of(batch.field(i), shape, dtype_of(fields[i].dtype), batch.memory));

@@ -144,6 +144,32 @@ void check_classes(const PackageDescription& description, const NetUse& use, con
             concat("export the net with ", use.classes, " classes"));
 }
 
+/// Refuses an input that has not as many rows as the first one that it must agree with.
+void check_equal_rows(const PackageDescription& description, const PackageInput& input,
+                      const std::vector<BatchField>& batch, const std::vector<std::int64_t>& shape,
+                      const PackageArchive& archive) {
+  const PackageInput& first = *std::ranges::find(description.inputs, input.rows, &PackageInput::rows);
+  const auto other = std::ranges::find(batch, first.field.name, &BatchField::name);
+  if (shape.empty() || other->shape.empty() || shape.front() == other->shape.front()) return;
+  throw archive.error(concat("'", input.field.name, "' of the batch has ", shape.front(), " rows, and '",
+                             first.field.name, "' has ", other->shape.front(),
+                             ", but the graph takes equal numbers, as the example of its export had"));
+}
+
+/// Refuses a graph that takes fields which training has and validation has not.
+void check_validation(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
+  for (const PackageInput& input : description.inputs)
+    if (std::ranges::find(use.fields, input.field.name, &BatchField::name) != use.fields.end() &&
+        std::ranges::find(use.val_fields, input.field.name, &BatchField::name) == use.val_fields.end())
+      throw Mistake(
+          archive
+              .error(concat("its graphs take '", input.field.name,
+                            "', which batches of validation have not: ", join(use.val_fields, ", ", &BatchField::name)))
+              .what(),
+          "set val.every = 0: validation has the fields of one [[data.source]] (val.source)");
+  check_inputs(description, use.val_fields, archive);
+}
+
 void check_precision(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   if (use.amp != description.amp)
     throw archive.error(concat("its graph computes with amp \"", description.amp, "\", but train.amp is \"", use.amp,
@@ -178,6 +204,7 @@ void check_inputs(const PackageDescription& description, const std::vector<Batch
     if (!fits(shape, found->shape))
       throw archive.error(concat("'", name, "' of the batch has shape ", shape_of(found->shape),
                                  ", but the graph takes ", shape_of(shape)));
+    check_equal_rows(description, input, batch, found->shape, archive);
   }
   check_same_extents(description, batch, archive);
 }
@@ -204,7 +231,7 @@ std::int64_t rows_of(const PackageDescription& description) {
 void check_use(const PackageDescription& description, const NetUse& use, const PackageArchive& archive) {
   if (!use.capability.empty()) check_machine(description, use.capability, archive);
   check_inputs(description, use.fields, archive);
-  if (!use.val_fields.empty()) check_inputs(description, use.val_fields, archive);
+  if (!use.val_fields.empty()) check_validation(description, use, archive);
   check_rows(description, use, archive);
   check_classes(description, use, archive);
   if (use.mixes_labels)

@@ -69,6 +69,7 @@ PackageInput read_input(const json& from) {
                               from.at("shape").get<std::vector<std::int64_t>>()},
                     .free = {},
                     .values = {},
+                    .rows = from.value("rows", std::int64_t{0}),
                     .channels_last = from.value("channels_last", false)};
   if (made.channels_last && made.field.shape.size() != 4)
     throw std::invalid_argument("the input '" + made.field.name + "' needs four dimensions for its layout");

@@ -47,6 +47,7 @@ struct PackageInput {
   BatchField field;            ///< the field; -1 for sizes that may be any
   std::vector<FreeAxis> free;  ///< the free axes, whose size is -1
   std::vector<Values> values;  ///< allowed values; others end the process; empty: any are allowed
+  std::int64_t rows = 0;       ///< inputs with the same number here have equal numbers of rows
   bool channels_last = false;  ///< the layout in memory is (rows, height, width, channels), like a GPU's images
 };
 

@@ -9,7 +9,7 @@ class DataError(RuntimeError): ...
 version: str
 made_before_fork: str
 
-Places = list[tuple[list[int], int]]
+Places = list[tuple[list[int], int, int]]
 
 def parts() -> dict[str, dict[str, tuple[str, list[tuple[str, str | None, str]]]]]: ...
 

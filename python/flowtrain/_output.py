@@ -35,8 +35,8 @@ class Output:
     def start(self, contents: Contents, ids: numpy.ndarray, rows: int = 0, places: _core.Places | None = None) -> Any:
         """Begins to make a batch: its fields, then its ids; before it is handed out by finish().
 
-        `rows` and `places`, (shape of a row, offset) of each field, matter where `allocate` has made the memory; None:
-        those of layout().
+        `rows` and `places`, (shape of a row, offset, rows) of each field, matter where `allocate` has made the memory;
+        None: those of layout(), and as many rows of each.
         """
         return [array.copy() if self._copies else array for array in [*contents, ids]]
 
@@ -80,9 +80,9 @@ class PinnedTensors(Tensors):
 
         fields = []
         for i, (dtype, place) in enumerate(self._fields):
-            shape, offset = places[i] if places else place
-            end = offset + rows * math.prod(shape) * dtype.itemsize
-            fields.append(contents[offset:end].view(dtype).view(rows, *shape))
+            shape, offset, count = places[i] if places else (*place, rows)
+            end = offset + count * math.prod(shape) * dtype.itemsize
+            fields.append(contents[offset:end].view(dtype).view(count, *shape))
         return [*fields, torch.from_numpy(ids)]
 
 

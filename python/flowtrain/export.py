@@ -70,6 +70,8 @@ def export(
     path: net.pt2.
     example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
         (image, label). Shapes and dtypes matter, the values do not. A Loader gives a batch, and stays where it is.
+        Fields of groups, {"labelled.image": tensor}, may differ in their rows; those that have equal numbers always
+        must.
     loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
         the sum of all where none has that name; the others are shown beside the training loss. None: cross-entropy of
         net(batch["image"]) and batch["label"]. Several such functions by name, {"critic": …, "generator": …}: each is

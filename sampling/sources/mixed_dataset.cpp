@@ -36,12 +36,17 @@ std::vector<PartForm> common_parts(std::vector<PartForm> forms, const std::vecto
 
 }  // namespace
 
-MixedDataset::MixedDataset(std::vector<Source> sources) : sources_(std::move(sources)) {
+MixedDataset::MixedDataset(std::vector<Source> sources, Sources relation)
+    : sources_(std::move(sources)), relation_(relation) {
   classes_ = sources_.front().dataset->classes();
-  forms_ = sources_.front().dataset->parts();
+  if (relation_ == Sources::alike) forms_ = sources_.front().dataset->parts();
   for (auto& source : sources_) {
     source.first_id = size_;
     size_ += source.dataset->size();
+    if (relation_ == Sources::groups) {
+      if (classes_.empty()) classes_ = source.dataset->classes();
+      continue;
+    }
     classes_ = agreed_classes(classes_, source.dataset->classes());
     forms_ = common_parts(std::move(forms_), source.dataset->parts());
   }
@@ -70,6 +75,7 @@ bool MixedDataset::outline(std::uint64_t id, Record& record, ReadBuffer& buffer)
 
 /// Leaves the parts that all sources have, in the order of forms_.
 void MixedDataset::choose_parts(Record& record, ReadBuffer& buffer) const {
+  if (relation_ == Sources::groups) return;
   if (std::ranges::equal(record.parts, forms_, {}, &Part::name, &PartForm::name)) return;
   thread_local std::vector<Part> chosen;  // the record's parts may be those of the buffer or of the data set
   chosen.clear();

@@ -25,25 +25,30 @@ void BatchPlanner::whole_batch(std::uint64_t number, std::vector<std::uint64_t>&
   for (std::size_t row = 0; row < ids.size();) row += draw(number, row, std::span(ids).subspan(row));
 }
 
-void BatchPlanner::find_planned(std::uint64_t number, Own own, Planned& planned) const {
-  thread_local std::vector<PackedPiece> pieces;
+void BatchPlanner::find_planned(std::uint64_t number, std::span<const GroupRows> own, Planned& planned) const {
   planned.items.clear();
   if (!plan_->packed) whole_batch(number, planned.whole);
-  for (std::uint64_t i = 0; i < own.rows; ++i) {
-    const std::uint64_t row = own.begin + i;
-    const auto place = static_cast<std::uint32_t>(i);
-    if (!plan_->packed) {
-      planned.items.push_back({{position_of(number, row), planned.whole[row]}, {.row = place}});
-      continue;
+  for (auto& [begin, rows, group] : own)
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      const std::uint64_t row = begin + i;
+      const auto place = static_cast<std::uint32_t>(i);
+      if (plan_->packed)
+        add_packed(number, row, place, planned.items);
+      else
+        planned.items.push_back({{position_of(number, row), planned.whole[row]}, {.row = place, .group = group}});
     }
-    plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
-    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-      const std::uint32_t begin = pieces[piece].begin;
-      const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
-      planned.items.push_back(
-          {{position_of(number, row) + piece, pieces[piece].id},
-           {.row = place, .begin = begin, .extent = end - begin, .segment = static_cast<std::int32_t>(piece + 1)}});
-    }
+}
+
+void BatchPlanner::add_packed(std::uint64_t number, std::uint64_t row, std::uint32_t place,
+                              std::vector<Item>& items) const {
+  thread_local std::vector<PackedPiece> pieces;
+  plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    const std::uint32_t begin = pieces[piece].begin;
+    const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
+    items.push_back(
+        {{position_of(number, row) + piece, pieces[piece].id},
+         {.row = place, .begin = begin, .extent = end - begin, .segment = static_cast<std::int32_t>(piece + 1)}});
   }
 }
 
@@ -52,9 +57,15 @@ std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const
   thread_local Planned planned;
   thread_local BatchShape shape;
   const std::uint64_t batch = number(ticket);
-  const Own own = own_rows(batch);
+  GroupRows one;
+  const auto own = own_groups(batch, one);
   find_planned(batch, own, planned);
-  shape.rows = static_cast<std::uint32_t>(own.rows);
+  shape.rows = 0;
+  shape.groups.clear();
+  for (auto& group : own) {
+    shape.rows += static_cast<std::uint32_t>(group.rows);
+    if (!own_groups_.empty()) shape.groups.push_back(static_cast<std::uint32_t>(group.rows));
+  }
   shape.records = static_cast<std::uint32_t>(planned.items.size());
   shape.extents.clear();
   const std::size_t size = plan_->sizes ? plan_->sizes->at(batch - ticket.micro, batches_, accum_) : 0;
@@ -84,9 +95,15 @@ StreamRow BatchPlanner::row_of(std::uint64_t number, std::uint64_t row) const {
 }
 
 // A process without a row in a small batch repeats the first one at no weight, so that all take part in collectives.
-BatchPlanner::Own BatchPlanner::own_rows(std::uint64_t number) const {
+GroupRows BatchPlanner::own_rows(std::uint64_t number) const {
   const std::uint64_t whole = rows_of(number), own = slice_.rows(whole);
-  return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
+  return own > 0 ? GroupRows{slice_.begin(whole), own} : GroupRows{0, 1};
+}
+
+std::span<const GroupRows> BatchPlanner::own_groups(std::uint64_t number, GroupRows& one) const {
+  if (!own_groups_.empty()) return own_groups_;
+  one = own_rows(number);
+  return {&one, 1};
 }
 
 // Slab::share explains it. A batch at the end of a padded epoch has fewer rows than the iteration's others.
@@ -94,15 +111,16 @@ double BatchPlanner::share_of(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket), first = batch - ticket.micro;
   std::uint64_t rows = 0;
   for (std::uint64_t each = first; each < first + accum_; ++each) rows += rows_of(each);
-  return static_cast<double>(slice_.rows(rows_of(batch))) * static_cast<double>(slice_.world * accum_) /
-         static_cast<double>(rows);
+  std::uint64_t own = own_groups_.empty() ? slice_.rows(rows_of(batch)) : 0;
+  for (auto& group : own_groups_) own += group.rows;
+  return static_cast<double>(own) * static_cast<double>(slice_.world * accum_) / static_cast<double>(rows);
 }
 
 std::uint32_t BatchPlanner::operator()(const Ticket& ticket, Slab& slab) const {
   slab.set_share(share_of(ticket));
   if (plan_) return fill_planned(ticket, slab);
   const std::uint64_t batch = number(ticket);
-  const auto [begin, count] = own_rows(batch);
+  const auto [begin, count, group] = own_rows(batch);
   const auto rows = static_cast<std::uint32_t>(count);
   const std::uint32_t chunks = std::min(rows, chunks_);
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
@@ -136,7 +154,8 @@ std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   std::vector<StreamRow> all;
   if (plan_ && plan_->chooses_rows()) {
     Planned planned;
-    find_planned(batch, {0, rows_of(batch)}, planned);
+    const GroupRows whole{0, rows_of(batch)};
+    find_planned(batch, {&whole, 1}, planned);
     for (auto& item : planned.items) all.push_back(item.row);
     return all;
   }
@@ -147,21 +166,23 @@ std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
 
 void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
   const std::uint64_t batch = number(ticket);
-  const auto [begin, count] = own_rows(batch);
+  GroupRows one;
+  const auto own = own_groups(batch, one);
   std::array<std::uint64_t, ids_at_once> ids;
   if (plan_ && plan_->chooses_rows()) {
     Planned planned;
-    find_planned(batch, {begin, count}, planned);
+    find_planned(batch, own, planned);
     for (auto& item : planned.items) body(item.row.id);
     return;
   }
   try {
-    for (std::uint64_t done = 0; done < count;) {
-      const auto drawn =
-          draw(batch, begin + done, std::span(ids).first(std::min<std::uint64_t>(ids.size(), count - done)));
-      for (const auto id : std::span(ids).first(drawn)) body(id);
-      done += drawn;
-    }
+    for (auto& [begin, count, group] : own)
+      for (std::uint64_t done = 0; done < count;) {
+        const auto drawn =
+            draw(batch, begin + done, std::span(ids).first(std::min<std::uint64_t>(ids.size(), count - done)));
+        for (const auto id : std::span(ids).first(drawn)) body(id);
+        done += drawn;
+      }
   } catch (...) {
     // The error is not lost: operator() meets it again in its turn.
   }

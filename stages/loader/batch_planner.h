@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "sampling/batches.h"
@@ -28,7 +29,9 @@ class BatchPlanner {
   /// one makes a batch, or in packed rows; the order is not asked. The plan must outlive this.
   BatchPlanner(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks,
                const ShapePlan* plan = nullptr)
-      : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks), plan_(plan) {}
+      : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks), plan_(plan) {
+    if (plan) own_groups_ = plan->own_groups(slice);
+  }
 
   /// Sets the greatest number of chunks from now on; no other thread may use this meanwhile.
   void set_chunks(std::uint32_t chunks) { chunks_ = chunks; }
@@ -41,16 +44,15 @@ class BatchPlanner {
   void each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const;
 
  private:
-  struct Own {
-    std::uint64_t begin, rows;  ///< within the batch
-  };
   /// A record of a batch, and its place among the rows of this process.
   struct Item {
     StreamRow row;
     RowPlace place;
   };
   std::uint64_t rows_of(std::uint64_t number) const;
-  Own own_rows(std::uint64_t number) const;
+  GroupRows own_rows(std::uint64_t number) const;
+  /// Returns the rows that this process takes of each group; `one` holds those of a batch without groups.
+  std::span<const GroupRows> own_groups(std::uint64_t number, GroupRows& one) const;
   /// Replaces `ids` by the records of a batch whose rows have one each.
   void whole_batch(std::uint64_t number, std::vector<std::uint64_t>& ids) const;
   /// The records of some rows of a batch with a plan and, if rows have one record each, those of the whole batch.
@@ -59,7 +61,8 @@ class BatchPlanner {
     std::vector<std::uint64_t> whole;
   };
   /// Replaces `planned` by the records of the rows `own`.
-  void find_planned(std::uint64_t number, Own own, Planned& planned) const;
+  void find_planned(std::uint64_t number, std::span<const GroupRows> own, Planned& planned) const;
+  void add_packed(std::uint64_t number, std::uint64_t row, std::uint32_t place, std::vector<Item>& items) const;
   std::uint32_t fill_planned(const Ticket& ticket, Slab& slab) const;
   std::uint64_t position_of(std::uint64_t number, std::uint64_t row) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
@@ -72,7 +75,8 @@ class BatchPlanner {
   Batches batches_;
   Slice slice_;
   std::uint32_t accum_, chunks_;
-  const ShapePlan* plan_;  // null if rows have no free axes
+  const ShapePlan* plan_;              // null if rows have neither free axes nor groups
+  std::vector<GroupRows> own_groups_;  // empty: batches have no groups
 };
 
 /// Gives the tickets of a stream in their order. One thread at a time. If the data set takes hints, it hints the

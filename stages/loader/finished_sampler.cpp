@@ -40,7 +40,10 @@ class FinishedSampler final : public Sampler {
       : sampler_(std::move(sampler)), own_(sampler_->fields()), fields_(own_), finished_(std::move(finished)) {
     for (const FinishedField& each : finished_) {
       const Field& own = own_[each.field];
-      Field& field = fields_[each.field] = {own.name, DType::f32, {own.shape[2], own.shape[0], own.shape[1]}};
+      Field& field = fields_[each.field] = {.name = own.name,
+                                            .dtype = DType::f32,
+                                            .shape = {own.shape[2], own.shape[0], own.shape[1]},
+                                            .group = own.group};
       if (own.sized) field.shape = own.shape, field.free_axes = own.free_axes, field.sized = true;
     }
   }
@@ -71,12 +74,14 @@ class FinishedSampler final : public Sampler {
     own.assign(first.fields().begin(), first.fields().end());
     for (std::size_t i = 0; i < finished_.size(); ++i) {
       const std::size_t field = finished_[i].field;
+      if (!first[field]) continue;  // the row is of another group
       pictures[i].resize(own_[field].row_bytes(extents_of(own_, field, first.extents())) * rows);
       own[field] = pictures[i].data();
     }
     make(Row(own, first.extents()));
     for (std::size_t i = 0; i < finished_.size(); ++i) {
       const std::size_t field = finished_[i].field, bytes = pictures[i].size() / rows;
+      if (!first[field]) continue;
       const PictureShape shape = shape_of(own_, field, first.extents());
       const std::size_t values = bytes / size_of(own_[field].dtype);
       for (std::size_t row = 0; row < rows; ++row)
@@ -110,7 +115,8 @@ std::vector<std::int64_t> seen_shape(const Field& field) {
 }
 
 bool is_finished_image(const Field& field) {
-  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
+  return (field.name == "image" || field.name.ends_with(".image")) && field.dtype == DType::f32 &&
+         field.shape.size() == 3;
 }
 
 std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes) {

@@ -2,11 +2,28 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace flowtrain {
 
 namespace {
+
+/// Sets the rows of each group in a shape of `shape.rows` rows, which is one process's part of a whole batch.
+void set_groups(BatchShape& shape, const std::vector<std::uint32_t>& whole) {
+  const std::uint64_t all = std::accumulate(whole.begin(), whole.end(), std::uint64_t{0});
+  const std::uint64_t part = std::min<std::uint64_t>(shape.rows, all);
+  for (const std::uint32_t rows : whole)
+    shape.groups.push_back(static_cast<std::uint32_t>((rows * part + all - 1) / all));
+  shape.rows = std::accumulate(shape.groups.begin(), shape.groups.end(), 0u);
+}
+
+/// Returns the field that has a free axis, one of those of all fields.
+std::size_t field_of(std::span<const Field> fields, std::size_t axis) {
+  std::size_t field = 0;
+  for (; axis >= fields[field].free_axes; ++field) axis -= fields[field].free_axes;
+  return field;
+}
 
 /// Returns the shapes of the largest batches, each with its extents; without buckets the order chooses the rows.
 std::vector<BatchShape> largest_shapes(const ShapePlan& plan) {
@@ -39,7 +56,24 @@ std::vector<BatchShape> ShapePlan::shapes(std::uint32_t rows) const {
   std::call_once(largest->found, [&] { largest->shapes = largest_shapes(*this); });
   auto all = largest->shapes;
   for (auto& shape : all) shape.rows = std::min(shape.rows, rows);
+  if (!groups.empty()) set_groups(all.front(), groups);
   return all;
+}
+
+std::vector<GroupRows> ShapePlan::own_groups(const Slice& slice) const {
+  // Counts those of the first `rows` rows that are dealt to the processes before one.
+  const auto before = [&](std::uint64_t rows, std::uint64_t rank) {
+    return rows / slice.world * rank + std::min(rows % slice.world, rank);
+  };
+  std::vector<GroupRows> own;
+  for (std::uint64_t first = 0; const std::uint32_t rows : groups) {
+    const std::uint64_t end = first + rows;
+    const std::uint64_t begin = before(end, slice.rank) - before(first, slice.rank);
+    const std::uint64_t next = before(end, slice.rank + 1) - before(first, slice.rank + 1);
+    own.push_back({first + begin, next - begin, static_cast<std::uint32_t>(own.size())});
+    first = end;
+  }
+  return own;
 }
 
 void ShapePlan::measure(std::span<const std::uint64_t> ids, std::size_t size,
@@ -55,7 +89,8 @@ void ShapePlan::measure(std::span<const std::uint64_t> ids, std::size_t size,
 void ShapePlan::add_to(Filling& filling, const Slab& slab) const {
   if (!has_lengths()) return;
   const auto length = packed ? packed->row_length() : static_cast<std::uint64_t>(slab.extents()[axis]);
-  filling.positions += slab.row_count() * length;
+  filling.positions +=
+      (groups.empty() ? slab.row_count() : slab.rows_of(field_of(slab.layout().fields(), axis))) * length;
   for (auto& row : slab.rows())
     filling.filled += std::min<std::uint64_t>(lengths.axis(axis)[row.id], packed ? row.place.extent : length);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sampling/batches.h"
 #include "sampling/plans/bucketed_batches.h"
 #include "sampling/plans/lengths.h"
 #include "sampling/plans/packed_rows.h"
@@ -26,6 +27,12 @@ struct Filling {
   }
 };
 
+/// The rows of one group of a batch that a process takes.
+struct GroupRows {
+  std::uint64_t begin = 0, rows = 0;  ///< row `begin` of the whole batch, of all groups, and those after it
+  std::uint32_t group = 0;
+};
+
 /// Gives each batch its shape. At most one of `bucketed` and `packed` is set; without them the order chooses the rows,
 /// and each free axis is as long as the longest row of the batch. `sizes` chooses the extents of Field::sized.
 struct ShapePlan {
@@ -36,15 +43,21 @@ struct ShapePlan {
   std::size_t axis = 0;                                  ///< axis whose lengths decide the batches
   std::unique_ptr<const SizePlan> sizes = {};            ///< chooses among the extents of `sized`
   std::vector<std::vector<std::int64_t>> sized = {};     ///< by free axes: the extents; empty where records decide
+  std::vector<std::uint32_t> groups = {};  ///< rows of each group in a whole batch; empty: all rows have all fields
 
   /// Returns whether it chooses the records of each batch, not the order.
   bool chooses_rows() const { return bucketed || packed; }
   /// Returns the number of free axes of all fields.
   std::size_t axes() const { return std::max(lengths.axes(), sized.size()); }
   bool is_sized(std::size_t axis) const { return axis < sized.size() && !sized[axis].empty(); }
+  /// Returns whether batches differ in shape.
+  bool varies() const { return axes() > 0; }
   /// Returns whether lengths of records decide anything.
   bool has_lengths() const { return lengths.axes() > 0; }
-  /// Adds a batch to a filling along the deciding axis, if there is one.
+  /// Returns the rows of each group that a process takes. All rows are dealt to the processes like cards, so that they
+  /// get equal numbers of each group and of all, ± 1.
+  std::vector<GroupRows> own_groups(const Slice& slice) const;
+  /// Adds a batch to a filling along the deciding axis; without one it does nothing.
   void add_to(Filling& filling, const Slab& slab) const;
 
   /// Returns the shapes into one of which each batch of up to `rows` rows fits. The records are looked through once.

@@ -12,8 +12,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 }  // namespace
 
 bool is_image(const Field& field) {
-  return field.name == "image" && field.dtype == DType::u8 && field.shape.size() == 3 &&
-         (field.free_axes == 0 || field.sized);
+  return (field.name == "image" || field.name.ends_with(".image")) && field.dtype == DType::u8 &&
+         field.shape.size() == 3 && (field.free_axes == 0 || field.sized);
 }
 
 PictureShape shape_of(const Field& field) {
@@ -53,7 +53,8 @@ Slab::Slab(const SlabLayout& layout, Device& device)
       rows_(layout.records()) {
   shape_.extents.reserve(free_axes_of(layout.fields()));
   shape_.rows = layout.rows();
-  bytes_ = layout_.place(shape_, offsets_, row_bytes_);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = layout.offset(i), row_bytes_[i] = layout.row_bytes(i);
+  bytes_ = layout.bytes();
   host_ = static_cast<std::byte*>(device.allocate_host(layout.bytes()));
   try {
     device_memory_ = device.copies() ? static_cast<std::byte*>(device.allocate_device(layout.bytes())) : host_;

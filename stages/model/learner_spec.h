@@ -54,8 +54,10 @@ struct LearnerData {
   bool short_batches = false;              ///< the last ones of epochs or validations, or some processes', have fewer
                                            ///< rows than the layouts
   std::int64_t classes = 0;                ///< classes of the data set
-  std::vector<std::string> class_names = {};  ///< in label order
-  Mixing mixing = {};                         ///< the mixing of training batches
+  const std::vector<Settings>* sources = nullptr;  ///< all [[data.source]], if they are groups of rows; else null
+  std::string val_source = {};                     ///< with groups: the source whose fields validation has
+  std::vector<std::string> class_names = {};       ///< in label order
+  Mixing mixing = {};                              ///< the mixing of training batches
 };
 
 /// The process in which a learner works, and those whom it calls.

@@ -20,7 +20,9 @@ inline constexpr const char* way_out_of_no_pictures =
 /// Returns why the net of the table [net] cannot take rows of these fields; empty if it may.
 inline std::string why_no_pictures(const Settings& net, const std::vector<Field>& fields) {
   const std::string& name = net.text("name");
-  const auto is_picture = [](const Field& field) { return field.name == "image" && field.shape.size() == 3; };
+  const auto is_picture = [](const Field& field) {
+    return (field.name == "image" || field.name.ends_with(".image")) && field.shape.size() == 3;
+  };
   if (!nets::nets().has(name) || nets::nets().at(name).traits.least_side == 0 ||
       std::ranges::any_of(fields, is_picture))
     return {};

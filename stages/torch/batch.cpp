@@ -27,10 +27,14 @@ at::ScalarType scalar_type(DType type) {
 }  // namespace
 
 BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last,
-                           std::optional<BatchMixer> mixer)
-    : layout_(layout), where_(where), mixer_(std::move(mixer)) {
-  // The device's kernels write (B, H, W, C) memory, which is the layout of channels_last.
-  const bool planar = !channels_last && !where.is_cuda();
+                           std::optional<BatchMixer> mixer, std::string source)
+    : layout_(layout),
+      where_(where),
+      mixer_(std::move(mixer)),
+      // The device's kernels write (B, H, W, C) memory, which is the layout of channels_last.
+      planar_(!channels_last && !where.is_cuda()),
+      source_(std::move(source)) {
+  const bool grouped = std::ranges::any_of(layout.fields(), [](const Field& field) { return field.group > 0; });
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     if (!is_picture(field)) continue;
@@ -38,12 +42,15 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool chan
     std::vector<float> mean = per_channel(field.mean, shape.channels, 0);
     std::vector<float> stddev = per_channel(field.stddev, shape.channels, 1);
     const PixelRule rule = normalising(mean, stddev);
-    auto pixels = torch::empty({layout.rows(), shape.channels, shape.height, shape.width},
-                               torch::TensorOptions(torch::kFloat).device(where),
-                               planar ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast);
-    pictures_.push_back(
-        {i, std::move(mean), std::move(stddev), rule, PictureFinisher(shape, rule, planar), std::move(pixels)});
+    pictures_.push_back({i, std::move(mean), std::move(stddev), rule, PictureFinisher(shape, rule, planar_),
+                         pixels_of(shape, grouped ? 0 : layout.rows())});
   }
+}
+
+at::Tensor BatchAdapter::pixels_of(PictureShape shape, std::int64_t rows) const {
+  return torch::empty({rows, shape.channels, shape.height, shape.width},
+                      torch::TensorOptions(torch::kFloat).device(where_),
+                      planar_ ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast);
 }
 
 at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
@@ -55,7 +62,8 @@ at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
 }
 
 at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* mix) {
-  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  const std::int64_t rows = slab.rows_of(picture.field);
+  if (picture.pixels.size(0) < rows) picture.pixels = pixels_of(shape_of(layout_.fields()[picture.field]), rows);
   auto pixels = picture.pixels.narrow(0, 0, rows);
   if (layout_.fields()[picture.field].sized) {  // they need the beginning of the memory
     const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
@@ -65,6 +73,7 @@ at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* 
     pixels = pixels.stride(1) == 1 ? memory({rows, shape.height, shape.width, shape.channels}).permute({0, 3, 1, 2})
                                    : memory({rows, shape.channels, shape.height, shape.width});
   }
+  if (rows == 0) return pixels;
   PixelMix drawn = mix ? mix->pixels() : PixelMix{};
   const auto finish = slab.owner().copies() ? &BatchAdapter::finish_there : &BatchAdapter::finish_here;
   (this->*finish)(slab, picture, mix ? &drawn : nullptr, pixels.data_ptr<float>());
@@ -77,11 +86,11 @@ void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, floa
   const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
   const auto row_values = static_cast<std::int64_t>(slab.row_bytes(picture.field));
   const auto each_row = [&](auto body) {
-    nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
+    nets::parallel_for(0, static_cast<std::int64_t>(slab.rows_of(picture.field)),
                        (values_at_once + row_values - 1) / std::max<std::int64_t>(row_values, 1), body);
   };
   if (mix && mix->tints) {
-    picture.grey.resize(slab.rows().size());
+    picture.grey.resize(slab.rows_of(picture.field));
     each_row(
         [&](std::int64_t first, std::int64_t last) { measure_grey(from, first, last, shape, picture.grey.data()); });
     mix->grey = picture.grey.data();
@@ -92,7 +101,7 @@ void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, floa
 void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + slab.offset(picture.field));
   const PictureShape shape = shape_of(layout_.fields(), picture.field, slab.extents());
-  const std::size_t rows = slab.rows().size();
+  const std::size_t rows = slab.rows_of(picture.field);
   if (mix) return slab.owner().mix(from, to, rows, shape, picture.rule, *mix);
   const std::size_t pixels = rows * static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
   slab.owner().normalise(from, to, pixels, shape.channels, picture.mean.data(), picture.stddev.data());
@@ -130,10 +139,12 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
       batch.set(field.name, view(slab, i));
   }
   if (mix) mix_labels(*mix, batch);
+  if (!source_.empty())
+    for (const Field& field : layout_.fields()) batch.set(source_ + "." + field.name, batch.at(field.name));
   return batch;
 }
 
-std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
+std::vector<nets::BatchField> batch_fields(const SlabLayout& layout, const std::string& source) {
   std::vector<nets::BatchField> fields;
   for (const Field& field : layout.fields()) {
     const bool finished = is_picture(field) || is_finished_image(field);
@@ -143,6 +154,8 @@ std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
     shape.insert(shape.begin(), layout.rows());
     fields.push_back({field.name, c10::getDtypeNames(finished ? at::kFloat : scalar_type(field.dtype)).first, shape});
   }
+  for (std::size_t i = 0, own = fields.size(); !source.empty() && i < own; ++i)
+    fields.push_back({source + "." + fields[i].name, fields[i].dtype, fields[i].shape});
   return fields;
 }
 

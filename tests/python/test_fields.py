@@ -137,6 +137,88 @@ def test_tensors_share_the_loaders_memory(captions):
         assert all(np.array_equal(batch[key].numpy(), other[key]) for key in other)
 
 
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory, captions):
+    """A configuration of labelled pictures, unlabelled ones of another size, and captions."""
+    file = tmp_path_factory.mktemp("groups") / "groups.toml"
+    file.write_text(f"""
+[run]
+seed = 5
+[val]
+every = 0
+[[data.source]]
+name = "labelled"
+dataset = "shapes"
+samples = 37
+rows = 4
+[[data.source]]
+name = "unlabelled"
+dataset = "shapes"
+samples = 50
+rows = 8
+[[data.source]]
+name = "captions"
+dataset = "manifest"
+path = "{captions}"
+rows = 2
+[[field]]
+name = "image"
+as = "image"
+size = 12
+source = "labelled"
+[[field]]
+name = "label"
+as = "label"
+source = "labelled"
+[[field]]
+name = "image"
+as = "image"
+size = 20
+source = "unlabelled"
+[[field]]
+name = "text"
+from = "caption"
+as = "bytes"
+max = 64
+source = "captions"
+""")
+    return file
+
+
+def group_rows(loaders):
+    """The rows of each field, over all ranks, of each batch of an epoch."""
+    for batches in zip(*loaders):
+        yield {name: [row.tobytes() for batch in batches for row in batch[name]] for name in batches[0]
+               if name != "captions.text"}
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+def test_the_fields_of_a_group_have_its_rows(groups, output):
+    if output == "torch":
+        pytest.importorskip("torch")
+    batch = next(iter(ft.Loader.config(groups, output=output, ids=True)))
+    assert {name: tuple(array.shape) for name, array in batch.items() if name != "captions.text"} == {
+        "labelled.image": (4, 3, 12, 12), "labelled.label": (4,), "unlabelled.image": (8, 3, 20, 20),
+        "captions.text_length": (2,), "ids": (14,)}
+    assert tuple(batch["captions.text"].shape) == (2, int(batch["captions.text_length"].max()))
+
+
+def test_groups_are_the_same_in_any_world_and_after_a_state(groups):
+    whole = list(group_rows([ft.Loader.config(groups, output="numpy")]))
+    assert len(whole) == 150  # until each caption was there
+    ranks = [ft.Loader.config(groups, output="numpy", rank=rank, world_size=3) for rank in range(3)]
+    assert list(group_rows(ranks)) == whole
+    first = ft.Loader.config(groups, output="numpy")
+    batches = iter(first)
+    for _ in range(20):
+        next(batches)
+    state = json.loads(json.dumps(first.state_dict()))
+    later = [ft.Loader.config(groups, output="numpy", rank=rank, world_size=2) for rank in range(2)]
+    for loader in later:
+        loader.load_state_dict(state)
+    assert list(group_rows(later)) == whole[20:]
+
+
 def refusal(captions, **changes):
     with pytest.raises(ft.ConfigError) as error:
         open_captions(captions, **changes)

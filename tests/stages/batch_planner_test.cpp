@@ -124,3 +124,50 @@ TEST_CASE("several sources are shared out as one is") {
     }
   }
 }
+
+TEST_CASE("groups of rows are dealt to processes evenly, each group and all together") {
+  using flowtrain::testing::FakeOrder;
+  const auto device = make_cpu_device();
+  for (const std::vector<std::uint32_t>& groups :
+       std::vector<std::vector<std::uint32_t>>{{4, 8, 2}, {1, 1, 1}, {7, 3}}) {
+    ShapePlan plan{.lengths = Lengths(0, 0), .groups = groups};
+    std::uint32_t all = 0;
+    for (const auto rows : groups) all += rows;
+    const FakeOrder order(all * 5, 3);
+    const Batches batches(all * 5, all, LastBatch::wrap);
+    std::vector<Field> fields;
+    for (std::uint32_t group = 0; group < groups.size(); ++group)
+      fields.push_back({.name = "field", .dtype = DType::u8, .shape = {4}, .group = group});
+    for (std::uint64_t world = 1; world <= all; ++world) {
+      CAPTURE(world);
+      const auto ticket = flowtrain::testing::ticket_of(3);
+      std::map<std::uint64_t, std::uint64_t> together, whole;  // the id of each position
+      double shares = 0;
+      for (std::uint64_t rank = 0; rank < world; ++rank) {
+        const BatchPlanner planner(order, batches, {rank, world}, 1, 4, &plan);
+        const SlabLayout layout = slab_layout(fields, static_cast<std::uint32_t>((all + world - 1) / world), &plan);
+        Slab slab(layout, *device);
+        planner(ticket, slab);
+        CHECK(slab.row_count() >= all / world);
+        CHECK(slab.row_count() <= (all + world - 1) / world);
+        std::vector<std::uint64_t> own, hinted;
+        for (std::size_t group = 0; group < groups.size(); ++group) {
+          CHECK(slab.rows_of(group) >= groups[group] / world);
+          CHECK(slab.rows_of(group) <= (groups[group] + world - 1) / world);
+        }
+        for (auto& row : slab.rows()) {
+          CHECK(together.emplace(row.position, row.id).second);
+          CHECK(row.place.row < slab.rows_of(row.place.group));
+          own.push_back(row.id);
+        }
+        planner.each_own(ticket, [&](std::uint64_t id) { hinted.push_back(id); });
+        CHECK(hinted == own);
+        shares += slab.share();
+        for (auto& row : planner.rows(ticket)) whole.emplace(row.position, row.id);
+      }
+      CHECK(together == whole);
+      CHECK(together.size() == all);
+      CHECK(shares == doctest::Approx(static_cast<double>(world)));
+    }
+  }
+}

@@ -12,6 +12,7 @@
 #include "pipeline/base/config/listen_address.h"
 #include "pipeline/base/config/metric_rules.h"
 #include "pipeline/base/config/part_kinds.h"
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/schedules/schedule.h"
 #include "pipeline/base/values/periods.h"
 #include "sampling/core/pattern.h"
@@ -369,6 +370,7 @@ void check_values(const Config& config) {
   check_best(config);
   check_fields(config);
   check_sources(config);
+  check_groups(config);
   check_val_share(config);
   check_parts(config.snapshot().save);
   for (auto key : {"scale", "ratio"}) check_range(config.table("batch_augment.erase"), key);

@@ -77,6 +77,24 @@ void keep_later_sources(Document& document) {
   }
 }
 
+/// Sets loader.batch to the rows of all [[data.source]]s, if they have any, in place of what an earlier source says.
+void settle_batch_of_rows(Document& document) {
+  std::int64_t all = 0;
+  const Written* latest = nullptr;
+  for (auto& [key, written] : document.values) {
+    if (!key.starts_with("data.source.") || !key.ends_with(".rows")) continue;
+    if (const auto* rows = std::get_if<std::int64_t>(&written.value)) all += *rows;
+    if (!latest || written.layer > latest->layer) latest = &written;
+  }
+  if (all <= 0) return;
+  const Written batch{.value = all, .origin = latest->origin, .layer = latest->layer};
+  for (auto key : {"loader.batch", "loader.batch_per_rank"})
+    if (const auto found = document.values.find(key);
+        found != document.values.end() && found->second.layer < batch.layer)
+      document.values.erase(found);
+  if (!document.values.contains("loader.batch_per_rank")) document.values.emplace("loader.batch", batch);
+}
+
 /// Chooses the net "package" for net.package, whose losses and memory layout are in the file, unless a later source
 /// gives another net.name.
 void choose_package(Document& document) {
@@ -118,6 +136,7 @@ void settle_precedence(Document& document) {
   keep_later(document, "loader.batch", "loader.batch_per_rank");
   keep_later_schedule(document);
   keep_later_sources(document);
+  settle_batch_of_rows(document);
   choose_package(document);
 }
 

@@ -20,6 +20,8 @@ const std::vector<KeyTable> all_result_tables = {
           {number_or(run_only, "every", {}, 0, {0, most}, "distance of two validations: " + period),
            key(run_only, "batches", 0, {0, most}, "number of batches of a validation; 0 = the whole set"),
            key(measured, "batch", 0, {0, 1 << 24}, "number of samples of a batch; 0 = loader.batch"),
+           key(measured, "source", "",
+               "[[data.source]]s with rows: name of the source whose fields validation has; empty: the first one"),
            key(validation, "workers", 1, {1, 4096}, "number of threads that decode"),
            choice(measured, "amp", {"off", "bf16", "fp16"},
                   "mixed precision of the forward for loss and metrics of batches (not of boxes)"),

@@ -175,9 +175,10 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   batch->ids.reserve(batch->rows);
   for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
   batch->layout = &impl_->layout;
-  for (std::size_t field = 0; !impl_->layout.is_fixed() && field < impl_->layout.fields().size(); ++field) {
+  for (std::size_t field = 0; impl_->data.plan && field < impl_->layout.fields().size(); ++field) {
     batch->shapes.push_back(seen_shape(slab.field(field)));
     batch->offsets.push_back(slab.offset(field));
+    batch->field_rows.push_back(slab.rows_of(field));
   }
   batch->memory = impl_->memory.hold(slab.exchange_memory(impl_->memory.take()));
   loader.release(ticket);
@@ -186,6 +187,11 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
 }
 
 void DataLoader::seek(StreamPosition position) {
+  if (const auto& plan = impl_->data.plan; plan && !plan->groups.empty() && position.samples % batch_size() != 0)
+    throw UserError(ExitCode::usage,
+                    concat("a position after ", position.samples, " rows: batches have ", batch_size(),
+                           ", those of all [[data.source]]s"),
+                    "pass what state_dict() has returned");
   cursor_.seek(position);
   close();
 }

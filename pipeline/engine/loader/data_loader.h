@@ -35,9 +35,10 @@ struct LoadedBatch {
   std::shared_ptr<std::byte> memory = {};  ///< fields one after the other, see SlabLayout
   std::vector<std::uint64_t> ids = {};     ///< the record of each row
   const SlabLayout* layout = nullptr;      ///< layout of its loader, which must live
-  // Set where fields have free axes, and the batch so a layout of its own:
+  // Set where fields have free axes or groups, and the batch so a layout of its own:
   std::vector<std::vector<std::int64_t>> shapes = {};  ///< shape of a row of each field
   std::vector<std::size_t> offsets = {};               ///< place of each field in `memory`
+  std::vector<std::uint32_t> field_rows = {};          ///< number of rows of each field
 
   /// Returns a field as this batch has it: without free axes.
   Field stored_field(std::size_t index) const {
@@ -47,6 +48,8 @@ struct LoadedBatch {
     field.free_axes = 0;
     return field;
   }
+  /// Returns the number of rows of a field.
+  std::uint32_t rows_of(std::size_t index) const { return field_rows.empty() ? rows : field_rows[index]; }
   std::byte* field(std::size_t index) const {
     return memory.get() + (offsets.empty() ? layout->offset(index) : offsets[index]);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/engine/loader/stream_rules.h"
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/session/sources.h"
@@ -38,6 +39,8 @@ std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOpti
 SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records)
     : config_(std::move(config)), options_(options) {
   check_seed(config_);
+  if (options_.training)
+    refuse_groups(config_, "rows that Python makes have no groups", "leave out rows, or the sampler in Python");
   dataset_ = open_records(config_, options_, records);
   batch_ = batch_rows(config_, options_.training, options_.slice.world);
   if (options_.training) {

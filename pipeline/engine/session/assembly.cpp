@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
 #include "sampling/core/cpus.h"
@@ -41,10 +42,25 @@ LastBatch last_batch(const std::string& name) {
   return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
 }
 
+/// Returns the refusal of [batch_augment] for groups of rows, each of which has fields and a size of its own.
+UserError refusal_of_mixing(const Config& config, const Mixing& mixing) {
+  const auto at = [&](const char* table, const char* key) {
+    const Settings& first = config.list("data.source").front();
+    return config.table(table).error(
+        key,
+        concat("rows of the [[data.source]]s is given, too (", first.origin("rows").text(), "), and batches of ",
+               "several kinds of rows are not augmented as a whole"),
+        ExitCode::usage, "leave it out; a sampler or the transform `image` augments each picture by itself");
+  };
+  if (mixing.mixes()) return at("batch_augment", mixing.mixup > 0 ? "mixup" : "cutmix");
+  return mixing.erase.prob > 0 ? at("batch_augment.erase", "prob") : at("batch_augment.color", "prob");
+}
+
 /// Refuses settings that do not fit the sampler's rows.
 void check_mixing(const Config& config, const std::vector<Field>& fields) {
   const Mixing mixing = mixing_of(config);
   if (!mixing.any()) return;
+  if (has_groups(config)) throw refusal_of_mixing(config, mixing);
   const auto has = [&](auto wanted) { return std::any_of(fields.begin(), fields.end(), wanted); };
   const bool image = has([](const Field& field) { return is_image(field); });
   const bool rgb = has([](const Field& field) { return is_image(field) && field.shape[2] == 3; });
@@ -70,6 +86,7 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world) {
   const LoaderKeys loader = config.loader();
   if (const auto own = *config.val().batch; !training && own > 0) return static_cast<std::uint32_t>(own);
+  if (!training && has_groups(config)) return rows_of_groups(config)[group_of_validation(config)];
   if (const auto per_rank = static_cast<std::uint64_t>(*loader.batch_per_rank); per_rank > 0)
     return static_cast<std::uint32_t>(per_rank * world);
   return static_cast<std::uint32_t>(number(loader.batch).value());

@@ -28,7 +28,7 @@ struct DataParts {
   std::vector<SourceShare> sources;  ///< The sources, if there are several.
   std::unique_ptr<Sampler> sampler;
   std::shared_ptr<Device> device;
-  std::shared_ptr<const ShapePlan> plan;   ///< The plan of batches whose rows have free axes; else null.
+  std::shared_ptr<const ShapePlan> plan;   ///< The plan of batches whose rows have free axes or groups; else null.
   Batches batches{1, 1, LastBatch::wrap};  ///< The batches; with a plan they may count in its units (BatchPlanner).
   Slice slice = {};
   std::uint32_t batch = 1;  ///< The rows of a whole batch, of all processes.
@@ -58,7 +58,7 @@ DataParts open_validation_data(const Config& config, const std::vector<std::stri
                                const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
 /// Returns the rows of a batch of all `world` processes: loader.batch or loader.batch_per_rank; for validation
-/// val.batch, if it is given.
+/// val.batch, if it is given, or the rows of its group.
 std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world);
 /// Returns the order of validation: as stored.
 std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset);
@@ -72,8 +72,9 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
                        const DataSlice& data_slice = {}, bool needs_targets = true);
 
 /// Measures the records of `parts`, whose data set, order and sampler are set, and sets its plan, batches and sampler
-/// by loader.budget, loader.pack and loader.resizing. Without free axes it changes nothing. Throws UserError(usage) for
-/// keys that need free axes if there are none, and for those that do not fit together.
+/// by loader.budget, loader.pack, loader.resizing and the rows of groups. Without free axes and groups it changes
+/// nothing. Throws UserError(usage) for keys that need free axes if there are none, and for those that do not fit
+/// together.
 void set_shape_plan(DataParts& parts, const Config& config, bool training, LastBatch last);
 /// Returns "938 batches of 64", and how they are made by lengths if they are.
 std::string describe_batches(const DataParts& data);

@@ -26,7 +26,7 @@ Prepared prepared(const DataParts& data) {
     all.row_bytes += field.row_bytes();
     if (is_picture(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
   }
-  if (data.plan) {  // the largest batch has either many rows or long ones
+  if (data.plan) {  // the largest batch has either many rows or long ones, and each group has other fields
     const SlabLayout layout = slab_layout(data);
     all.row_bytes = (layout.bytes() + layout.records() * sizeof(RowWork)) / layout.rows();
   }

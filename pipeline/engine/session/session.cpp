@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/values/periods.h"
 #include "pipeline/engine/session/memory_check.h"
 #include "sampling/core/error.h"
@@ -133,10 +134,16 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   if (!validation_.empty() && validation_.front()->loader)
     spec.data.val_layout = &validation_.front()->loader->layout();
   const auto world = static_cast<std::uint64_t>(options_.group->size());
-  const bool shapes_differ = train_.plan && !train_.plan->packed;
-  spec.data.short_batches = shapes_differ || ends_short(train_.batches) ||
-                            (train_.dataset && train_.batches.size() % world != 0) ||
+  const bool shapes_differ = train_.plan && train_.plan->varies() && !train_.plan->packed;
+  auto groups = train_.plan ? train_.plan->groups : std::vector<std::uint32_t>();
+  if (groups.empty()) groups = {static_cast<std::uint32_t>(train_.batches.size())};
+  const bool divides = std::ranges::all_of(groups, [world](std::uint32_t rows) { return rows % world == 0; });
+  spec.data.short_batches = shapes_differ || ends_short(train_.batches) || (train_.dataset && !divides) ||
                             std::ranges::any_of(validation_, [](auto& set) { return ends_short(set->data.batches); });
+  if (has_groups(config)) {
+    spec.data.sources = &config.list("data.source");
+    spec.data.val_source = name_of_source(config.list("data.source")[group_of_validation(config)]);
+  }
   spec.data.class_names = classes_;
   spec.data.classes = static_cast<std::int64_t>(classes_.size());
   spec.process.device = device_;

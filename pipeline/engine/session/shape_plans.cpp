@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
@@ -66,7 +67,7 @@ void check_order(const Config& config, const Setting<std::int64_t>& budget, cons
       throw optim.error("lr_base_batch", "scales lr by the rows of a batch, which differ with loader.budget",
                         ExitCode::usage, "leave it out, and set lr");
   if (!config.list("data.source").empty())
-    refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by their ratios",
+    refuse("chooses the samples of each batch by their lengths, which several [[data.source]]s do by ratio or rows",
            "leave out one of the two");
   const auto& order = config.table("order").text("name");
   if (order != "shuffle" && order != "sequential")
@@ -76,8 +77,10 @@ void check_order(const Config& config, const Setting<std::int64_t>& budget, cons
 
 /// Returns the settings that hold the sizes of a field whose extents the plan chooses.
 const Settings& settings_of_sizes(const Config& config, const Field& field) {
-  for (auto& settings : config.list("field"))
-    if (settings.text("name") == field.name) return settings;
+  for (auto& settings : config.list("field")) {
+    const std::string &name = settings.text("name"), &source = settings.text("source");
+    if (field.name == (source.empty() ? name : concat(source, ".", name))) return settings;
+  }
   return config.table("sampler");
 }
 
@@ -128,10 +131,11 @@ void set_shape_plan(DataParts& parts, const Config& config, bool training, LastB
   ShapePlan sizes{Lengths(parts.dataset->size(), 0)};
   if (training) set_sizes(sizes, config, fields);
   const std::size_t axes = free_axes_of(fields);
+  if (training) sizes.groups = rows_of_groups(config);
   if (std::ranges::all_of(fields, [](auto& field) { return field.free_axes == 0 || field.sized; })) {
     if (*loader.budget > 0) throw loader.budget.error("no field has a free axis, so all samples are of one length");
     if (*loader.pack) throw loader.pack.error("no field has a free axis, along which samples could be packed");
-    if (sizes.sizes) parts.plan = std::make_shared<ShapePlan>(std::move(sizes));
+    if (sizes.sizes || !sizes.groups.empty()) parts.plan = std::make_shared<ShapePlan>(std::move(sizes));
     return;
   }
   const bool shuffled = training && config.table("order").text("name") != "sequential";
@@ -170,6 +174,10 @@ std::string describe_batches(const DataParts& data) {
   if (plan && plan->packed)
     return concat(count, " batches of ", format_count(data.batch), " rows, which hold ",
                   printed("%.1f", 100 * plan->packed->filled()), " % samples");
+  if (plan && !plan->groups.empty())
+    return concat(
+        count, " batches of ", data.batch, " rows (",
+        join(data.sources, ", ", [](const SourceShare& source) { return concat(source.rows, " ", source.name); }), ")");
   return concat(count, " batches of ", data.batch);
 }
 

@@ -1,13 +1,12 @@
 #include "pipeline/engine/session/sources.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "pipeline/base/config/keys.h"
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
@@ -19,18 +18,21 @@
 #include "sampling/datasets/relabelled_dataset.h"
 #include "sampling/field_text.h"
 #include "sampling/plugin_host/plugin.h"
+#include "sampling/sources/grouped_order.h"
+#include "sampling/sources/grouped_sampler.h"
 #include "sampling/sources/hold_out.h"
 #include "sampling/sources/mixed_dataset.h"
 #include "sampling/sources/mixed_order.h"
+#include "sampling/sources/sourced_sampler.h"
 
 namespace flowtrain {
 
 namespace {
 
-/// Returns the parts of samples that [[field]]s are made from.
-std::vector<std::string> used_parts(const Config& config) {
+/// Returns the parts of samples that some of the [[field]]s are made from.
+std::vector<std::string> used_parts(const std::vector<Settings>& fields) {
   std::vector<std::string> parts;
-  for (auto& field : config.list("field"))
+  for (auto& field : fields)
     if (const auto& part = field.text("from"); !part.empty()) parts.push_back(part);
   return parts;
 }
@@ -39,10 +41,6 @@ std::unique_ptr<Dataset> open_one(const Settings& data, bool training, const std
   auto dataset = make_named(datasets(), data, DatasetInput{training, parts}, "dataset");
   if (dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
   return dataset;
-}
-
-const std::string& name_of_source(const Settings& source) {
-  return source.text(source.text("name").empty() ? "dataset" : "name");
 }
 
 /// A source's place in the configuration, for messages about two sources.
@@ -82,35 +80,49 @@ void tell_test_data(const Config& config) {
                   "; `flowtrain test` opens it, the run does not"));
 }
 
-std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings, bool tells,
-                                      const std::vector<std::string>& parts) {
+/// Returns the fields of validation's rows: all, or those of the group that val.source names.
+std::vector<Settings> validation_fields(const Config& config) {
+  return has_groups(config) ? fields_of_group(config, group_of_validation(config)) : config.list("field");
+}
+
+std::unique_ptr<Dataset> open_sources(const Config& config, bool tells, bool all_parts) {
+  const auto& settings = config.list("data.source");
+  const Sources relation = has_groups(config) ? Sources::groups : Sources::alike;
   std::vector<MixedDataset::Source> sources;
   std::vector<std::string> classes;
   const Settings* named = nullptr;  // the table with the class names
   for (auto& each : settings) {
     std::unique_ptr<Dataset> dataset;
+    const auto fields = relation == Sources::groups ? fields_of_group(config, sources.size()) : config.list("field");
     try {
-      dataset = open_one(each, true, parts);
+      dataset = open_one(each, true, all_parts ? std::vector<std::string>{"*"} : used_parts(fields));
     } catch (const EmptyDataset& empty) {
       throw each.error("dataset", "the data set is empty", ExitCode::data, empty.hint());
     }
     if (tells) tell_place(concat("training data (", name_of_source(each), ")"), *dataset, each);
-    try {
-      auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
-      if (!named || both != classes) named = &each;
-      classes = std::move(both);
-    } catch (const std::invalid_argument& differs) {
-      throw each.error("dataset", concat("the classes differ from those of ", place_of(*named), ": ", differs.what()),
-                       ExitCode::data, "sources that are trained on together have the same classes, in the same order");
-    }
+    if (relation == Sources::alike) try {
+        auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
+        if (!named || both != classes) named = &each;
+        classes = std::move(both);
+      } catch (const std::invalid_argument& differs) {
+        throw each.error("dataset", concat("the classes differ from those of ", place_of(*named), ": ", differs.what()),
+                         ExitCode::data,
+                         "sources that are trained on together have the same classes, in the same order");
+      }
     sources.push_back({name_of_source(each), std::move(dataset)});
   }
-  return std::make_unique<MixedDataset>(std::move(sources));
+  return std::make_unique<MixedDataset>(std::move(sources), relation);
 }
 
 std::unique_ptr<Order> make_order(const Config& config, const Settings& source, const OrderInput& input) {
   if (!source.text("order").empty()) return make_named(orders(), source, input, "order");
   return make_named(orders(), config.table("order"), input);
+}
+
+/// Returns the order of the source of that number. Sources of equal size are shuffled differently.
+std::unique_ptr<Order> order_of_source(const Config& config, std::size_t number, const Dataset::Source& source,
+                                       std::uint64_t seed) {
+  return make_order(config, config.list("data.source")[number], {*source.dataset, mix64(mix64(seed) + number)});
 }
 
 std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::vector<std::uint64_t>& sizes) {
@@ -140,6 +152,33 @@ std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std:
   const Settings& data = config.data(true);
   const auto ratios = ratios_of(config.list("data.source"), sizes);
   return shared_out(turns_of_epoch(data, batch, run_of(data, batch), sizes, ratios), ratios);
+}
+
+/// Makes the order of batches of `batch` rows, which are those of all groups.
+SourcedOrder make_group_order(const Config& config, std::span<const Dataset::Source> sources, std::uint64_t batch,
+                              std::uint64_t seed) {
+  std::vector<OrderedGroup> groups;
+  std::vector<std::uint64_t> sizes;
+  std::vector<double> weights;
+  for (std::size_t i = 0; const std::uint32_t rows : rows_of_groups(config)) {
+    groups.push_back({order_of_source(config, i, sources[i], seed), sources[i].first_id, rows});
+    sizes.push_back(groups.back().order->size());
+    weights.push_back(rows);
+    ++i;
+  }
+  const std::uint64_t batches = turns_of_epoch(config.data(true), batch, batch, sizes, weights);
+  std::vector<SourceShare> shares;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::uint64_t rows = groups[i].rows, samples = batches * rows;
+    shares.push_back({.name = sources[i].name,
+                      .records = sources[i].dataset->size(),
+                      .order_size = sizes[i],
+                      .samples = samples,
+                      .ratio = weights[i] / static_cast<double>(batch),
+                      .passes = static_cast<double>(samples) / static_cast<double>(sizes[i]),
+                      .rows = rows});
+  }
+  return {std::make_unique<GroupedOrder>(std::move(groups), batches), std::move(shares)};
 }
 
 bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
@@ -211,9 +250,9 @@ std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings&
 
 MakeIsolatedSampler make_isolated = nullptr;
 
-std::unique_ptr<Sampler> sampler_of(const Config& config, SamplerInput input) {
+std::unique_ptr<Sampler> sampler_of(const Config& config, SamplerInput input, const std::vector<Settings>& fields) {
   const Settings& settings = config.table("sampler");
-  input.fields = config.list("field");
+  input.fields = fields;
   if (!settings.boolean("process")) return make_named(samplers(), settings, input);
   if (!make_isolated)
     throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
@@ -226,50 +265,23 @@ std::unique_ptr<Sampler> sampler_of(const Config& config, SamplerInput input) {
   return make_isolated(settings, *config.run().plugins, input);
 }
 
-/// Makes another sampler's rows, with the index of the row's source at the end.
-class SourcedSampler : public Sampler {
- public:
-  /// `sources` must outlive it.
-  SourcedSampler(std::unique_ptr<Sampler> sampler, std::span<const Dataset::Source> sources)
-      : sampler_(std::move(sampler)), sources_(sources), own_(sampler_->fields().size()) {}
-
-  std::vector<Field> fields() const override {
-    auto fields = sampler_->fields();
-    fields.push_back({source_field, DType::i64, {}});
-    return fields;
-  }
-  void measure(const Record& record, std::span<std::int64_t> extents) const override {
-    sampler_->measure(record, extents);
-  }
-  void sample(const Record& record, Stream& random, Row row) const override {
-    sampler_->sample(record, random, row.first(own_));
-    tell(record, row[own_]);
-  }
-  bool takes_blocks() const override { return sampler_->takes_blocks(); }
-  void sample_rows(std::span<const Record* const> records, Row first) const override {
-    sampler_->sample_rows(records, first.first(own_));
-    std::byte* to = first[own_];
-    for (auto* record : records) tell(*record, std::exchange(to, to + sizeof(std::int64_t)));
-  }
-
- private:
-  void tell(const Record& record, std::byte* to) const {
-    const auto source = static_cast<std::int64_t>(source_index(sources_, record.id));
-    std::memcpy(to, &source, sizeof source);
-  }
-
-  std::unique_ptr<Sampler> sampler_;
-  std::span<const Dataset::Source> sources_;
-  std::size_t own_;  // the number of fields of sampler_
-};
+/// Makes the sampler of groups: each source has its own sampler, of its own [[field]]s.
+std::unique_ptr<Sampler> make_group_sampler(const Config& config, std::span<const Dataset::Source> sources) {
+  std::vector<std::unique_ptr<Sampler>> samplers;
+  for (std::size_t i = 0; i < sources.size(); ++i) try {
+      samplers.push_back(sampler_of(config, {*sources[i].dataset}, fields_of_group(config, i)));
+    } catch (const UserError& error) {
+      throw UserError(error.code(), place_of(config.list("data.source")[i]) + ": " + error.what(), error.hint());
+    }
+  return std::make_unique<GroupedSampler>(std::move(samplers), sources);
+}
 
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split, bool all_parts) {
-  const auto parts = all_parts ? std::vector<std::string>{"*"} : used_parts(config);
-  const auto& sources = config.list("data.source");
   if (training && keeps_split) tell_test_data(config);
-  if (training && !sources.empty()) return open_sources(sources, keeps_split, parts);
+  if (training && !config.list("data.source").empty()) return open_sources(config, keeps_split, all_parts);
+  const auto parts = all_parts ? std::vector<std::string>{"*"} : used_parts(validation_fields(config));
   const Settings& data = config.data(training);
   if (data.text("dataset").empty())
     throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
@@ -307,14 +319,14 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
                                  std::uint64_t seed) {
   const auto whole = dataset.sources();
   if (whole.empty()) return {make_named(orders(), config.table("order"), OrderInput{dataset, seed}), {}};
+  if (has_groups(config)) return make_group_order(config, whole, batch, seed);
 
   const auto& settings = config.list("data.source");
   std::vector<OrderedSource> sources;
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const auto& source = whole[i];
-    // Sources of equal size are shuffled differently.
-    sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
+    sources.push_back({order_of_source(config, i, source, seed), source.first_id});
     sizes.push_back(sources.back().order->size());
   }
   const std::uint64_t run = run_of(config.data(true), batch);
@@ -339,7 +351,7 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
 }
 
 bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch) {
-  if (shares.empty()) return true;
+  if (shares.empty() || has_groups(config)) return true;
   std::vector<std::uint64_t> sizes;
   sizes.reserve(shares.size());
   for (auto& share : shares) sizes.push_back(share.order_size);
@@ -351,13 +363,14 @@ void set_isolation(MakeIsolatedSampler make) { make_isolated = make; }
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
   const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
-  if (whole.empty()) return sampler_of(config, input);
+  if (whole.empty()) return sampler_of(config, input, validation_fields(config));
+  if (has_groups(config)) return make_group_sampler(config, whole);
   const auto& sources = config.list("data.source");
   std::vector<Field> first;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::vector<Field> fields;
     try {
-      fields = sampler_of(config, {*whole[i].dataset})->fields();
+      fields = sampler_of(config, {*whole[i].dataset}, config.list("field"))->fields();
     } catch (const UserError& error) {
       throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
     }
@@ -375,16 +388,16 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
                          concat("it gives a field '", source_field,
                                 "', which is what the index of each row's [[data.source]] is called"),
                          ExitCode::usage, "give the sampler's field another name");
-  return std::make_unique<SourcedSampler>(sampler_of(config, input), whole);
+  return std::make_unique<SourcedSampler>(sampler_of(config, input, config.list("field")), whole, source_field);
 }
 
 std::string describe_shares(const std::vector<SourceShare>& shares) {
   std::string text;
   for (auto& share : shares) {
-    char ratio[32];
-    std::snprintf(ratio, sizeof ratio, "%.4g", share.ratio);
+    const std::string part =
+        share.rows > 0 ? concat(share.rows, " rows of each batch") : printed("ratio %.4g", share.ratio);
     text += concat(text.empty() ? "" : ", ", share.name, " ", format_count(share.records),
-                   text.empty() ? " samples" : "", " (ratio ", ratio, ")");
+                   text.empty() ? " samples" : "", " (", part, ")");
   }
   return concat(shares.size(), shares.size() == 1 ? " source: " : " sources: ", text);
 }

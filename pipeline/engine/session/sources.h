@@ -20,6 +20,7 @@ struct SourceShare {
   std::uint64_t samples = 0;     ///< The samples that an epoch takes from it.
   double ratio = 0;              ///< The share of all samples in the configuration, 0 … 1.
   double passes = 0;             ///< The passes of an epoch through it.
+  std::uint64_t rows = 0;        ///< The rows of each batch, of a group; else 0.
 };
 
 /// An order, and the share of each source if there are several.
@@ -62,10 +63,12 @@ using MakeIsolatedSampler = std::unique_ptr<Sampler> (*)(const Settings& sampler
 void set_isolation(MakeIsolatedSampler make);
 
 /// Makes the sampler of all sources; rows of several sources end with source_field. Throws UserError(usage) if the rows
-/// of two sources would have different fields.
+/// of two sources would have different fields. The rows of groups have fields of their own (GroupedSampler); validation
+/// has those of one group, without its name before theirs.
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input);
 
-/// Returns "2 sources: digits 60,000 samples (ratio 0.75), more 1,024 (ratio 0.25)".
+/// Returns "2 sources: digits 60,000 samples (ratio 0.75), more 1,024 (ratio 0.25)"; of groups "(4 rows of each
+/// batch)".
 std::string describe_shares(const std::vector<SourceShare>& shares);
 
 /// Returns what data.epoch says: "longest", "shortest" or "500 batches".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "pipeline/base/config/run_folder.h"
@@ -22,15 +23,16 @@ void append_hex(std::string& text, std::uint64_t value) {
   text.append(digits, 16);
 }
 
-// Packs for rank 0: for each micro-batch the number of rows, their ids, and their hashes.
+// Packs for rank 0: for each micro-batch the number of rows, their positions, their ids, and their hashes.
 std::string packed(const std::vector<HashedRows>& batches) {
   std::string bytes;
   const auto append = [&bytes](std::span<const std::uint64_t> values) {
     bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   };
-  for (auto& [ids, hashes] : batches) {
+  for (auto& [ids, hashes, positions] : batches) {
     const std::uint64_t rows = ids.size();
     append({&rows, 1});
+    append(positions);
     append(ids);
     append(hashes);
   }
@@ -45,6 +47,7 @@ class Unpacking {
   void next(HashedRows& to) {
     std::uint64_t rows = 0;
     std::memcpy(&rows, take(1), sizeof rows);
+    append(to.positions, rows);
     append(to.ids, rows);
     append(to.hashes, rows * fields_);
   }
@@ -107,8 +110,27 @@ void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) 
   for (auto& field : batch.layout().fields()) fields_.push_back(field.name);
   HashedRows& rows = own_.emplace_back();
   if (batch.share() == 0) return;  // The rows are padding.
-  for (auto& row : batch.rows()) rows.ids.push_back(row.id);
+  for (auto& row : batch.rows()) {
+    rows.ids.push_back(row.id);
+    rows.positions.push_back(row.position);
+  }
   rows.hashes.assign(hashes.begin(), hashes.end());
+}
+
+// Puts rows in the order of their positions: with groups, each process has some rows of each group.
+void sort_rows(HashedRows& rows, std::size_t fields) {
+  if (std::ranges::is_sorted(rows.positions)) return;
+  std::vector<std::size_t> order(rows.ids.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return rows.positions[row]; });
+  HashedRows sorted;
+  for (const std::size_t row : order) {
+    sorted.ids.push_back(rows.ids[row]);
+    sorted.positions.push_back(rows.positions[row]);
+    const auto first = rows.hashes.begin() + static_cast<std::ptrdiff_t>(row * fields);
+    sorted.hashes.insert(sorted.hashes.end(), first, first + static_cast<std::ptrdiff_t>(fields));
+  }
+  rows = std::move(sorted);
 }
 
 // Joins the processes' pieces of each micro-batch in the order of the whole batch.
@@ -120,6 +142,7 @@ HashedRows HashJournal::rows_of_all() {
   HashedRows rows;
   for (std::size_t micro = 0; micro < own_.size(); ++micro)
     for (auto& rank : ranks) rank.next(rows);
+  sort_rows(rows, fields_.size());
   return rows;
 }
 

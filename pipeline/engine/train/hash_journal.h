@@ -21,8 +21,9 @@ namespace flowtrain {
 
 /// The rows of an iteration, in the order of its micro-batches.
 struct HashedRows {
-  std::vector<std::uint64_t> ids;     ///< The ids of the records.
-  std::vector<std::uint64_t> hashes;  ///< One hash for each field of a row, row by row.
+  std::vector<std::uint64_t> ids;             ///< The ids of the records.
+  std::vector<std::uint64_t> hashes;          ///< One hash for each field of a row, row by row.
+  std::vector<std::uint64_t> positions = {};  ///< The positions of the rows in the stream.
 };
 
 /// Appends a line for an iteration; rank 0 writes those of all processes together:

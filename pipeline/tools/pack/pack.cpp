@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/console.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_lines.h"
@@ -69,6 +70,9 @@ void check_out(const PackOptions& options) {
 }
 
 Split open_split(const Config& config, bool training) {
+  if (training)
+    refuse_groups(config, "sources with rows of their own are not packed together: their samples have unlike parts",
+                  "pack each source by itself, as the only data set of a configuration");
   const Settings& data = config.data(training);
   Split split{training, open_dataset(config, training, /*keeps_split=*/true, /*all_parts=*/true)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)

@@ -68,6 +68,9 @@ std::string steps(const PlanParts& parts) {
 }
 
 std::string describe_source(const SourceShare& source) {
+  if (source.rows > 0)
+    return printed("%s: %s rows of each batch, %.4g passes an epoch through its %s", source.name.c_str(),
+                   format_count(source.rows).c_str(), source.passes, format_count(source.records).c_str());
   return printed("%s: %s of an epoch's samples (ratio %.4g), %.4g passes through its %s", source.name.c_str(),
                  format_count(source.samples).c_str(), source.ratio, source.passes,
                  format_count(source.records).c_str());
@@ -169,7 +172,14 @@ std::string rows(const PlanParts& parts) {
   const DataParts& train = parts.train;
   const SlabLayout layout = slab_layout(train);
   std::string text;
-  for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
+  if (train.plan && !train.plan->groups.empty())
+    for (std::uint32_t group = 0; group < train.sources.size(); ++group) {
+      auto fields = layout.fields();
+      std::erase_if(fields, [group](const Field& field) { return field.group != group; });
+      text += line(text.empty() ? "row" : "", describe_fields(fields));
+    }
+  else
+    for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
   if (const auto sizes = describe_resizing(parts.config, train); !sizes.empty()) text += line("", sizes);
   if (!train.plan || !train.plan->has_lengths()) return text;
   const auto device = make_cpu_device();
@@ -195,7 +205,7 @@ std::string describe_plan(const PlanParts& parts) {
   std::string text = line("run", steps(parts));
   text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ", describe_batches(parts.train),
                               " an epoch; ", format_bytes(parts.slab_bytes),
-                              parts.train.plan ? " the largest batch" : " a batch"));
+                              parts.train.plan && parts.train.plan->varies() ? " the largest batch" : " a batch"));
   text += rows(parts);
   for (auto& source : parts.train.sources) text += line("", describe_source(source));
   text += line("graph", graph(parts));

@@ -27,10 +27,6 @@ bool is_picture(const Field& field) {
   return field.dtype == DType::u8 && field.shape.size() == 3 && (field.shape[2] == 1 || field.shape[2] == 3);
 }
 
-std::span<const std::byte> row_bytes(const Slab& slab, std::size_t field, std::size_t row) {
-  return {slab.host() + slab.offset(field) + row * slab.row_bytes(field), slab.row_bytes(field)};
-}
-
 // Returns a scalar or short vector as numbers, a larger field as its hash.
 json value_of(const Field& field, std::span<const std::byte> bytes) {
   if (bytes.size() > 16 * size_of(field.dtype)) return xxh64_hex(bytes);
@@ -128,7 +124,8 @@ json describe_row(const DataParts& data, const Slab& slab, std::size_t row, std:
   if (mix) describe_mix(mix->drawn, slab, row, entry);
   for (std::size_t i = 0; i < slab.layout().fields().size(); ++i) {
     const Field field = slab.field(i);
-    const auto bytes = row_bytes(slab, i, row);
+    if (field.group != work.place.group) continue;
+    const auto bytes = slab.bytes_of(work, i);
     // "source" already names the record.
     entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
     if (!is_picture(field)) continue;

@@ -147,10 +147,14 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
             kind = type(value).__name__
             raise ExportError(f"example[{name!r}] is a {kind}: expected a tensor, or an array") from None
     rows = {name: tensor.shape[0] if tensor.dim() else 0 for name, tensor in batch.items()}
-    if len(set(rows.values())) != 1:
-        counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
-        raise ExportError(f"the fields of example have different numbers of rows: {counts or 'it has no field'}")
-    if dynamic_batch and next(iter(rows.values())) < 2:
+    of_source: dict[str, int] = {}  # the fields of a [[data.source]] with rows of its own are <source>.<field>
+    for name, count in rows.items():
+        if of_source.setdefault(name.rpartition(".")[0], count) != count:
+            raise ExportError("the fields of example have different numbers of rows: " +
+                              ", ".join(f"{name} has {count}" for name, count in rows.items()))
+    if not batch:
+        raise ExportError("example has no field")
+    if dynamic_batch and min(rows.values()) < 2:
         raise ExportError("example has one row, which torch treats as a fixed number: give two or more")
     return batch
 

@@ -93,7 +93,7 @@ def edges_of(traced: _torch.Traced, example: Mapping[str, Tensor], free: Free) -
         if extent.is_number:
             raise ExportError(f"the net fixes {what} at the example's extent, {extent}: take shape[{axis}] in place of "
                               "the number; or leave the axis out of `free`, where all batches have that extent")
-        if extent == traced.rows:
+        if extent in traced.rows:
             raise ExportError(f"the net takes {what} to be as long as a batch has rows, {example[name].shape[0]} in "
                               "the example: give an example in which they differ")
         if not extent.is_symbol:

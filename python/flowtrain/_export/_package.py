@@ -52,6 +52,7 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
     numbers = numbered(graph.extents for graph in graphs)
     free = {name: [{"axis": axis, "least": least, "most": most, "extent": numbers[name, axis]}
                    for axis, (least, most) in axes.items()] for name, axes in package.shapes.axes.items()}
+    counts = list(dict.fromkeys(tensor.shape[0] for tensor in package.example.values()))
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
          "shape": [-1 if package.shapes.rows else tensor.shape[0],
@@ -59,6 +60,7 @@ def write_package(path: str | os.PathLike[str], package: Package, check: Check |
                      for axis, size in enumerate(tensor.shape[1:], 1))],
          "values": _values(graphs, place)}
         | ({"free": free[name]} if name in free else {})
+        | ({"rows": counts.index(tensor.shape[0])} if len(counts) > 1 else {})
         | ({"channels_last": True} if _torch.layout(tensor) == torch.channels_last else {})
         for place, (name, tensor) in enumerate(package.example.items())
     ]

@@ -73,7 +73,7 @@ class Traced:
     """A graph of trace(), and what it takes for granted."""
 
     graph: torch.fx.GraphModule
-    rows: Any  #: the number of rows: an expression of one symbol, or a number
+    rows: list[Any]  #: the number of rows of each input: an expression of one symbol, or a number
     extents: dict[tuple[int, int], Any]  #: the extent of each free axis, by input and axis: the same
     conditions: list[Any]  #: conditions on one symbol, which Python code or torch has asked for
 
@@ -110,7 +110,7 @@ def trace(
         return shapes.replace(size.node.expr) if isinstance(size, torch.SymInt) else sympy.Integer(size)
 
     given = arguments[len(state):]
-    return Traced(graph, known(given[0].shape[0]),
+    return Traced(graph, [known(tensor.shape[0]) for tensor in given if tensor.dim() > 0],
                   {(place, axis): known(given[place].shape[axis]) for place, axes in enumerate(free) for axis in axes},
                   [shapes.replace(guard.expr) for guard in shapes.guards])
 

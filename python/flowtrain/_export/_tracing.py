@@ -70,7 +70,7 @@ def traced(
     with _reasons():
         made = _torch.trace(function, values, inputs, shapes.rows, shapes.of(example))
     graph, edges = made.graph, edges_of(made, example, shapes.axes)
-    if shapes.rows and made.rows.is_number:
+    if shapes.rows and any(rows.is_number for rows in made.rows):
         raise ExportError(f"the net fixes the number of rows at the example's, {inputs[0].shape[0]}: give "
                           "dynamic_batch=False, and train with batches of that size")
     _name_literals(kind, graph, inputs[0].device)
@@ -139,8 +139,9 @@ def exported_program(
 ) -> tuple[torch.export.ExportedProgram, dict[tuple[str, int], str]]:
     """The graph of traced(), functional: the program's signature names what it changes. Beside it the symbols that it
     has for the extents of free axes."""
-    rows = torch.export.Dim("rows", min=1)
-    sizes = tuple({**({0: rows} if shapes.rows else {}),
+    counts = dict.fromkeys(tensor.shape[0] for tensor in inputs if tensor.dim() > 0)  # several: groups of rows
+    rows = {count: torch.export.Dim("rows" if len(counts) == 1 else f"rows_{count}", min=1) for count in counts}
+    sizes = tuple({**({0: rows[tensor.shape[0]]} if shapes.rows else {}),
                    **{axis: torch.export.Dim.AUTO(min=least, max=most) for axis, (least, most) in axes.items()}}
                   if tensor.dim() > 0 else None
                   for tensor, axes in zip_longest(inputs, shapes.of(example), fillvalue={}))

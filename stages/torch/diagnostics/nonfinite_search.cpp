@@ -131,7 +131,8 @@ std::optional<NonFiniteOrigin> TorchNonFiniteSearch::find(Slab& slab, bool in_lo
   if (!watch.first()) return {};
   NonFiniteOrigin origin = origin_of(*watch.first(), parameters, rows);
   const double divisor = static_cast<double>(parts_.accum) * static_cast<double>(rows);
-  const bool has_rows_alone = !compiled_ || (in_loss && compiled_->rows() == 0);
+  const bool same_rows = slab.rows_of(0) == rows;  // a row of one group alone is no batch
+  const bool has_rows_alone = same_rows && (!compiled_ || (in_loss && compiled_->rows() == 0));
   if (origin.phase != "norm" && has_rows_alone)
     blame_rows(
         batch, rows, [&](const auto& row) { return fails_alone(row, divisor, in_loss); }, origin);

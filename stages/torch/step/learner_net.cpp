@@ -104,8 +104,21 @@ std::string capability_of(at::Device device) {
   return index < gpus.size() ? gpus[index].capability : "";
 }
 
+// Returns the fields of training batches. Those of groups have the rows that this process takes of them, rounded up.
+std::vector<nets::BatchField> training_fields(const LearnerSpec& spec) {
+  const SlabLayout& layout = spec.data.train_layout;
+  if (!trains_on_groups(spec)) return batch_fields(layout, spec.data.val_source);
+  auto fields = batch_fields(layout);
+  const std::int64_t world = spec.process.group->size();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::int64_t rows = (*spec.data.sources)[layout.fields()[i].group].integer("rows");
+    fields[i].shape.front() = (rows + world - 1) / world;
+  }
+  return fields;
+}
+
 nets::NetUse use_of_net(const LearnerSpec& spec) {
-  nets::NetUse use{.fields = batch_fields(spec.data.train_layout),
+  nets::NetUse use{.fields = training_fields(spec),
                    .val_fields = {},
                    .short_batches = spec.data.short_batches,
                    .classes = spec.data.classes,
@@ -113,7 +126,7 @@ nets::NetUse use_of_net(const LearnerSpec& spec) {
                    .amp = *spec.tables.train.amp,
                    .val_amp = spec.tables.val.amp.given() ? *spec.tables.val.amp : "",
                    .mixes_labels = spec.data.mixing.mixes()};
-  if (spec.data.val_layout) use.val_fields = batch_fields(*spec.data.val_layout);
+  if (spec.data.val_layout) use.val_fields = batch_fields(*spec.data.val_layout, spec.data.val_source);
   return use;
 }
 
@@ -147,10 +160,13 @@ void check_sizes(const LearnerSpec& spec, const nets::Net& net, const nets::Net*
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   nets::NetInput input{.classes = spec.data.classes};
-  for (auto& field : spec.data.train_layout.fields())
-    if (field.name == "image" && field.shape.size() == 3)
-      input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
-  if (const std::string why = why_no_pictures(spec.tables.net, spec.data.train_layout.fields()); !why.empty())
+  const auto is_picture = [](const Field& field) {
+    return (field.name == "image" || field.name.ends_with(".image")) && field.shape.size() == 3;
+  };
+  const auto& fields = spec.data.train_layout.fields();
+  if (const auto field = std::ranges::find_if(fields, is_picture); field != fields.end())
+    input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
+  if (const std::string why = why_no_pictures(spec.tables.net, fields); !why.empty())
     throw spec.tables.net.error("name", why, ExitCode::usage, way_out_of_no_pictures);
   const auto of_other_size = net_of_other_size(spec, input);
   torch::manual_seed(Stream(spec.process.seed, Purpose::init, 0).next64());
@@ -165,6 +181,10 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   rethrow_at_key(spec.tables.net, key,
                  [&] { net->to(at::Device(spec.process.device), spec.tables.net.boolean("channels_last")); });
   return net;
+}
+
+bool trains_on_groups(const LearnerSpec& spec) {
+  return spec.data.sources && &spec.data.train_layout != spec.data.val_layout;
 }
 
 std::uint64_t rank_of_draws(const LearnerSpec& spec) {

@@ -13,6 +13,9 @@ namespace flowtrain {
 /// then set by [[net.init]]. Throws UserError(usage).
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec);
 
+/// Returns whether training batches have groups of rows; false for a learner that only validates.
+bool trains_on_groups(const LearnerSpec& spec);
+
 /// Returns the rank whose draws (dropout) this process makes: its own, or 0 in all processes (dist.same_draws).
 std::uint64_t rank_of_draws(const LearnerSpec& spec);
 

@@ -8,6 +8,8 @@
 
 #include "nets/diagnostics/flop_count.h"
 #include "sampling/core/random.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/torch/step/autocast.h"
 #include "stages/torch/step/learner_net.h"
 #include "stages/torch/step/parameter_groups.h"
@@ -29,6 +31,23 @@ double slots_of_row(const SlabLayout& layout) {
   return static_cast<double>(std::bit_floor(most));
 }
 
+// Refuses groups of rows that the processes do not share equally. The mean over a process's rows weighs all of them
+// alike, so the rows of one group would count more in one process than in another; a loss that counts weighs its terms.
+void check_shares(const std::vector<Settings>& sources, std::int64_t world, const std::vector<Pass>& passes) {
+  const bool counts = std::ranges::all_of(passes, &Pass::counts);
+  for (const Settings& source : sources) {
+    const std::int64_t rows = source.integer("rows"), below = rows / world * world;
+    if (rows == below || (counts && rows > world)) continue;
+    throw source.error("rows",
+                       concat(rows, " rows cannot be shared equally by ", world,
+                              counts ? " processes, each of which needs one at least"
+                                     : " processes, and the loss is a mean over rows"),
+                       ExitCode::usage,
+                       concat("set it to ", below > 0 ? concat(below, " or ") : "", below + world,
+                              counts ? "" : ", or let the loss return its sum and its count"));
+  }
+}
+
 }  // namespace
 
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
@@ -43,6 +62,7 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
   net.freeze(assigned.frozen);
   optimizers_.emplace(spec, assigned, parameters);
   passes_ = make_passes(spec.tables.optims, assigned, *step_);
+  if (trains_on_groups(spec)) check_shares(*spec.data.sources, spec.process.group->size(), passes_);
   if (auto* const compiled = nets::compiled_net(net)) {
     const at::Tensor one = torch::ones({}, torch::device(at::Device(spec.process.device)));
     compiled->take_unit_gradient(one);

@@ -19,7 +19,8 @@ class FlipAverage final : public nets::Net, public nets::NetInFront {
     if (!batch.contains("image") || batch.at("image").dim() != 4)
       throw std::invalid_argument("val.flip mirrors pictures, and the batch has no `image` (B, C, H, W)");
     nets::NamedTensors outputs = net_->forward(batch), mirrored = batch;
-    mirrored.set("image", batch.at("image").flip(3));
+    for (const auto& [name, tensor] : batch)
+      if ((name == "image" || name.ends_with(".image")) && tensor.dim() == 4) mirrored.set(name, tensor.flip(3));
     if (!outputs.contains("logits"))
       throw std::invalid_argument("val.flip averages `logits`, which this net does not give");
     const at::Tensor logits = outputs.at("logits");

@@ -56,7 +56,8 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
   for (auto& name : *spec.tables.val.metrics) add_metric(name, spec);
   if (!spec.data.val_layout) return;
   metrics_.check_inputs(*net, *spec.data.val_layout, spec.tables.val);
-  batch_.emplace(*spec.data.val_layout, where_, spec.tables.net.boolean("channels_last"));
+  batch_.emplace(*spec.data.val_layout, where_, spec.tables.net.boolean("channels_last"), std::nullopt,
+                 spec.data.val_source);
 }
 
 void NetValidator::choose_detector(const LearnerSpec& spec, nets::Net& net) {

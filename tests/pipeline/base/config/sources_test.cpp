@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "pipeline/base/config/config.h"
+#include "pipeline/base/config/source_groups.h"
+#include "pipeline/base/values/periods.h"
 #include "sampling/core/settings.h"
 #include "tests/pipeline/base/config/support.h"
 
@@ -170,4 +172,39 @@ TEST_CASE("what of sources a run can go on with") {
   }
   CHECK(common_values(loaded(two)).contains("data.source.1.ratio"));
   CHECK_FALSE(common_values(loaded(two)).contains("data.source.1.name"));
+}
+
+TEST_CASE("sources with rows are groups, and keys that contradict that are refused") {
+  const std::string groups =
+      "[[data.source]]\nname = \"a\"\ndataset = \"letters\"\nrows = 4\n"
+      "[[data.source]]\nname = \"b\"\ndataset = \"letters\"\nrows = 8\n";
+  const auto config = loaded(groups + no_validation);
+  CHECK(has_groups(config));
+  CHECK(rows_of_groups(config) == std::vector<std::uint32_t>{4, 8});
+  CHECK_FALSE(has_groups(loaded(two)));
+  CHECK(number(config.loader().batch) == 12);
+  CHECK(number(loaded(groups + no_validation, overrides_of({"data.source.1.rows=5"})).loader().batch) == 9);
+  const auto with = [&](const std::string& more) { return refusal(groups + no_validation + more).message; };
+  CHECK(with("[loader]\nbatch = 13\n") ==
+        "a.toml:12:1: loader.batch: rows of the [[data.source]]s is given, too (a.toml:4:1), so a batch has 12 rows");
+  CHECK(loaded(groups + no_validation + "[loader]\nbatch = 12\n").loader().batch.given());
+  CHECK(with("[loader]\nbatch = \"auto\"\n").find("so a batch has 12 rows") != std::string::npos);
+  CHECK(with("[loader]\nbatch_per_rank = 4\n").find("12 rows over all ranks") != std::string::npos);
+  CHECK(with("[data]\nbatches = \"one_source\"\n").find("data.batches: rows of the [[data.source]]s is given, too") !=
+        std::string::npos);
+  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nrows = 4\n[[data.source]]\ndataset = \"digits\"\n" +
+                no_validation)
+            .message ==
+        "a.toml:3:1: data.source.0.rows: some sources have rows, and data.source.1 (a.toml:5:1) has none");
+  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nrows = 4\nratio = 2\n" + no_validation).message ==
+        "a.toml:4:1: data.source.0.ratio: rows is given, too (a.toml:3:1)");
+  const std::string field = "[[field]]\nname = \"label\"\nas = \"label\"\n";
+  CHECK(with(field).find("field.0.source: must be given: the [[data.source]]s have rows (a.toml:4:1)") !=
+        std::string::npos);
+  CHECK(with(field + "source = \"c\"\n").find("field.0.source: no [[data.source]] is called 'c'") != std::string::npos);
+  CHECK(with(field + "source = \"a\"\n").find("data.source.1.rows: no [[field]] belongs to b") != std::string::npos);
+  CHECK(refusal(groups + "[val]\nevery = 0\nsource = \"c\"\n").message ==
+        "a.toml:11:1: val.source: no [[data.source]] is called 'c'");
+  CHECK(refusal("[data]\ndataset = \"letters\"\n" + field + "source = \"a\"\n").message ==
+        "a.toml:6:1: field.0.source: is for groups of rows, and no [[data.source]] has rows");
 }
