@@ -6,6 +6,7 @@
 
 #include "sampling/codecs/encode.h"
 #include "tests/program/detector.h"
+#include "tests/program/killed.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/program/refusals.h"
@@ -38,20 +39,6 @@ class PackageRun : public TempRun {
 
   const std::filesystem::path package_;
 };
-
-/// How a run ends that is killed at these iterations, and resumed.
-End end_of_killed(const TempRun& place, const Words& words, const std::vector<int>& reached) {
-  const auto run = place.path("killed");
-  const Words again = with({"tiny.toml", "--run-dir", run.string(), "--resume", "auto"}, words);
-  for (const int iteration : reached) {
-    Process process(again, place.process_options());
-    REQUIRE(process.wait_for_text("\"iter\":" + std::to_string(iteration) + ",", run / "metrics.jsonl"));
-    process.send(SIGKILL);
-    CHECK(process.wait().signal == SIGKILL);
-  }
-  REQUIRE_EXIT(run_program(again, place.process_options()), 0);
-  return end_of(run);
-}
 
 /// A folder with net.pt2, a package of texts, and a table of 200 texts of 1 to 80 bytes, of which tiny.toml makes
 /// batches.
