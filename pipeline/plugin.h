@@ -9,6 +9,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "sampling/shown.h"
 #include "sampling/transform.h"
 #include "stages/detection/detector_entries.h"
 #include "stages/hooks/hook_entries.h"

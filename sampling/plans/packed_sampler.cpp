@@ -2,17 +2,33 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/shown.h"
 
 namespace flowtrain {
 namespace {
 
 constexpr std::size_t most_row_fields = 32;
+
+/// Shows runs of numbers: "0–39, 0–30" of those that rise by 1, "1 × 40, 2 × 31" of equal ones.
+template <std::int32_t step>
+Shown show_runs(const Field&, std::span<const std::byte> value) {
+  std::vector<std::int32_t> numbers(value.size() / sizeof(std::int32_t));
+  std::memcpy(numbers.data(), value.data(), value.size());
+  std::string text;
+  for (std::size_t begin = 0, end; begin < numbers.size(); begin = end) {
+    for (end = begin + 1; end < numbers.size() && numbers[end] == numbers[end - 1] + step;) ++end;
+    text += concat(begin == 0 ? "" : ", ", numbers[begin]);
+    if (end > begin + 1) text += step == 1 ? concat("–", numbers[end - 1]) : concat(" × ", end - begin);
+  }
+  return {shown_text(text)};
+}
 
 class PackedSampler final : public Sampler {
  public:
@@ -20,7 +36,8 @@ class PackedSampler final : public Sampler {
     for (auto& field : inner_)
       if (!states_length(field)) add(field);
     if (fields_.empty()) throw refusal("no field has a free axis");
-    for (const char* name : {position_field, segment_field}) fields_.push_back({name, DType::i32, {length_}});
+    fields_.push_back({.name = position_field, .dtype = DType::i32, .shape = {length_}, .show = show_runs<1>});
+    fields_.push_back({.name = segment_field, .dtype = DType::i32, .shape = {length_}, .show = show_runs<0>});
   }
 
   std::vector<Field> fields() const override { return fields_; }

@@ -4,6 +4,7 @@
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/picture_cutter.h"
 #include "sampling/samplers/stored.h"
+#include "sampling/shown.h"
 
 namespace flowtrain {
 namespace {
@@ -11,9 +12,11 @@ namespace {
 class ClassifySampler : public Sampler {
  public:
   ClassifySampler(const Settings& settings, const SamplerInput& input)
-      : classes_(class_count(input.dataset, settings)), cut_(settings, stored_form(input.dataset), input.training) {}
+      : classes_(class_count(input.dataset, settings)),
+        label_{.name = "label", .dtype = DType::i64, .shape = {}, .show = show_class(input.dataset.classes())},
+        cut_(settings, stored_form(input.dataset), input.training) {}
 
-  std::vector<Field> fields() const override { return {cut_.field("image"), {"label", DType::i64, {}}}; }
+  std::vector<Field> fields() const override { return {cut_.field("image"), label_}; }
 
   void sample(const Record& record, Stream& random, Row row) const override {
     check_label(record.label, classes_);
@@ -23,6 +26,7 @@ class ClassifySampler : public Sampler {
 
  private:
   std::int64_t classes_;
+  Field label_;
   PictureCutters cut_;
 };
 

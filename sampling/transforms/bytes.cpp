@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sampling/samplers/keys.h"
+#include "sampling/shown.h"
 #include "sampling/transforms/entries.h"
 #include "sampling/transforms/padded.h"
 
@@ -17,6 +18,8 @@ class BytesTransform final : public Transform {
     if (from_.encoding == Encoding::array) throw wrong_part(settings, from_, "a text or a file");
     field_.free_axes = 1;
     field_.fill = static_cast<double>(settings.integer("fill"));
+    if (from_.encoding == Encoding::text)
+      field_.show = [](const Field&, std::span<const std::byte> value) -> Shown { return {shown_text(value)}; };
   }
 
   Field field() const override { return field_; }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sampling/samplers/stored.h"
+#include "sampling/shown.h"
 #include "sampling/transforms/entries.h"
 
 namespace flowtrain {
@@ -11,9 +12,10 @@ namespace {
 class LabelTransform final : public Transform {
  public:
   LabelTransform(const Settings& settings, const TransformInput& input)
-      : name_(input.name), classes_(class_count(input.dataset, settings)) {}
+      : field_{.name = input.name, .dtype = DType::i64, .shape = {}, .show = show_class(input.dataset.classes())},
+        classes_(class_count(input.dataset, settings)) {}
 
-  Field field() const override { return {name_, DType::i64, {}}; }
+  Field field() const override { return field_; }
 
   void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
     check_label(record.label, classes_);
@@ -21,7 +23,7 @@ class LabelTransform final : public Transform {
   }
 
  private:
-  std::string name_;
+  Field field_;
   std::int64_t classes_;
 };
 

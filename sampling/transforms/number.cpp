@@ -6,6 +6,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/samplers/keys.h"
+#include "sampling/shown.h"
 #include "sampling/transforms/entries.h"
 
 namespace flowtrain {
@@ -49,7 +50,11 @@ class NumberTransform final : public Transform {
       throw settings.error("dtype", "a whole number is not standardised: leave out mean and stddev, or dtype");
   }
 
-  Field field() const override { return {name_, whole_ ? DType::i64 : DType::f32, {}}; }
+  Field field() const override {
+    Field field{name_, whole_ ? DType::i64 : DType::f32, {}};
+    if (!whole_) field.show = [*this](const Field&, std::span<const std::byte> value) { return shown(value); };
+    return field;
+  }
 
   void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
     const Part& part = part_of(record, from_);
@@ -71,6 +76,13 @@ class NumberTransform final : public Transform {
   }
 
  private:
+  /// Shows the number as the part has it.
+  Shown shown(std::span<const std::byte> value) const {
+    float number = 0;
+    std::memcpy(&number, value.data(), sizeof number);
+    return {concat(number * stddev_ + mean_, from_.name == name_ ? "" : concat(" (", shown_text(from_.name), ")"))};
+  }
+
   std::string name_;
   PartForm from_;
   double mean_, stddev_;

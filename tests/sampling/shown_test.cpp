@@ -1,0 +1,137 @@
+// Values as people see them.
+
+#include "sampling/shown.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "sampling/core/error.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/settings.h"
+#include "sampling/plans/packed_sampler.h"
+#include "sampling/samplers/stored.h"
+#include "sampling/transform.h"
+#include "tests/support/memory_dataset.h"
+
+namespace flowtrain {
+namespace {
+
+template <class Number>
+Shown shown(const Field& field, const std::vector<Number>& values) {
+  return show(field, std::as_bytes(std::span(values)));
+}
+
+std::vector<std::uint8_t> letters(const std::string& text) { return {text.begin(), text.end()}; }
+
+/// Records with the part `from`, of two classes.
+struct PartDataset : MemoryDataset {
+  explicit PartDataset(PartForm part) : MemoryDataset({}), form(std::move(part)) {}
+  std::vector<PartForm> parts() const override { return {form}; }
+  std::vector<std::string> classes() const override { return {"cat", "a \x1b[31mdog"}; }
+
+  PartForm form;
+};
+
+Field field_of(const std::string& as, PartForm from, const std::vector<std::pair<std::string, Value>>& values = {}) {
+  const PartDataset dataset(from);
+  std::vector<Key> keys{
+      {"name", Kind::text, std::string("field"), ""}, {"from", Kind::text, from.name, ""}, {"as", Kind::text, as, ""}};
+  for (auto& key : transforms().at(as).keys) keys.push_back(key);
+  Settings settings("field", keys);
+  for (auto& [key, value] : values) settings.set(key, value, {"test"});
+  return transforms().at(as).make(settings, {.dataset = dataset, .name = "field", .from = from})->field();
+}
+
+}  // namespace
+
+TEST_CASE("a text is one line, in UTF-8, of 200 letters, and cannot command a terminal") {
+  CHECK(shown_text("a fine cat") == "a fine cat");
+  CHECK(shown_text("two\nlines\tand \x1b[31m \x7f") == "two lines and ?[31m ?");
+  CHECK(shown_text("caf\xc3\xa9 caf\xe9") == "caf\xc3\xa9 caf\\xE9");
+  CHECK(shown_text("\xc2\x9b"
+                   "31m \xe2\x80\xae"
+                   "turned \xe2\x81\xa6") == "?31m ?turned ?");
+  std::string japanese;
+  for (int i = 0; i < 300; ++i) japanese += "\xe3\x81\x82";
+  CHECK(shown_text(japanese) == japanese.substr(0, 600) + "…");
+  CHECK(shown_text(std::string(1'000'000, 'x')) == std::string(200, 'x') + "…");
+  CHECK(shown_text(std::string(200, 'x')) == std::string(200, 'x'));
+}
+
+TEST_CASE("without a view of its own, a value is shown by its type and shape") {
+  CHECK(shown<std::int64_t>({"n", DType::i64, {}}, {7}).text == "7");
+  CHECK(shown<float>({"n", DType::f32, {3}}, {1, 2.5, -3}).text == "1, 2.5, -3");
+  CHECK(shown<float>({"n", DType::f32, {2, 2}}, {1, 2, 3, 4}).text == "1, 2, 3, 4");
+  std::vector<std::int32_t> many(100);
+  for (int i = 0; i < 100; ++i) many[static_cast<std::size_t>(i)] = i;
+  CHECK(shown<std::int32_t>({"n", DType::i32, {100}}, many).text == "0, 1, 2, 3, 4, 5, 6, 7, … 99 (100 numbers)");
+  CHECK(shown<std::int32_t>({"n", DType::i32, {4, 25}}, many).text == "i32 4x25, 0 to 99");
+  CHECK(shown<std::int32_t>({"n", DType::i32, {4, 5, 5}}, many).text == "i32 4x5x5, 0 to 99");
+  CHECK(shown<std::uint8_t>({"t", DType::u8, {5}}, letters("words")).text == "words");
+  CHECK(shown<std::uint8_t>({"t", DType::u8, {3}}, {1, 2, 255}).text == "1, 2, 255");
+  CHECK(shown<float>({"n", DType::f32, {0}}, {}).text == "(empty)");
+
+  const auto grey = shown<std::uint8_t>({"p", DType::u8, {1, 3, 1}}, {1, 2, 3});
+  CHECK(grey.text.empty());
+  CHECK(grey.picture.channels == 1);
+  CHECK(grey.picture.pixels == std::vector<std::uint8_t>{1, 2, 3});
+  std::vector<float> pixels(8 * 8 * 3, 1);
+  pixels[0] = -1, pixels[1] = NAN, pixels[2] = 3;
+  const auto finished = shown<float>({"p", DType::f32, {8, 8, 3}}, pixels);
+  CHECK(finished.picture.channels == 3);
+  CHECK(std::vector(finished.picture.pixels.begin(), finished.picture.pixels.begin() + 4) ==
+        std::vector<std::uint8_t>{0, 64, 255, 128});
+}
+
+TEST_CASE("a matrix is a heat map from dark blue to yellow, thinned if it is large, with its range") {
+  std::vector<float> values(8 * 10, 2);
+  values[0] = -1, values[1] = 5, values[2] = NAN;
+  const auto map = shown<float>({"spectrum", DType::f32, {1, 8, 10}}, values);
+  CHECK(map.text == "f32 1x8x10, -1 to 5");
+  CHECK(map.picture.height == 8);
+  CHECK(map.picture.width == 10);
+  CHECK(std::vector(map.picture.pixels.begin(), map.picture.pixels.begin() + 12) ==
+        std::vector<std::uint8_t>{68, 1, 84, 253, 231, 37, 128, 128, 128, 33, 145, 140});
+  const std::vector<std::uint8_t> classes(3000 * 8, 1);
+  const auto large = shown<std::uint8_t>({"mask", DType::u8, {3000, 8}}, classes);
+  CHECK(large.picture.height == 1000);
+  CHECK(large.picture.width == 3);
+}
+
+TEST_CASE("transforms show classes by name, numbers as stored, and texts") {
+  CHECK(shown<std::int64_t>(field_of("label", {"image"}), {1}).text == "a ?[31mdog");
+  CHECK(shown<std::int64_t>(field_of("label", {"image"}), {2}).text == "2");
+  const PartForm classes{"classes", Encoding::array, DType::i64, {-1}};
+  CHECK(shown<float>(field_of("labels", classes), {1, 1}).text == "cat, a ?[31mdog");
+  CHECK(shown<float>(field_of("labels", classes), {0, 0}).text == "(none)");
+  const PartForm price{"price", Encoding::array, DType::f32, {}};
+  CHECK(shown<float>(field_of("number", price, {{"mean", 8.0}, {"stddev", 2.0}}), {-1.375}).text == "5.25 (price)");
+  CHECK(shown<std::int64_t>(field_of("number", price, {{"dtype", std::string("i64")}}), {3}).text == "3");
+  const PartForm text{"text", Encoding::text};
+  CHECK(shown<std::uint8_t>(field_of("bytes", text, {{"max", std::int64_t{9}}}), letters("\x1b!")).text == "?!");
+}
+
+TEST_CASE("rows are shown without padding, lengths and other groups' fields") {
+  const std::vector<Field> fields{{.name = "text", .dtype = DType::u8, .shape = {9}, .free_axes = 1},
+                                  {.name = "map", .dtype = DType::i32, .shape = {9, 9, 2}, .free_axes = 2},
+                                  {"text_length", DType::i64, {}},
+                                  {"map_length", DType::i64, {2}},
+                                  {"other", DType::f32, {}}};
+  const std::int64_t extents[] = {4, 2, 3};
+  const std::vector<std::int32_t> map{1, 2, 3, 4, 0, 0, 5, 6, 7, 8, 0, 0};
+  const std::int64_t length = 2, lengths[] = {2, 2};
+  const std::vector<std::span<const std::byte>> values{std::as_bytes(std::span("ab\0", 4)),
+                                                       std::as_bytes(std::span(map)),
+                                                       std::as_bytes(std::span(&length, 1)),
+                                                       std::as_bytes(std::span(lengths)),
+                                                       {}};
+  const auto row = show_row(fields, extents, values);
+  REQUIRE(row.size() == 2);
+  CHECK(row[0].name == "text");
+  CHECK(row[0].shown.text == "ab");
+  CHECK(row[1].shown.text == "1, 2, 3, 4, 5, 6, 7, 8");
+}
+
+}  // namespace flowtrain
