@@ -142,7 +142,7 @@ TEST_CASE("another end of the run counts where a schedule goes by it") {
   CHECK(ends(others, others, 20).empty());
   const auto changed = ends(others + schedule("cosine"), others + schedule("cosine"), 41);
   REQUIRE(changed.size() == 1);
-  CHECK(changed[0].key == "schedule.4.end");
+  CHECK(changed[0].key == "schedule.6.end");
   // A schedule whose value does not move derives nothing from the end of the run.
   CHECK(ends(schedule("cosine", "min_factor = 1.0\n"), schedule("cosine", "min_factor = 1.0\n"), 80).empty());
   // By epoch, and where the run's length is in epochs.
