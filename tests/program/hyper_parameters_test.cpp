@@ -228,7 +228,7 @@ TEST_CASE("what nothing reads is told; a plateau without validation is refused, 
   const auto of_sgd = place.train({"--set", "optim.name=adam", "--set", "optim.momentum=0.5"});
   CHECK_EXIT(of_sgd, 2);
   CHECK_SAYS(of_sgd, "--set: optim.momentum: the optimizer 'adam' has no such key");
-  CHECK_SAYS(of_sgd, "it is a key of the optimizer sgd");
+  CHECK_SAYS(of_sgd, "it is a key of these optimizers: muon, rmsprop, sgd");
 
   std::string config = tiny_with("[[schedule]]\nname = \"plateau\"\n");
   CHECK_EXIT(TempRun(config).train({"--overfit", "32", "--max-iter", "2"}), 0);
