@@ -15,6 +15,7 @@
 #include "sampling/core/text.h"
 #include "sampling/field_text.h"
 #include "stages/hooks/hooks.h"
+#include "stages/loader/shown_row.h"
 
 namespace flowtrain {
 
@@ -30,6 +31,7 @@ struct PlanParts {
   std::size_t slab_bytes;  ///< bytes of one training batch
   NetSummary net;
   std::uint64_t row_bytes;  ///< bytes that a row of a batch keeps for backward
+  std::vector<ShownField> first_row = {};
 };
 
 constexpr std::size_t plot_columns = 64;
@@ -161,12 +163,18 @@ std::string list_parameters(const NetSummary& net, const std::vector<HyperParame
   return text;
 }
 
-/// Describes the fields of a row; for rows with free axes also the padding of some of the first epoch's batches.
+/// Describes the fields of a row, with the values of the first one; for rows with free axes also the padding of some of
+/// the first epoch's batches.
 std::string rows(const PlanParts& parts) {
   const DataParts& train = parts.train;
   const SlabLayout layout = slab_layout(train);
   std::string text;
-  for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
+  for (auto& field : layout.fields()) {
+    const auto shown = std::ranges::find(parts.first_row, field.name, &ShownField::name);
+    const bool tells = shown != parts.first_row.end() && !shown->shown.text.empty();
+    text += line(text.empty() ? "row" : "",
+                 concat(describe_field(field), tells ? concat("; the first: ", shown->shown.text) : ""));
+  }
   if (!train.plan) return text;
   const auto device = make_cpu_device();
   Slab slab(layout, *device);
@@ -230,7 +238,8 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         run_plan,
                         slab_layout(train).bytes(),
                         learner->net_summary(),
-                        learner->memory_probe()->kept_bytes(batch) / batch.row_count()};
+                        learner->memory_probe()->kept_bytes(batch) / batch.row_count(),
+                        show_row(batch, batch.rows().front())};
   loader->stop();
   return describe_plan(parts);
 }
