@@ -33,8 +33,9 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   sampling/core/random.h
   sampling/core/registry.h sampling/core/settings.h sampling/core/text.h sampling/core/warning.h sampling/dataset.h
   sampling/dtype.h sampling/images/pixel_rule.h sampling/order.h sampling/plans/best_fit.h
-  sampling/plans/bucketed_batches.h sampling/plans/lengths.h sampling/plans/packed_rows.h sampling/plugin_abi.h
-  sampling/sampler.h sampling/samplers/stored.h sampling/shown.h sampling/transform.h
+  sampling/plans/bucketed_batches.h sampling/plans/lengths.h sampling/plans/packed_rows.h
+  sampling/plans/size_plan.h sampling/plugin_abi.h sampling/sampler.h sampling/samplers/stored.h sampling/shown.h
+  sampling/transform.h
   stages/trace/clock.h stages/device/device.h stages/device/stream_point.h stages/core/every.h stages/flight/flight.h
   stages/flight/format.h stages/loader/batch_planner.h stages/core/plan.h
   stages/loader/shape_plan.h stages/loader/slab.h stages/core/table_keys.h stages/core/ticket.h)

@@ -62,9 +62,11 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Classifies pictures with the net of a snapshot, or detects objects in them. Pictures are decoded and\n"
       "transformed as in validation. Only the snapshot's folder is needed. An INPUT is a picture, a folder (with all\n"
-      "folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input.\n"
+      "folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input;\n"
+      "for a net of [[field]], a table (.jsonl, .csv), data as those it was trained on, or the file of its only part.\n"
       "Prints a table; --csv and --jsonl write lines for programs. Without INPUT, --jsonl answers requests: each line\n"
-      "{\"file\": \"a.jpg\"} on standard input gets a line on standard output. Damaged inputs are named and left out;\n"
+      "{\"file\": \"a.jpg\"}, or a row of a table, on standard input gets a line on standard output. Damaged inputs "
+      "are named and left out;\n"
       "the exit code is then 3.",
       "flowtrain predict");
   std::string place;
@@ -74,7 +76,8 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   PredictionLimits limits;
   bool logits = false, quiet = false;
   add_path(app, "SNAPSHOT", place, "a snapshot's folder, or a run's: its best snapshot, or the newest one")->required();
-  add_path(app, "INPUT", inputs, "pictures: files, folders, patterns, .tar archives, addresses, or - for a list");
+  add_path(app, "INPUT", inputs,
+           "pictures, or tables of records: files, folders, patterns, archives, addresses, or - for a list");
   auto* iter = app.add_option("--iter", iteration, "select the run's snapshot of this iteration");
   app.add_option("--top", limits.top, "list this many classes of each picture")
       ->capture_default_str()
@@ -83,7 +86,8 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   add_path(app, "--csv", csv, "write CSV to this file; - is standard output");
-  add_path(app, "--pictures", pictures, "write the pictures with the boxes drawn to this folder, as PNG");
+  add_path(app, "--pictures", pictures,
+           "write the pictures that the net got, with boxes drawn, to this folder, as PNG");
   app.add_flag("--jsonl{-}", jsonl, "write a JSON object per line to standard output, or to a file with --jsonl=FILE");
   app.add_flag("--logits", logits, "add all logits of each picture to the JSON lines");
   add_path(app, "--watch", watch, "classify or detect in pictures that appear in this folder, until Ctrl-C");
@@ -99,6 +103,7 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   const auto [snapshot, why] = find_snapshot(place, *iter ? std::optional(iteration) : std::nullopt);
   const Config config = config_of(snapshot, set, workers, batch, device);
   log_info(concat("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : concat(": ", why)));
+  limits.pictures = !pictures.empty();
   const PredictRequest request{.config = config,
                                .snapshot = snapshot,
                                .inputs = inputs,

@@ -66,6 +66,7 @@ class SetFiles {
     if (!std::isnan(result.loss)) entry["loss"] = short_number(result.loss);
     add_picture(result.made, name + "-prediction", "prediction_file", entry);
     add_picture(result.wanted, name + "-label", "label_file", entry);
+    add_fields(sample, name, entry);
     if (shown_.kind == "detect") add_boxes(sample, name, entry);
     return entry;
   }
@@ -74,6 +75,17 @@ class SetFiles {
     if (image.pixels.empty()) return;
     entry[key] = name + ".png";
     files_.emplace_back(name + ".png", encode_png(image.view()));
+  }
+
+  void add_fields(const SampleResult& sample, const std::string& name, ordered_json& entry) {
+    for (auto& [field, shown] : sample.fields) {
+      std::string file = concat(name, ".", field);
+      std::ranges::replace(file, '/', '_');
+      ordered_json one{{"name", shown_text(field)}};
+      if (!shown.text.empty()) one["text"] = shown.text;
+      add_picture(shown.picture, file, "file", one);
+      entry["fields"].push_back(std::move(one));
+    }
   }
 
   // The plain picture stays: the report draws boxes over it, as many as its reader wants.

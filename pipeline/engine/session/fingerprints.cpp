@@ -107,6 +107,14 @@ std::optional<PixelForm> pixel_form(const Dataset& dataset) try {
   return std::nullopt;  // The first records cannot be read. Training throws this error, if it needs them.
 }
 
+std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset) {
+  auto forms = dataset.parts();
+  std::erase_if(forms, [&](auto& form) {
+    return std::ranges::none_of(config.list("field"), [&](auto& field) { return field.text("from") == form.name; });
+  });
+  return forms;
+}
+
 void check_inputs(const RunInputs& before, const RunInputs& now, const Config& config, bool accepted) {
   const Changes changes = changes_between(before, now, config);
   const std::string breaking = join(changes.breaking, "; ");

@@ -23,6 +23,9 @@ std::map<std::string, std::string> fingerprints_of(const Config& config, const D
 /// of files, which hold picture files of any size, and if no record is pixels.
 std::optional<PixelForm> pixel_form(const Dataset& dataset);
 
+/// Returns the forms of those parts of the data set's records that [[field]]s are made from.
+std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset);
+
 /// Compares the inputs of a run `now` with those `before`, when the snapshot was made, as far as both are known, and
 /// logs the changes. Throws UserError(usage) for classes, training data or files whose change breaks exact resume,
 /// unless that is `accepted`.

@@ -46,6 +46,7 @@ class Run {
     state_.inputs.samples_per_epoch = session_.open_training().dataset->size();
     state_.inputs.classes = session_.classes();
     state_.inputs.pixels = pixel_form(*session_.train().dataset);
+    state_.inputs.parts = used_parts(config_, *session_.train().dataset);
     check_split(*session_.train().dataset, *options_.group);
     session_.open_validation();
     if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());

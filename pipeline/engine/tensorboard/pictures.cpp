@@ -5,6 +5,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_file.h"
 #include "pipeline/base/telemetry/picture_records.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -19,17 +20,42 @@ std::optional<std::string> file_of(const nlohmann::ordered_json& sample) {
   return {};
 }
 
+// Returns the text as a cell of a Markdown table that is neither markup nor a link.
+std::string plain_cell(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (std::string_view("\\`*_{}[]()>#!|").find(c) != std::string_view::npos) cell += '\\';
+    cell += c == '<' ? "&lt;" : std::string(1, c);
+  }
+  return cell;
+}
+
 // Returns false if a file is not there yet.
 bool add_list(const std::filesystem::path& folder, const nlohmann::ordered_json& list, const std::string& group,
               PictureSet& set) {
   if (!list.is_array()) return true;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const auto file = file_of(list[i]);
-    if (!file) continue;
+  std::string texts;
+  const auto add = [&](const std::optional<std::string>& file, const std::string& tag) {
+    if (!file) return true;
     auto png = text_of_file(folder / *file, most_png_bytes);
     if (png.empty()) return false;
-    set.pictures.push_back({group + printed("%02zu", i), std::move(png)});
+    set.pictures.push_back({tag, std::move(png)});
+    return true;
+  };
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string number = printed("%02zu", i);
+    if (!add(file_of(list[i]), group + number)) return false;
+    const auto fields = member_of(list[i], "fields");
+    if (!fields.is_array()) continue;
+    for (auto& field : fields) {
+      const std::string name = text_in(field, "name").value_or("");
+      if (!add(file_of(field), concat(group, number, "/", name))) return false;
+      if (const auto text = text_in(field, "text"))
+        texts += concat("| ", number, " | ", plain_cell(name), " | ", plain_cell(*text), " |\n");
+    }
   }
+  if (!texts.empty())
+    set.pictures.push_back({group + "fields", "| sample | field | value |\n|---|---|---|\n" + texts, true});
   return true;
 }
 

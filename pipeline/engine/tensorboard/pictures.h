@@ -9,10 +9,11 @@
 
 namespace flowtrain {
 
-/// One picture.
+/// One picture, or the texts of the samples of a list.
 struct LoggedPicture {
-  std::string tag;  ///< "pictures/00", "worst/00"; for a [[val.set]] "pictures/night/00"
-  std::string png;  ///< the file's bytes
+  std::string tag;   ///< "pictures/00", "worst/00", "pictures/00/FIELD"; for a [[val.set]] "pictures/night/00"
+  std::string data;  ///< the bytes of a PNG file; a table in Markdown, "pictures/fields", of texts
+  bool is_text = false;
 };
 
 /// The pictures of one validation.

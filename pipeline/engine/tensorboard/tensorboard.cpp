@@ -193,7 +193,7 @@ void TensorBoard::add_pictures() {
   if (!file_) return;
   for (auto& set : new_pictures(run_, last_, pictures_)) {
     SummaryEvent event(set.iteration);
-    for (auto& [tag, png] : set.pictures) event.picture(tag, png);
+    for (auto& [tag, data, is_text] : set.pictures) is_text ? event.text(tag, data) : event.picture(tag, data);
     add(event);
     pictures_.insert(set.iteration);
   }

@@ -92,6 +92,7 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("samples_per_epoch", of.inputs.samples_per_epoch);
   member("classes", of.inputs.classes, may_lack);
   member("pixels", of.inputs.pixels, may_lack);
+  member("parts", of.inputs.parts, may_lack);
   member("fingerprints", of.inputs.fingerprints, may_lack);
   member("world", of.world);
   member("renamed", of.renamed, may_lack);
@@ -114,6 +115,11 @@ json written(const T& value) {
     stored = value;
   } else if constexpr (std::same_as<T, std::string>) {
     stored = text_json(value);
+  } else if constexpr (std::same_as<T, PartForm>) {
+    stored = {{"name", text_json(value.name)},
+              {"encoding", name_of(value.encoding)},
+              {"dtype", name_of(value.dtype)},
+              {"shape", value.shape}};
   } else if constexpr (requires { value.has_value(); }) {
     if (value) stored = written(*value);
   } else if constexpr (requires { value.first; }) {
@@ -154,6 +160,14 @@ std::string text_from(const json& stored) {
   return text;
 }
 
+// Returns the value with this name of an enumeration from 0 to `last`.
+template <class Kind>
+Kind by_name(const json& stored, Kind last) {
+  for (int value = 0; value <= static_cast<int>(last); ++value)
+    if (stored == name_of(static_cast<Kind>(value))) return static_cast<Kind>(value);
+  throw json::type_error::create(302, "not a kind of part", &stored);
+}
+
 template <class T>
 void read(const json& stored, T& value) {
   if constexpr (std::same_as<T, bool>) {
@@ -164,6 +178,11 @@ void read(const json& stored, T& value) {
     value = stored.is_null() ? std::nan("") : stored.get<double>();  // a value that is not finite was written as null
   } else if constexpr (std::same_as<T, std::string>) {
     value = text_from(stored);
+  } else if constexpr (std::same_as<T, PartForm>) {
+    value = {text_from(stored.at("name")), by_name(stored.at("encoding"), Encoding::array),
+             by_name(stored.at("dtype"), DType::f32), stored.at("shape").get<std::vector<std::int64_t>>()};
+    if (std::ranges::any_of(value.shape, [](auto extent) { return extent < -1 || extent > INT32_MAX; }))
+      throw json::type_error::create(302, "not a shape", &stored);
   } else if constexpr (requires { value.has_value(); }) {
     if (!stored.is_null()) read(stored, value.emplace());
   } else if constexpr (requires { value.first; }) {

@@ -12,6 +12,7 @@
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/engine/validation/best.h"
 #include "pipeline/engine/validation/early_stop.h"
+#include "sampling/dataset.h"
 
 namespace flowtrain {
 
@@ -102,6 +103,7 @@ struct RunInputs {
   std::vector<std::string> classes;                 ///< The classes of the training data, in label order.
   std::optional<PixelForm> pixels;                  ///< The form of the training data; empty: picture files.
   std::map<std::string, std::string> fingerprints;  ///< The hashes of data sets and files, by fingerprints_of().
+  std::vector<PartForm> parts = {};                 ///< The parts of records that [[field]]s are made from.
 };
 
 /// The progress of a run. Only Trainer writes it.

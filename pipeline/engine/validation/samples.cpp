@@ -3,69 +3,27 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "pipeline/engine/validation/packing.h"
 #include "sampling/core/random.h"
-#include "sampling/images/stored_picture.h"
 
 namespace flowtrain {
 
 namespace {
 
-struct FieldOfRow {
-  const Field field;
-  const std::byte* bytes;
-};
-
-std::optional<FieldOfRow> field_of(const Slab& slab, const char* name, std::size_t row) {
-  const SlabLayout& layout = slab.layout();
-  for (std::size_t i = 0; i < layout.fields().size(); ++i)
-    if (layout.fields()[i].name == name)
-      return FieldOfRow{slab.field(i), slab.host() + slab.offset(i) + row * slab.row_bytes(i)};
-  return std::nullopt;
-}
-
 template <class Number>
-Number number_at(const std::byte* bytes) {
+Number number_at(std::span<const std::byte> bytes) {
   Number number;
-  std::memcpy(&number, bytes, sizeof number);
+  std::memcpy(&number, bytes.data(), sizeof number);
   return number;
 }
 
-// The range of pictures that a sampler has normalised itself is unknown, so they are spread over all levels.
-void spread_levels(const std::byte* bytes, std::vector<std::uint8_t>& levels) {
-  std::vector<float> values(levels.size());
-  std::memcpy(values.data(), bytes, values.size() * sizeof(float));
-  for (auto& value : values)
-    if (!std::isfinite(value)) value = 0;
-  const auto [least, greatest] = std::ranges::minmax(values);
-  const float range = greatest > least ? greatest - least : 1;
-  std::ranges::transform(values, levels.begin(), [&](float value) {
-    return static_cast<std::uint8_t>(std::lround(255 * (value - least) / range));
-  });
-}
-
-Image picture_of(const Slab& slab, std::size_t row) {
-  Image picture;
-  const auto image = field_of(slab, "image", row);
-  if (!image || image->field.shape.size() != 3) return picture;
-  const auto& shape = image->field.shape;
-  if (shape[2] != 1 && shape[2] != 3) return picture;
-  picture.reshape(static_cast<int>(shape[0]), static_cast<int>(shape[1]), static_cast<int>(shape[2]));
-  if (image->field.dtype == DType::u8)
-    std::memcpy(picture.pixels.data(), image->bytes, picture.pixels.size());
-  else if (image->field.dtype == DType::f32)
-    spread_levels(image->bytes, picture.pixels);
-  else
-    picture = {};
-  return picture;
-}
-
 SampleResult sample_of(const Slab& slab, std::size_t row, const RowResult& result) {
-  return {.id = slab.rows()[row].id, .label = label_of(slab, row), .result = result, .picture = picture_of(slab, row)};
+  SampleResult sample{.id = slab.rows()[row].id, .label = label_of(slab, row), .result = result};
+  take_fields(sample, show_row(slab, slab.rows()[row]));
+  return sample;
 }
 
 void put_image(std::string& bytes, const Image& image) {
@@ -80,11 +38,25 @@ Image take_image(std::string_view& bytes) {
   return image;
 }
 
+void put_text(std::string& bytes, const std::string& text) {
+  put_all(bytes, std::vector<char>(text.begin(), text.end()));
+}
+
+std::string take_text(std::string_view& bytes) {
+  const auto letters = take_all<char>(bytes);
+  return {letters.begin(), letters.end()};
+}
+
 void put_sample(std::string& bytes, const SampleResult& sample) {
   put(bytes, sample.id), put(bytes, sample.label);
   put(bytes, sample.result.loss), put(bytes, sample.result.prediction), put(bytes, sample.result.score);
   for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) put_image(bytes, *image);
   put_all(bytes, sample.boxes), put_all(bytes, sample.found);
+  put(bytes, std::uint64_t{sample.fields.size()});
+  for (auto& [name, shown] : sample.fields) {
+    put_text(bytes, name), put_text(bytes, shown.text);
+    put_image(bytes, shown.picture);
+  }
 }
 
 SampleResult take_sample(std::string_view& bytes) {
@@ -94,18 +66,38 @@ SampleResult take_sample(std::string_view& bytes) {
   sample.result.score = take<double>(bytes);
   for (auto* image : {&sample.result.made, &sample.result.wanted, &sample.picture}) *image = take_image(bytes);
   sample.boxes = take_all<Box>(bytes), sample.found = take_all<Detection>(bytes);
+  sample.fields.resize(take<std::uint64_t>(bytes));
+  for (auto& [name, shown] : sample.fields) {
+    name = take_text(bytes), shown.text = take_text(bytes);
+    shown.picture = take_image(bytes);
+  }
   return sample;
 }
 
 }  // namespace
 
+void take_fields(SampleResult& sample, std::vector<ShownField> fields) {
+  const auto has_picture = [](const ShownField& field) { return !field.shown.picture.pixels.empty(); };
+  auto main = std::ranges::find_if(fields, [&](auto& field) { return field.name == "image" && has_picture(field); });
+  if (main == fields.end()) main = std::ranges::find_if(fields, has_picture);
+  if (main != fields.end()) sample.picture = std::exchange(main->shown.picture, {});
+  const bool tells_label = sample.label >= 0 || !sample.result.wanted.pixels.empty();
+  std::erase_if(fields, [&](auto& field) {
+    return (field.name == "label" && tells_label) || (field.shown.text.empty() && !has_picture(field));
+  });
+  sample.fields = std::move(fields);
+}
+
 std::int64_t label_of(const Slab& slab, std::size_t row) {
-  const auto label = field_of(slab, "label", row);
-  if (!label || !label->field.shape.empty()) return -1;
-  switch (label->field.dtype) {
-    case DType::u8: return number_at<std::uint8_t>(label->bytes);
-    case DType::i32: return number_at<std::int32_t>(label->bytes);
-    case DType::i64: return number_at<std::int64_t>(label->bytes);
+  const auto& fields = slab.layout().fields();
+  const auto label = std::ranges::find(fields, "label", &Field::name);
+  if (label == fields.end() || !label->shape.empty()) return -1;
+  const auto bytes = slab.bytes_of(slab.rows()[row], static_cast<std::size_t>(label - fields.begin()));
+  if (bytes.empty()) return -1;
+  switch (label->dtype) {
+    case DType::u8: return number_at<std::uint8_t>(bytes);
+    case DType::i32: return number_at<std::int32_t>(bytes);
+    case DType::i64: return number_at<std::int64_t>(bytes);
     case DType::f32: return -1;
   }
   return -1;
@@ -186,7 +178,7 @@ void SampleCollector::agree_on_worst(Group& group) {
 
 std::string SampleCollector::packed() const {
   std::string bytes;
-  put_all(bytes, std::vector<char>(kind_.begin(), kind_.end()));
+  put_text(bytes, kind_);
   put(bytes, std::uint64_t{chosen_.size()});
   for (auto& [id, sample] : chosen_) put_sample(bytes, sample);
   for (auto& [rank, sample] : worst_) put_sample(bytes, sample);
@@ -194,8 +186,7 @@ std::string SampleCollector::packed() const {
 }
 
 void SampleCollector::unpack(std::string_view bytes) {
-  const auto kind = take_all<char>(bytes);
-  if (const std::string text(kind.begin(), kind.end()); text != "samples") kind_ = text;
+  if (const auto kind = take_text(bytes); kind != "samples") kind_ = kind;
   for (auto left = take<std::uint64_t>(bytes); left > 0; --left) {
     SampleResult sample = take_sample(bytes);
     chosen_.emplace(sample.id, std::move(sample));

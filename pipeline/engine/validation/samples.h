@@ -16,6 +16,7 @@
 #include "sampling/codecs/image.h"
 #include "sampling/dataset.h"
 #include "stages/core/group.h"
+#include "stages/loader/shown_row.h"
 #include "stages/loader/slab.h"
 #include "stages/model/row_results.h"
 #include "stages/model/validator.h"
@@ -41,13 +42,18 @@ std::int64_t label_of(const Slab& slab, std::size_t row);
 
 /// One sample that a validation shows.
 struct SampleResult {
-  std::uint64_t id = 0;               ///< The record.
-  std::int64_t label = -1;            ///< The class; -1: none.
-  RowResult result = {};              ///< The result of the net.
-  Image picture = {};                 ///< The net's input before it was normalised; no pixels if it is no picture.
-  std::vector<Box> boxes = {};        ///< The annotated boxes.
-  std::vector<Detection> found = {};  ///< The objects that a detector found.
+  std::uint64_t id = 0;                 ///< The record.
+  std::int64_t label = -1;              ///< The class; -1: none.
+  RowResult result = {};                ///< The result of the net.
+  Image picture = {};                   ///< The net's input before it was normalised; no pixels if it is no picture.
+  std::vector<ShownField> fields = {};  ///< The fields of the row beside the picture and the class.
+  std::vector<Box> boxes = {};          ///< The annotated boxes.
+  std::vector<Detection> found = {};    ///< The objects that a detector found.
 };
+
+/// Gives the sample the fields of its row: the picture of `image`, or else of the first field that has one, and all
+/// fields that neither this picture nor the class tells.
+void take_fields(SampleResult& sample, std::vector<ShownField> fields);
 
 /// The samples of one set that a validation shows.
 struct ShownSamples {

@@ -110,7 +110,7 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
     if (measured.confusion->classes.size() <= most_shown)
       folder.write_file("confusion.png", text_of(encode_png(confusion_picture(*measured.confusion).view())));
   }
-  const ShownSamples shown = samples_to_show(measured, dataset, worst_rules(set.config), pictures, part.set);
+  const ShownSamples shown = samples_to_show(measured, set.data, worst_rules(set.config), pictures, part.set);
   for (auto& [name, bytes] : picture_files(shown, part.iteration)) folder.write_file(name, text_of(bytes));
   folder.write_file(summary_name, json_text(ordered_json(JsonObject{{"snapshot", part.snapshot.filename().string()},
                                                                     {"iter", part.iteration},

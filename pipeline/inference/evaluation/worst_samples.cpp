@@ -26,9 +26,10 @@ Image in_three_channels(Image picture) {
   return coloured;
 }
 
-class ShownSample {
+class TestedSamples {
  public:
-  ShownSample(const Measurement& measured, const Dataset& dataset) : measured_(measured), dataset_(dataset) {}
+  TestedSamples(const Measurement& measured, const DataParts& data)
+      : measured_(measured), data_(data), dataset_(*data.dataset), packed_(slab_layout(data).is_packed()) {}
 
   std::size_t size() const { return objects() ? objects()->image_results.size() : measured_.samples.size(); }
 
@@ -43,10 +44,11 @@ class ShownSample {
     const SampleOutcome& outcome = measured_.samples[index];
     RowResult result;
     result.loss = outcome.loss, result.prediction = outcome.prediction, result.score = outcome.score;
-    return {.id = outcome.id,
-            .label = outcome.label,
-            .result = result,
-            .picture = stored_picture(dataset_, measured_.decoding, outcome.id)};
+    SampleResult sample{.id = outcome.id, .label = outcome.label, .result = result};
+    add_row(sample);
+    if (Image stored = stored_picture(dataset_, measured_.decoding, outcome.id); !stored.pixels.empty())
+      sample.picture = std::move(stored);
+    return sample;
   }
 
   std::vector<Index> worst(const Settings& rule) const {
@@ -67,6 +69,13 @@ class ShownSample {
   }
 
  private:
+  // A record of packed rows has none of its own.
+  void add_row(SampleResult& sample) const try {
+    ReadBuffer buffer;
+    if (!packed_) take_fields(sample, show_record(*data_.sampler, dataset_.read(sample.id, buffer)));
+  } catch (const SampleError&) {  // it was replaced in the test, too
+  }
+
   const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
 
   std::vector<Ranked> values(const std::string& by) const {
@@ -99,7 +108,9 @@ class ShownSample {
   }
 
   const Measurement& measured_;
+  const DataParts& data_;
   const Dataset& dataset_;
+  const bool packed_;
 };
 
 }  // namespace
@@ -110,12 +121,12 @@ std::vector<Settings> worst_rules(const Config& config) {
 }
 
 // Lists the samples to show. The first rule's list is called `worst`, as that of [[best]] is `best`.
-ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
+ShownSamples samples_to_show(const Measurement& measured, const DataParts& data, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set) {
-  const ShownSample shown(measured, dataset);
-  ShownSamples samples{.set = set, .kind = measured.kind, .classes = dataset.classes()};
+  const TestedSamples shown(measured, data);
+  ShownSamples samples{.set = set, .kind = measured.kind, .classes = data.dataset->classes()};
   for (Index i = 0; i < std::min(pictures, shown.size()); ++i)
-    if (SampleResult sample = shown.sample(i); !sample.picture.pixels.empty())
+    if (SampleResult sample = shown.sample(i); !sample.picture.pixels.empty() || !sample.fields.empty())
       samples.samples.push_back(std::move(sample));
   for (auto& rule : rules) {
     std::vector<SampleResult> worst;

@@ -17,9 +17,9 @@ namespace flowtrain {
 std::vector<Settings> worst_rules(const Config& config);
 
 /// Returns the first `pictures` samples of the set, and the worst ones by each of the `rules`, the worst first; of
-/// equal ones the earlier record. Pictures are as they are stored. Samples without the rule's value and rows that stand
-/// for bad samples are never among the worst. Warns if no sample has the value.
-ShownSamples samples_to_show(const Measurement& measured, const Dataset& dataset, const std::vector<Settings>& rules,
+/// equal ones the earlier record. Pictures are as they are stored, other fields as in rows. Samples without the rule's
+/// value and rows that stand for bad samples are never among the worst. Warns if no sample has the value.
+ShownSamples samples_to_show(const Measurement& measured, const DataParts& data, const std::vector<Settings>& rules,
                              std::size_t pictures, const std::string& set);
 
 }  // namespace flowtrain

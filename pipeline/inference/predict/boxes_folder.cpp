@@ -23,9 +23,15 @@ std::string stem_of(const std::string& name) {
 BoxesFolder::BoxesFolder(std::filesystem::path folder) : folder_(std::move(folder)) { make_folders(folder_); }
 
 std::string BoxesFolder::write(const Prediction& prediction) {
-  Image rgb = *prediction.bgr;
-  for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
-  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, {}, prediction.found, 0);
+  Image rgb;
+  if (prediction.bgr) {
+    rgb = *prediction.bgr;
+    for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
+    draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, {}, prediction.found, 0);
+  }
+  for (auto& field : prediction.input)
+    if (rgb.pixels.empty()) rgb = field.shown.picture;
+  if (rgb.pixels.empty()) return {};
   const std::string number = printed("%06llu-", static_cast<unsigned long long>(++written_));
   const std::string path = (folder_ / (number + stem_of(prediction.name) + ".png")).string();
   write_png(path, rgb.view());

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/inference/predict/given_records.h"
 #include "sampling/core/error.h"
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
@@ -86,6 +87,7 @@ std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
 }
 
 std::vector<Input> InputFinder::find_plain(const std::string& word) {
+  if (records_ && records_->takes(word)) return records_->find(word);
   std::error_code ignored;  // reading it gives the reason
   if (!is_remote(word) && fs::is_directory(word, ignored)) return find_in_folder(word);
   if (is_archive(word)) return find_in_archive(word);

@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <system_error>
 
-#include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
 namespace {
-
-std::vector<std::byte> blank_png() {
-  Image grey;
-  grey.reshape(8, 8, 3);
-  std::ranges::fill(grey.pixels, std::uint8_t{128});
-  return encode_png(grey.view());
-}
 
 void read_input(const Input& input, std::vector<std::byte>& into) {
   if (input.archive) return read_exactly(*input.archive, input.offset, input.size_bytes, into);
@@ -30,8 +23,13 @@ void read_input(const Input& input, std::vector<std::byte>& into) {
 }  // namespace
 
 InputDataset::InputDataset(const std::vector<Input>& inputs, const std::vector<std::string>& classes,
-                           const std::optional<PixelForm>& pixels)
-    : inputs_(inputs), classes_(classes) {
+                           const std::optional<PixelForm>& pixels, const LearntParts& parts)
+    : inputs_(inputs), classes_(classes), parts_(parts) {
+  const auto& forms = parts_.forms;
+  for (auto& form : forms) blank_parts_.push_back(blank_part(form));
+  for (std::size_t i = 0; i < forms.size(); ++i)
+    blank_views_.push_back(
+        {forms[i].name, forms[i].encoding, blank_parts_[i].bytes, forms[i].dtype, blank_parts_[i].shape});
   if (pixels) {
     const auto side = [](std::uint64_t given) { return static_cast<std::uint32_t>(std::max<std::uint64_t>(given, 1)); };
     blank_.encoding = Encoding::pixels;
@@ -41,9 +39,10 @@ InputDataset::InputDataset(const std::vector<Input>& inputs, const std::vector<s
     if (pixels->height == 0) blank_.region = {0, 0, 1, 1, 0};
   } else {
     blank_.encoding = Encoding::image;
-    blank_bytes_ = blank_png();
+    blank_bytes_ = blank_part({image_part, Encoding::image}).bytes;
   }
   blank_.bytes = blank_bytes_;
+  blank_.parts = blank_views_;
   blank_.label = 0;
 }
 
@@ -51,6 +50,13 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   if (id == 0) return blank_;
   const Input& input = inputs_[id - 1];
   if (!input.problem.empty()) throw SampleError(input.problem);
+  if (input.records) {
+    Record record = input.records->read(input.record, buffer);
+    record.id = id, record.label = 0;
+    return with_targets(record, buffer);
+  }
+  if (parts_.forms.size() > parts_.targets.size())
+    throw SampleError(concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)"));
   try {
     read_input(input, buffer.bytes);
   } catch (const std::system_error& error) {
@@ -58,7 +64,18 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   } catch (const std::runtime_error& error) {
     throw SampleError(error.what());
   }
-  return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0};
+  buffer.parts.clear();
+  return with_targets({.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0}, buffer);
+}
+
+// Adds the parts that only targets are made from, which inputs lack.
+Record InputDataset::with_targets(Record record, ReadBuffer& buffer) const {
+  for (auto& blank : blank_views_)
+    if (!record.part(blank.name)) {
+      buffer.parts.push_back(blank);
+      record.parts = buffer.parts;
+    }
+  return record;
 }
 
 std::string InputDataset::describe(std::uint64_t id) const {

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures to predict on, as a data set for a loader.
+// Pictures and records to predict on, as a data set for a loader.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/engine/train/run_state.h"
+#include "pipeline/inference/predict/given_records.h"
 #include "pipeline/inference/predict/input.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -19,20 +20,26 @@ namespace flowtrain {
 /// is damaged. So rows are as in training whatever the inputs are, and one damaged file is not replaced by another one.
 class InputDataset final : public Dataset {
  public:
-  /// `pixels`: RunInputs::pixels. `inputs` and `classes`, those that the net knows, must outlive it.
+  /// `pixels`: RunInputs::pixels. `inputs`, `classes`, those that the net knows, and `parts` must outlive it.
   InputDataset(const std::vector<Input>& inputs, const std::vector<std::string>& classes,
-               const std::optional<PixelForm>& pixels);
+               const std::optional<PixelForm>& pixels, const LearntParts& parts);
 
   std::uint64_t size() const override { return inputs_.size() + 1; }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t) const override { return 0; }
   std::vector<std::string> classes() const override { return classes_; }
   std::string describe(std::uint64_t id) const override;
+  std::vector<PartForm> parts() const override { return parts_.forms; }
   Range source_of(std::uint64_t) const override { return {0, 1}; }
 
  private:
+  Record with_targets(Record record, ReadBuffer& buffer) const;
+
   const std::vector<Input>& inputs_;
   const std::vector<std::string>& classes_;
+  const LearntParts& parts_;
+  std::vector<GivenPart> blank_parts_;
+  std::vector<Part> blank_views_;
   Record blank_;
   std::vector<std::byte> blank_bytes_;
 };

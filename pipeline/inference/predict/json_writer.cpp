@@ -26,6 +26,8 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
     object["error"] = prediction.damage;
     return object;
   }
+  for (auto& [name, shown] : prediction.input)
+    if (!shown.text.empty()) object["input"][name] = shown.text;
   if (format.detects) {
     ordered_json boxes = ordered_json::array();
     for (auto& box : prediction.found) {
@@ -44,6 +46,7 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
     top.push_back(std::move(entry));
   }
   object["top"] = std::move(top);
+  if (!prediction.picture.empty()) object["picture"] = prediction.picture;
   if (format.logits) object["logits"] = std::vector<float>(prediction.logits.begin(), prediction.logits.end());
   return object;
 }

@@ -25,8 +25,8 @@ namespace {
 // The time between two looks at a watched folder.
 constexpr std::chrono::milliseconds watch_period{200};
 
-std::vector<Input> inputs_of(const std::vector<std::string>& words) {
-  InputFinder finder;
+std::vector<Input> inputs_of(const std::vector<std::string>& words, const RecordFinder& records) {
+  InputFinder finder(&records);
   std::vector<Input> inputs;
   const auto add = [&](const std::string& word) {
     for (auto& input : finder.find(word)) inputs.push_back(std::move(input));
@@ -49,30 +49,26 @@ std::string milliseconds(double seconds, std::uint64_t pictures) {
   return printed("%.3g ms", 1000 * seconds / static_cast<double>(pictures));
 }
 
-std::string speed(const PredictionTimes& times) {
-  return concat(milliseconds(times.seconds, times.pictures), " a picture (",
-                printed("%.4g", static_cast<double>(times.pictures) / times.seconds), " pictures/s), of which ",
+std::string speed(const PredictionTimes& times, const std::string& what) {
+  return concat(milliseconds(times.seconds, times.pictures), " a ", what, " (",
+                printed("%.4g", static_cast<double>(times.pictures) / times.seconds), " ", what, "s/s), of which ",
                 milliseconds(times.net_seconds, times.pictures), " in the net");
 }
 
 // Returns "364 pictures in 1.48 s; after the first 32: 3.73 ms a picture (268.4 pictures/s), of which 3.71 ms …".
-std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm) {
+std::string describe_times(const PredictionTimes& warm_up, const PredictionTimes& warm, const std::string& what) {
   const std::uint64_t pictures = warm_up.pictures + warm.pictures;
-  const std::string all = concat(format_count(pictures), pictures == 1 ? " picture" : " pictures", " in ",
+  const std::string all = concat(format_count(pictures), " ", what, pictures == 1 ? "" : "s", " in ",
                                  printed("%.3g s", warm_up.seconds + warm.seconds));
-  if (warm.pictures == 0) return concat(all, ", warm-up included: ", speed(warm_up));
-  return concat(all, "; after the first ", format_count(warm_up.pictures), ": ", speed(warm));
+  if (warm.pictures == 0) return concat(all, ", warm-up included: ", speed(warm_up, what));
+  return concat(all, "; after the first ", format_count(warm_up.pictures), ": ", speed(warm, what));
 }
 
 class PredictRun {
  public:
   PredictRun(const PredictRequest& request, const MakeLearner& make)
       : request_(request), predictor_(request.config, request.snapshot, request.limits, make) {
-    if (request.pictures.empty()) return;
-    if (!predictor_.detects())
-      throw UserError(ExitCode::usage, "--pictures: the net detects no objects, so there are no boxes to draw",
-                      "leave it out; --csv and --jsonl have the classes");
-    boxes_.emplace(request.pictures);
+    if (!request.pictures.empty()) boxes_.emplace(request.pictures);
   }
 
   ExitCode run() {
@@ -80,7 +76,9 @@ class PredictRun {
       answer();
     else
       predict_inputs();
-    if (seen_ > 0) log_info(describe_times(predictor_.warm_up(), predictor_.warm()));
+    if (seen_ > 0)
+      log_info(
+          describe_times(predictor_.warm_up(), predictor_.warm(), predictor_.records().any() ? "sample" : "picture"));
     if (damaged_ == 0) return ExitCode::ok;
     log_warn(concat(format_count(damaged_), " of ", format_count(seen_), " inputs could not be used"));
     return ExitCode::data;
@@ -95,7 +93,7 @@ class PredictRun {
   void predict_inputs() {
     std::optional<FolderWatch> watch;  // made before the inputs are listed, so that no file is lost in between
     if (!request_.watch.empty()) watch.emplace(request_.watch);
-    const auto inputs = inputs_of(request_.inputs);
+    const auto inputs = inputs_of(request_.inputs, predictor_.records());
     if (inputs.empty() && !watch) throw UserError(ExitCode::data, "there are no inputs: the list is empty");
     open_writers(inputs);
     predict_all(inputs);

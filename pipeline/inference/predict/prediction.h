@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sampling/codecs/image.h"
+#include "sampling/shown.h"
 #include "stages/detection/detector.h"
 
 namespace flowtrain {
@@ -28,7 +29,8 @@ struct Prediction {
   std::span<const float> logits = {};  ///< a classifier's logits, all of them
   std::vector<Detection> found = {};   ///< a detector's objects, in pixels of the picture, best first
   const Image* bgr = nullptr;          ///< the picture that a detector saw, blue first
-  std::string picture = {};            ///< the file with the boxes drawn, where there is one
+  std::vector<ShownField> input = {};  ///< fields that a classifier got
+  std::string picture = {};            ///< the file with the boxes drawn or the input's picture, where there is one
 };
 
 }  // namespace flowtrain

@@ -41,7 +41,8 @@ std::unique_ptr<PredictionWriter> make_json_writer(const PredictionFormat& forma
 
 /// {"file": …} and, of a classifier, "top": [{"class", "label", "score"} …] and "logits": [numbers that read back
 /// to the same f32]; of a detector "boxes": [{"class", "label", "score", "x1", "y1", "x2", "y2"} …] in pixels of the
-/// picture, and "picture": the file that shows them; of a damaged input "error": why.
+/// picture, and "picture": the file that shows them; "input", the fields of a record as texts; of a damaged input
+/// "error": why.
 JsonObject to_json(const Prediction& prediction, const PredictionFormat& format);
 
 /// Returns the name of a class, or its number if it has no name.

@@ -14,6 +14,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/utf8.h"
 #include "sampling/samplers/keys.h"
+#include "stages/loader/shown_row.h"
 #include "stages/trace/clock.h"
 
 namespace flowtrain {
@@ -58,7 +59,11 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   if (classes_.empty())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
                     "use the snapshot of a classifier or a detector");
-  form_.emplace(none_, classes_, pixels_);
+  parts_ = LearntParts::of(config_, std::move(state.inputs.parts));
+  hidden_.insert("label");
+  for (auto& field : config_.list("field"))
+    if (field.text("as") == "label" || field.text("as") == "labels") hidden_.insert(field.text("name"));
+  form_.emplace(none_, classes_, pixels_, parts_);
   sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
   layout_.emplace(sampler_->fields(), batch_);
   device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), *config_.loader().pin);
@@ -94,13 +99,23 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
   const RowWork& work = slab.rows()[row];
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  return {.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
+  Prediction prediction{.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
+  if (limits_.pictures || records_.any()) prediction.input = show_row(slab, work);
+  std::erase_if(prediction.input, [this](auto& field) { return hidden_.contains(field.name); });
+  return prediction;
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
-  const InputDataset dataset(inputs, classes_, pixels_);
+  const InputDataset dataset(inputs, classes_, pixels_, parts_);
   const InputOrder order(inputs.size());
   LoaderParts parts{"predict", dataset, order, *sampler_, *device_, Batches(inputs.size(), batch_, LastBatch::pad)};
+  std::optional<ShapePlan> plan;
+  if (const auto axes = free_axes_of(layout_->fields()); axes > 0) {
+    MeasureOptions options{.axes = std::vector<std::size_t>(axes), .folder = {}, .settings = {}};
+    std::iota(options.axes.begin(), options.axes.end(), 0);
+    plan.emplace(measure(dataset, *sampler_, options));
+    parts.plan = &*plan;
+  }
   parts.seed = seed_of(config_);
   parts.batch = batch_;
   parts.shape.workers = workers_;
@@ -129,7 +144,7 @@ void Predictor::classify(const std::vector<Input>& inputs, const std::function<v
 }
 
 void Predictor::detect(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
-  const InputDataset dataset(inputs, classes_, pixels_);
+  const InputDataset dataset(inputs, classes_, pixels_, parts_);
   std::vector<std::uint64_t> ids(inputs.size());
   std::iota(ids.begin(), ids.end(), 1);
   PatientDetector detector(*detector_);

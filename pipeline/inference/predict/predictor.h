@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace flowtrain {
 struct PredictionLimits {
   std::size_t top = 5;       ///< the number of classes
   double least_score = 0.3;  ///< boxes below it are left out
+  bool pictures = false;     ///< whether a classifier's predictions have the pictures that it got
 };
 
 /// The time that predictions took, without pauses between requests.
@@ -38,6 +40,8 @@ class Predictor {
             const MakeLearner& make);
 
   const std::vector<std::string>& classes() const { return classes_; }
+  /// Returns what finds the records of inputs that are no pictures.
+  const RecordFinder& records() const { return records_; }
   /// Returns whether the net is a detector; otherwise it is a classifier.
   bool detects() const { return detector_ != nullptr; }
   /// Predicts all inputs, and calls `take` with each in their order as soon as its batch is done, also with damaged
@@ -61,6 +65,9 @@ class Predictor {
   Session session_{config_};
   std::vector<std::string> classes_;
   std::optional<PixelForm> pixels_;
+  LearntParts parts_;
+  const RecordFinder records_{config_, parts_};
+  std::set<std::string> hidden_;  // fields of targets, which inputs do not have
   const std::vector<Input> none_;
   std::optional<InputDataset> form_;  // the sampler makes its rows
   std::unique_ptr<Sampler> sampler_;

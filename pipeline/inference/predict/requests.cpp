@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "pipeline/inference/predict/given_records.h"
 #include "sampling/core/error.h"
 #include "sampling/io/text_lines.h"
 
@@ -57,6 +58,12 @@ PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
   const ordered_json request = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!request.is_object()) return {no_request("the line is no JSON object")};
   const ordered_json id = request.value("id", ordered_json());
+  if (finder.records()) {
+    GivenRow values;
+    for (auto& [key, value] : request.items())
+      values[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    if (auto record = finder.records()->row(values)) return {std::move(*record), id};
+  }
   const auto file = request.find("file");
   if (file == request.end() || !file->is_string()) return {no_request("it has no \"file\" with a text"), id};
   return {finder.single(file->get<std::string>()), id};
@@ -65,7 +72,7 @@ PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
 void answer_requests(int descriptor, Predictor& predictor, const PredictionFormat& format, OutputFile& out,
                      const std::function<void(Prediction&)>& seen) {
   LineReader reader(descriptor);
-  InputFinder finder;
+  InputFinder finder(&predictor.records());
   for (auto lines = reader.next(most_at_once); !lines.empty(); lines = reader.next(most_at_once)) {
     std::vector<Input> inputs;
     std::vector<ordered_json> ids;

@@ -29,7 +29,8 @@ class LineReader {
   bool over_ = false;
 };
 
-/// A request: a line {"file": "a.jpg"}, or with an "id" of any kind, which the answer repeats.
+/// A request: a line {"file": "a.jpg"}, or the parts of a record, or with an "id" of any kind, which the answer
+/// repeats.
 struct PredictRequestLine {
   Input input;
   ordered_json id = {};  ///< null if none was given

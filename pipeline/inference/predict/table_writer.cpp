@@ -33,7 +33,7 @@ class TableWriter final : public PredictionWriter {
 
   void write(const Prediction& prediction) override {
     if (!prediction.damage.empty()) return;
-    const std::string cells = format_.detects ? counts(prediction) : scores(prediction);
+    const std::string cells = format_.detects ? counts(prediction) : scores(prediction) + inputs(prediction);
     out_.write(concat(padded(printable(without_secrets(prediction.name)), name_width_), "  ", cells, "\n"));
   }
 
@@ -42,6 +42,13 @@ class TableWriter final : public PredictionWriter {
     return join(prediction.top, "  ", [this](auto& each) {
       return padded(printable(class_name(format_.classes, each.label)), class_width_) + printed(" %.4f", each.score);
     });
+  }
+
+  std::string inputs(const Prediction& prediction) const {
+    std::string text;
+    for (auto& [name, shown] : prediction.input)
+      if (!shown.text.empty()) text += concat("  ", name, ": ", shown.text);
+    return text;
   }
 
   std::string counts(const Prediction& prediction) const {

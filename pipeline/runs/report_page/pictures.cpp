@@ -33,14 +33,18 @@ struct SampleRecord {
   void for_each_picture(const std::function<void(ordered_json&, const char*, const std::string&)>& use) {
     for (const char* list : {"samples", "worst"}) {
       if (!json.contains(list)) continue;
-      for (auto& sample : json[list])
+      for (auto& sample : json[list]) {
         for (auto& [member, src] : picture_members)
           if (const auto name = text_in(sample, member); name && is_plain_name(*name)) use(sample, src, *name);
+        if (!sample.contains("fields")) continue;
+        for (auto& field : sample["fields"])
+          if (const auto name = text_in(field, "file"); name && is_plain_name(*name)) use(field, "src", *name);
+      }
     }
   }
 };
 
-// Leaves out samples and boxes that are not objects.
+// Leaves out samples, boxes and fields that are not objects.
 void drop_misshapen(ordered_json& json) {
   const auto keep_objects = [](ordered_json& list) {
     if (!list.is_array()) list = ordered_json::array();
@@ -50,7 +54,8 @@ void drop_misshapen(ordered_json& json) {
     if (!json.contains(list)) continue;
     keep_objects(json[list]);
     for (auto& sample : json[list])
-      if (sample.contains("boxes")) keep_objects(sample["boxes"]);
+      for (const char* member : {"boxes", "fields"})
+        if (sample.contains(member)) keep_objects(sample[member]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/values/periods.h"
@@ -15,6 +16,7 @@
 #include "sampling/core/text.h"
 #include "sampling/field_text.h"
 #include "stages/hooks/hooks.h"
+#include "stages/loader/shown_row.h"
 #include "stages/model/net_rows.h"
 
 namespace flowtrain {
@@ -32,6 +34,7 @@ struct PlanParts {
   std::string no_net;      ///< reason for which the net does not take the rows; then the two below are empty
   NetSummary net = {};
   std::uint64_t row_bytes = 0;  ///< bytes that a row of a batch keeps for backward
+  std::vector<ShownField> first_row = {};
 };
 
 constexpr std::size_t plot_columns = 64;
@@ -167,19 +170,18 @@ std::string list_parameters(const NetSummary& net, const std::vector<HyperParame
   return text;
 }
 
-/// Describes the fields of a row; for rows with free axes also the padding of some of the first epoch's batches.
+/// Describes the fields of a row, with the values of the first one; for rows with free axes also the padding of some of
+/// the first epoch's batches.
 std::string rows(const PlanParts& parts) {
   const DataParts& train = parts.train;
   const SlabLayout layout = slab_layout(train);
   std::string text;
-  if (train.plan && !train.plan->groups.empty())
-    for (std::uint32_t group = 0; group < train.sources.size(); ++group) {
-      auto fields = layout.fields();
-      std::erase_if(fields, [group](const Field& field) { return field.group != group; });
-      text += line(text.empty() ? "row" : "", describe_fields(fields));
-    }
-  else
-    for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", describe_field(field));
+  const auto described = [&](const Field& field) {
+    const auto shown = std::ranges::find(parts.first_row, field.name, &ShownField::name);
+    const bool tells = shown != parts.first_row.end() && !shown->shown.text.empty();
+    return concat(describe_field(field), tells ? concat("; the first: ", shown->shown.text) : "");
+  };
+  for (auto& field : layout.fields()) text += line(text.empty() ? "row" : "", described(field));
   if (const auto sizes = describe_resizing(parts.config, train); !sizes.empty()) text += line("", sizes);
   if (!train.plan || !train.plan->has_lengths()) return text;
   const auto device = make_cpu_device();
@@ -257,6 +259,9 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   const auto learner = session.make_learner(make_learner, loader->layout());
   parts.net = learner->net_summary();
   parts.row_bytes = kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train);
+  for (auto& record : batch.rows())  // the first one of each group
+    if (record.place.row == 0 && record.place.begin == 0)
+      std::ranges::move(show_row(batch, record), std::back_inserter(parts.first_row));
   loader->stop();
   return describe_plan(parts);
 }

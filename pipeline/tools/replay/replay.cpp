@@ -16,16 +16,13 @@
 #include "sampling/draw_notes.h"
 #include "sampling/images/finish.h"
 #include "stages/loader/batch_mixer.h"
+#include "stages/loader/shown_row.h"
 
 namespace flowtrain {
 
 namespace {
 
 using nlohmann::json;
-
-bool is_picture(const Field& field) {
-  return field.dtype == DType::u8 && field.shape.size() == 3 && (field.shape[2] == 1 || field.shape[2] == 3);
-}
 
 // Returns a scalar or short vector as numbers, a larger field as its hash.
 json value_of(const Field& field, std::span<const std::byte> bytes) {
@@ -44,19 +41,11 @@ json value_of(const Field& field, std::span<const std::byte> bytes) {
   return {};
 }
 
-void write_picture(const std::filesystem::path& path, const Field& field, std::span<const std::byte> bytes) {
-  const auto height = static_cast<int>(field.shape[0]), width = static_cast<int>(field.shape[1]),
-             channels = static_cast<int>(field.shape[2]);
-  const Picture picture{reinterpret_cast<const std::uint8_t*>(bytes.data()), height, width, channels,
-                        static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
-  const auto png = encode_png(picture);
-  write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
-}
-
 // The draws for a slab's batch, and its pictures as the net gets them, in levels.
 struct Mixed {
   const BatchMix& drawn;
-  std::vector<std::byte> pictures;
+  std::string field;
+  std::vector<std::uint8_t> pictures;
 };
 
 Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
@@ -70,7 +59,7 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
     levels.shift.push_back(0);
     levels.fill.push_back(field.mean.empty() ? 0.f : static_cast<float>(255 * field.mean[c]));
   }
-  Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * slab.row_bytes(image))};
+  Mixed result{mixer(slab), field.name, std::vector<std::uint8_t>(slab.rows().size() * slab.row_bytes(image))};
   PixelMix pixels = result.drawn.pixels();
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.host() + slab.offset(image));
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
@@ -80,7 +69,7 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
   std::vector<float> values(result.pictures.size());
   PictureFinisher(shape, levels, false)(from, 0, rows, &pixels, values.data());
   std::transform(values.begin(), values.end(), result.pictures.begin(),
-                 [](float level) { return static_cast<std::byte>(std::lround(level)); });
+                 [](float level) { return static_cast<std::uint8_t>(std::lround(level)); });
   return result;
 }
 
@@ -114,6 +103,23 @@ json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std
   return all;
 }
 
+// Adds the texts of a row's fields, and writes their pictures: the first one as NAME.png.
+void add_shown(const Slab& slab, std::size_t row, const Mixed* mix, const std::filesystem::path& folder,
+               const std::string& name, json& entry) {
+  for (auto& [field, shown] : show_row(slab, slab.rows()[row])) {
+    if (!shown.text.empty()) entry["shown"][field] = shown.text;
+    if (shown.picture.pixels.empty()) continue;
+    const bool first = !entry.contains("picture");
+    std::string file = concat(name, first ? "" : "." + field, ".png");
+    std::ranges::replace(file, '/', '_');
+    Picture picture = shown.picture.view();
+    if (mix && field == mix->field) picture.pixels = mix->pictures.data() + row * shown.picture.pixels.size();
+    const auto png = encode_png(picture);
+    write_file_atomically(folder / file, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
+    (first ? entry["picture"] : entry["pictures"][field]) = file;
+  }
+}
+
 // Describes a row. `mix` may be null.
 json describe_row(const DataParts& data, const Slab& slab, std::size_t row, std::uint64_t seed, const Mixed* mix,
                   const std::filesystem::path& folder, std::uint64_t number) {
@@ -124,17 +130,11 @@ json describe_row(const DataParts& data, const Slab& slab, std::size_t row, std:
   if (mix) describe_mix(mix->drawn, slab, row, entry);
   for (std::size_t i = 0; i < slab.layout().fields().size(); ++i) {
     const Field field = slab.field(i);
-    if (field.group != work.place.group) continue;
     const auto bytes = slab.bytes_of(work, i);
     // "source" already names the record.
-    entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
-    if (!is_picture(field)) continue;
-    const std::string name = printed("row-%04ju.png", std::uintmax_t{number});
-    const bool is_mixed = mix && is_image(field);
-    write_picture(folder / name, field,
-                  is_mixed ? std::span(mix->pictures).subspan(row * bytes.size(), bytes.size()) : bytes);
-    entry["picture"] = name;
+    if (!bytes.empty()) entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
   }
+  add_shown(slab, row, mix, folder, printed("row-%04ju", std::uintmax_t{number}), entry);
   return entry;
 }
 
@@ -143,7 +143,7 @@ bool is_of_replay(const std::string& name) {
   if (name == "batch.json" || name == "nonfinite.json" || is_leftover(name)) return true;
   const std::string_view before = "row-", after = ".png";
   if (!name.starts_with(before) || !name.ends_with(after)) return false;
-  const auto digits = name.substr(before.size(), name.size() - before.size() - after.size());
+  const auto digits = name.substr(before.size(), name.find('.') - before.size());
   return digits.size() >= 4 && digits.find_first_not_of("0123456789") == digits.npos;
 }
 

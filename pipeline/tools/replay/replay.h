@@ -19,9 +19,10 @@ struct Recomputed {
   std::optional<std::filesystem::path> snapshot = {};
 };
 
-/// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, erased and mixed
-/// as the net gets them, and batch.json with position, id, source, label and hash of every row (as its sampler left it)
-/// and what was drawn to mix and erase it. With `computed` also the iteration's loss, its parts and the norm of its
+/// Writes iteration `iteration`'s batch into `folder` (made if missing): the picture of each row as row-NNNN.png, those
+/// of further fields as row-NNNN.FIELD.png, erased and mixed as the net gets them, and batch.json with position, id,
+/// source, label and hash of every row (as its sampler left it), its fields as people read them (`shown`), and what was
+/// drawn to mix and erase it. With `computed` also the iteration's loss, its parts and the norm of its
 /// gradients. Files of an earlier replay are removed first. Returns the number of rows. Throws UserError, also
 /// check_replay_folder()'s.
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,

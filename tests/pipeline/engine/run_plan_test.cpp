@@ -55,10 +55,16 @@ TEST_CASE("a run's state survives as text") {
   state.samples.bad_samples = {3, 4};
   state.elapsed_s = 1.5;
   state.inputs.classes = {"cat", "", "caf\xe9", "\"\n"};
+  state.inputs.parts = {{"caf\xe9", Encoding::text}, {"tokens", Encoding::array, DType::i32, {-1, 3}}};
   state.inputs.fingerprints = {{"data.train", "0123456789abcdef"}};
   auto again = RunState::from_json(state.to_json());
   CHECK(again.to_json() == state.to_json());
   CHECK(again.reports.recent == state.reports.recent);
+  REQUIRE(again.inputs.parts.size() == 2);
+  CHECK(again.inputs.parts[0].name == "caf\xe9");
+  CHECK(again.inputs.parts[0].encoding == Encoding::text);
+  CHECK(again.inputs.parts[1].dtype == DType::i32);
+  CHECK(again.inputs.parts[1].shape == std::vector<std::int64_t>{-1, 3});
   CHECK(again.inputs.classes == state.inputs.classes);  // also names that are not UTF-8
   CHECK(again.inputs.fingerprints == state.inputs.fingerprints);
   CHECK(again.validations.pending->scalars->at(0) == state.validations.pending->scalars->at(0));

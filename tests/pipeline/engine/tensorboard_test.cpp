@@ -225,6 +225,22 @@ TEST_CASE("tensorboard: pictures of other sets have their names, and those with 
   CHECK(testing::read_text(file).find("boxes") != std::string::npos);
 }
 
+TEST_CASE("tensorboard: texts of samples are a table without markup, and further pictures have the names of fields") {
+  const Quiet quiet;
+  quiet.folder.write("pictures/iter-00000004/00.spectrum.png", tiny_png);
+  quiet.folder.write("pictures/iter-00000004/pictures.json",
+                     R"json({"samples":[{"fields":[{"name":"caption","text":"<b>a|b ![x](y)"},
+                                                   {"name":"spectrum","file":"00.spectrum.png"}]}]})json");
+  {
+    TensorBoard board(quiet.folder.path(), 1, "");
+    train(board, 1, 10);
+  }
+  const auto file = files_in(quiet.folder.path() / "tensorboard").back();
+  CHECK(iterations_of(file, "pictures/00/spectrum") == std::vector<std::uint64_t>{4});
+  CHECK(iterations_of(file, "pictures/fields") == std::vector<std::uint64_t>{4});
+  CHECK(testing::read_text(file).find(R"json(| 00 | caption | &lt;b\>a\|b \!\[x\]\(y\) |)json") != std::string::npos);
+}
+
 TEST_CASE("tensorboard: a folder that cannot be written is a warning") {
   const Quiet quiet;
   quiet.folder.write("tensorboard", "a file is in the way");

@@ -77,7 +77,8 @@ TEST_CASE("a data set of inputs: record 0 has the form of the training data, and
                             finder.single("/dev/null"), finder.single(std::string("a\0b", 3)),
                             finder.single((folder.path() / "gone").string())};
   const std::vector<std::string> classes{"cat", "dog"};
-  const InputDataset dataset(inputs, classes, std::nullopt);
+  const LearntParts no_parts;
+  const InputDataset dataset(inputs, classes, std::nullopt, no_parts);
   CHECK(dataset.size() == 6);
   CHECK(dataset.classes() == classes);
   CHECK(dataset.describe(1) == file.string());
@@ -93,12 +94,12 @@ TEST_CASE("a data set of inputs: record 0 has the form of the training data, and
   const StoredForm files = stored_form(dataset);
   CHECK(files.encoding == Encoding::image);
   CHECK(files.height == 0);
-  const StoredForm pixels = stored_form(InputDataset(inputs, classes, PixelForm{28, 24, 1}));
+  const StoredForm pixels = stored_form(InputDataset(inputs, classes, PixelForm{28, 24, 1}, no_parts));
   CHECK(pixels.encoding == Encoding::pixels);
   CHECK(pixels.height == 28);
   CHECK(pixels.width == 24);
   CHECK(pixels.channels == 1);
-  const StoredForm parts = stored_form(InputDataset(inputs, classes, PixelForm{0, 0, 3}));
+  const StoredForm parts = stored_form(InputDataset(inputs, classes, PixelForm{0, 0, 3}, no_parts));
   CHECK(parts.encoding == Encoding::pixels);
   CHECK(parts.height == 0);
   CHECK(parts.channels == 3);

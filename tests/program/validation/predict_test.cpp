@@ -375,13 +375,16 @@ TEST_CASE("requests that predict cannot meet are refused with the way out") {
   refused({"tiny.toml", "a.jpg"}, 4, "tiny.toml: this is neither a snapshot nor a run");
   refused({"run", "--iter", "3", "a.jpg"}, 4, "3");
   refused({"run/snapshots/latest", "--iter", "7", "a.jpg"}, 2, "--iter");
-  refused({"run", "a.jpg", "--pictures", "drawn"}, 2, "--pictures: the net detects no objects");
   refused({"run", "a.jpg", "--jsonl", "--csv", "-"}, 2, "both would go to standard output");
   refused({"run", "--jsonl", "--csv", "a.csv"}, 2, "--csv");
   refused({"run", "a.jpg", "--csv", "no/such/folder.csv"}, 4, "cannot write no/such/folder.csv");
   refused({"run", "--watch", "a.jpg"}, 3, "a.jpg: Not a directory");
   refused({"run", "-"}, 3, "there are no inputs");
-  CHECK_FALSE(fs::exists(place.path("drawn")));
+
+  const auto seen = place.run({"predict", "run", "a.jpg", "--jsonl", "--pictures", "seen"});
+  REQUIRE_EXIT(seen, 0);
+  CHECK(lines_of(seen.out)[0].at("picture") == "seen/000001-a.png");
+  CHECK(read_text(place.path("seen/000001-a.png")).starts_with("\x89PNG"));
 }
 
 }  // namespace flowtrain

@@ -13,7 +13,7 @@ const isShown = box => box.truth || !isNumber(box.score) || box.score >= leastSc
 
 /** A picture with its boxes over it: true ones dashed, predicted ones solid. */
 function picture(sample) {
-  if (!sample.src) return sample.prediction_src ? null : el('div', {class: 'nopicture'}, 'no picture');
+  if (!sample.src) return sample.prediction_src || sample.fields ? null : el('div', {class: 'nopicture'}, 'no picture');
   const boxes = (sample.boxes || []).filter(box =>
     isShown(box) && ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
   const size = Math.max(8, sample.width / 14);
@@ -29,6 +29,11 @@ function picture(sample) {
 const words = value => value === null || value === undefined ? '–' : Array.isArray(value) ? value.join(', ') :
   typeof value === 'object' ? JSON.stringify(value) : String(value);
 
+/** A field beside the picture: its text, its picture, or both. */
+const fieldOf = (sample, field) => [
+  field.src && el('div', {class: 'picture'}, image(field, field.src, `${words(field.name)} of sample ${sample.id}`)),
+  el('div', {class: 'field'}, el('b', {}, words(field.name)), ' ', field.text === undefined ? '' : words(field.text))];
+
 /** A picture with what is known of it. */
 function card(sample) {
   const hasBoxes = (sample.boxes || []).length > 0;
@@ -37,13 +42,18 @@ function card(sample) {
   const found = (sample.boxes || []).filter(box => !box.truth && isShown(box));
   const truth = (sample.boxes || []).filter(box => box.truth);
   return el('figure', {class: 'card'}, picture(sample), made(sample, sample.prediction_src, 'prediction'),
-            made(sample, sample.label_src, 'label'), el('figcaption', {},
+            made(sample, sample.label_src, 'label'), (sample.fields || []).map(field => fieldOf(sample, field)),
+            el('figcaption', {},
     judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
                 isNumber(sample.score) ? ` ${percent(sample.score)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
     hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${metric(sample.loss)}`) : null));
 }
+
+/** Boxes and texts need wider cards. */
+const cardsOf = samples => samples.some(sample => (sample.boxes || []).length > 0 || sample.fields) ?
+  'cards large' : 'cards';
 
 /** The sets that have such a list of samples, by name, with their validations. */
 function setsOf(run, list) {
@@ -61,7 +71,7 @@ const picturesOf = run => setsOf(run, 'samples').map(([set, all], i, sets) =>
 
 function picturesOfSet(all, id) {
   const boxes = all.some(each => each.samples.some(sample => (sample.boxes || []).length > 0));
-  const cards = el('div', {class: boxes ? 'cards large' : 'cards'});
+  const cards = el('div', {class: cardsOf(all.flatMap(each => each.samples))});
   const label = el('output', {});
   const slider = el('input', {type: 'range', min: 0, max: all.length - 1, step: 1, id,
                               oninput: () => show()});
@@ -89,7 +99,7 @@ const worstOf = run => setsOf(run, 'worst').map(([set, all], i, sets) => {
   const newest = all[all.length - 1];
   return el('div', {}, el('p', {class: 'muted'}, `Of the validation at iteration ${count(newest.iter)}` +
                           (sets.length > 1 ? `, ${words(set)}.` : '.')),
-            el('div', {class: 'cards'}, newest.worst.map(card)));
+            el('div', {class: cardsOf(newest.worst)}, newest.worst.map(card)));
 });
 
 /** Rows are labels, columns predictions. Of many classes only the pairs that are confused most. */

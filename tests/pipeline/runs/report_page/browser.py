@@ -43,6 +43,11 @@ def write_run(folder, lr, name):
     with open(folder + "/confusion.csv", "w") as file:
         quoted = '"' + name.replace('"', '""') + '"'
         file.write(f"label,{quoted},dog\n{quoted},5,1\ndog,2,9\n")
+    os.makedirs(folder + "/pictures/iter-00000500")
+    fields = [{"name": name, "text": "read: " + name}, {"name": "empty"}, 3]
+    samples = [{"id": 7, "label": name, "prediction": name, "score": 0.5, "fields": fields}]
+    json.dump({"iter": 500, "set": "val", "samples": samples, "worst": samples},
+              open(folder + "/pictures/iter-00000500/pictures.json", "w"))
     with open(folder + "/bad_samples.jsonl", "w") as file:
         file.write(json.dumps({"iter": 3, "id": 1, "name": name, "reason": name}) + "\n")
 
@@ -165,7 +170,7 @@ def main():
                 write_run(runs[i], 0.1 / (i + 1), name)
                 subprocess.run([program, "report", runs[i]], check=True, stdout=subprocess.DEVNULL)
                 good &= check(browser, runs[i] + "/report.html", 7,
-                              ['class="graph"', 'class="confusion"', "Learning rate"])
+                              ['class="graph"', 'class="confusion"', "Learning rate", 'class="field"', "read: "])
                 head = browser.value("document.querySelector('#head').innerText") or ""
                 if "55\u00a0%" not in head:  # 11 of 20 seconds; the mean of the lines' shares is 10 %
                     print("the data wait is not by time: " + head)

@@ -36,6 +36,20 @@ TEST_CASE("pictures: within the budget the newest, the first and the middle are 
   CHECK(src(4) == "../run/pictures/iter-00000004/00.png");
 }
 
+TEST_CASE("pictures: fields keep their texts, and their pictures are embedded") {
+  TempFolder folder;
+  folder.write("run/pictures/iter-00000010/00.spectrum.png", png_header());
+  folder.write("run/pictures/iter-00000010/pictures.json",
+               R"({"iter": 10, "samples": [{"id": 1, "fields": [{"name": "caption", "text": "<b>"}, 3,
+                   {"name": "spectrum", "file": "00.spectrum.png"}, {"name": "far", "file": "../../secret.png"}]}]})");
+  const auto pictures = pictures_of(folder.path() / "run", "", 1000);
+  const auto& fields = pictures.at(0).at("samples").at(0).at("fields");
+  REQUIRE(fields.size() == 3);
+  CHECK(fields[0].at("text") == "<b>");
+  CHECK(fields[1].at("src").get<std::string>().starts_with("data:image/png;base64,"));
+  CHECK_FALSE(fields[2].contains("src"));
+}
+
 TEST_CASE("pictures: other sets have folders of their own, and a net may make pictures") {
   TempFolder folder;
   for (const std::string at : {"run/pictures/iter-00000010/", "run/pictures/iter-00000010/night/"}) {

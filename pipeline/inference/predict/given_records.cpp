@@ -1,0 +1,266 @@
+#include "pipeline/inference/predict/given_records.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "sampling/codecs/encode.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mistake.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
+#include "sampling/datasets/tables/table.h"
+#include "sampling/io/files.h"
+#include "sampling/parts/part_collector.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// The columns and keys that name a record's own picture, as in the data set `manifest`.
+constexpr std::string_view picture_keys[] = {"image", "file", "path", "filename", "file_name"};
+
+bool is_among(const auto& list, const std::string& name) { return std::ranges::find(list, name) != std::end(list); }
+
+template <class Number>
+void append_bytes(std::vector<std::byte>& bytes, Number number) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(&number);
+  bytes.insert(bytes.end(), begin, begin + sizeof number);
+}
+
+// Appends the numbers of a value, whose first axis is axis `axis` of the part.
+void append_numbers(const json& value, std::size_t axis, const PartForm& form, GivenPart& part) {
+  if (axis < form.shape.size()) {
+    if (!value.is_array()) throw SampleError(concat("the part '", form.name, "' needs lists within each other"));
+    const auto size = static_cast<std::int64_t>(value.size());
+    if (part.shape.size() == axis) part.shape.push_back(size);
+    if (part.shape[axis] != size || (form.shape[axis] >= 0 && form.shape[axis] != size))
+      throw SampleError(concat("the part '", form.name, "' has a list of ", size, " values, where ",
+                               form.shape[axis] >= 0 ? form.shape[axis] : part.shape[axis], " are expected"));
+    for (auto& each : value) append_numbers(each, axis + 1, form, part);
+    return;
+  }
+  if (!value.is_number() && !value.is_boolean())
+    throw SampleError(concat("the part '", form.name, "' needs numbers: ", value.dump().substr(0, 50)));
+  const auto number = value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>();
+  if (form.dtype == DType::f32) return append_bytes(part.bytes, static_cast<float>(number));
+  const auto whole = value.is_number_integer() ? value.get<std::int64_t>() : static_cast<std::int64_t>(number);
+  const std::int64_t most = form.dtype == DType::u8 ? 255 : INT32_MAX, least = form.dtype == DType::u8 ? 0 : INT32_MIN;
+  if (std::floor(number) != number || (form.dtype != DType::i64 && (whole < least || whole > most)))
+    throw SampleError(concat("the part '", form.name, "' needs numbers of ", name_of(form.dtype), ": ", value.dump()));
+  if (form.dtype == DType::u8) return append_bytes(part.bytes, static_cast<std::uint8_t>(whole));
+  if (form.dtype == DType::i32) return append_bytes(part.bytes, static_cast<std::int32_t>(whole));
+  append_bytes(part.bytes, whole);
+}
+
+// Returns the part as a text gives it, with paths relative to `folder`.
+GivenPart part_from(const PartForm& form, const std::string& text, const fs::path& folder) {
+  const auto ending = ending_of(text);
+  const bool is_array = form.encoding == Encoding::array;
+  std::error_code ignored;
+  const bool is_file = is_array ? ending == "npy"
+                       : form.encoding == Encoding::text
+                           ? (ending == "txt" || ending == "json") && fs::is_regular_file(folder / text, ignored)
+                           : true;
+  if (is_file) return {.path = (folder / text).string()};
+  GivenPart part;
+  if (!is_array) {
+    const auto bytes = std::as_bytes(std::span(text));
+    part.bytes.assign(bytes.begin(), bytes.end());
+    return part;
+  }
+  const auto value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded())
+    throw SampleError(concat("the part '", form.name, "' needs ", form.shape.empty() ? "a number" : "a list of numbers",
+                             ": ", text.substr(0, 50)));
+  append_numbers(value, 0, form, part);
+  while (part.shape.size() < form.shape.size())  // the list is empty
+    part.shape.push_back(std::max<std::int64_t>(form.shape[part.shape.size()], 0));
+  return part;
+}
+
+// One record that was given by hand.
+class GivenRecord final : public Dataset {
+ public:
+  explicit GivenRecord(const LearntParts& parts) : forms_(parts.forms) {
+    for (auto& form : forms_) values_.push_back(blank_part(form));
+  }
+
+  void set(std::size_t part, GivenPart value) { values_[part] = std::move(value); }
+  void set_picture(std::string path) { picture_ = std::move(path); }
+
+  std::uint64_t size() const override { return 1; }
+  std::int64_t label(std::uint64_t) const override { return -1; }
+  std::vector<std::string> classes() const override { return {}; }
+  std::string describe(std::uint64_t) const override { return "a record"; }
+  Record read(std::uint64_t, ReadBuffer& buffer) const override {
+    Record record{.encoding = picture_.empty() ? Encoding::bytes : Encoding::image};
+    PartCollector parts(buffer);
+    if (!picture_.empty())
+      with_file(picture_, [&](const Descriptor& file) { parts.read_picture(file, 0, file.size_bytes()); });
+    for (std::size_t i = 0; i < forms_.size(); ++i) {
+      const GivenPart& value = values_[i];
+      if (value.path.empty())
+        parts.add(forms_[i], value.bytes, value.shape);
+      else
+        with_file(value.path, [&](const Descriptor& file) { parts.read(forms_[i], file, 0, file.size_bytes()); });
+    }
+    parts.finish(record);
+    return record;
+  }
+
+ private:
+  static void with_file(const std::string& path, const auto& body) try {
+    body(Descriptor::file(path.c_str()));
+  } catch (const std::system_error& error) {
+    throw SampleError(as_utf8(path) + ": " + error.code().message());
+  } catch (const std::runtime_error& error) {
+    throw SampleError(as_utf8(path) + ": " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw SampleError(as_utf8(path) + ": " + error.what());
+  }
+
+  const std::vector<PartForm>& forms_;
+  std::vector<GivenPart> values_;
+  std::string picture_;
+};
+
+Input input_of(std::string name, const LearntParts& parts, const GivenRow& values, const fs::path& folder) try {
+  auto record = std::make_shared<GivenRecord>(parts);
+  for (std::size_t i = 0; i < parts.forms.size(); ++i) {
+    const auto& form = parts.forms[i];
+    const auto value = values.find(form.name);
+    const bool given = value != values.end() && (!value->second.empty() || form.encoding == Encoding::text);
+    if (is_among(parts.targets, form.name)) continue;
+    if (!given)
+      return {.name = std::move(name), .problem = concat("it lacks '", form.name, "', which the net learnt from")};
+    record->set(i, part_from(form, value->second, folder));
+  }
+  for (const auto key : picture_keys) {
+    if (!parts.picture) break;
+    const auto value = values.find(std::string(key));
+    if (value == values.end() || !is_picture(value->second)) continue;
+    record->set_picture((folder / value->second).string());
+    return {.name = std::move(name), .records = std::move(record)};
+  }
+  if (parts.picture) return {.name = std::move(name), .problem = "it names no picture: the key \"image\" has the path"};
+  return {.name = std::move(name), .records = std::move(record)};
+} catch (const SampleError& error) {
+  return {.name = std::move(name), .problem = error.what()};
+}
+
+}  // namespace
+
+LearntParts LearntParts::of(const Config& config, std::vector<PartForm> forms) {
+  const auto& fields = config.list("field");
+  LearntParts parts{.forms = std::move(forms), .targets = {}, .picture = fields.empty()};
+  for (auto& form : parts.forms)
+    if (std::ranges::none_of(
+            fields, [&](auto& field) { return field.text("from") == form.name && field.text("as") != "labels"; }))
+      parts.targets.push_back(form.name);
+  for (auto& field : fields)
+    if (field.text("as") != "label" && (field.text("from").empty() || field.text("from") == image_part))
+      parts.picture = true;
+  return parts;
+}
+
+std::string LearntParts::names() const {
+  std::vector<std::string> all;
+  if (picture) all.emplace_back(image_part);
+  for (auto& form : forms)
+    if (!is_among(targets, form.name)) all.push_back(form.name);
+  return join(all);
+}
+
+GivenPart blank_part(const PartForm& form) {
+  GivenPart part;
+  if (form.encoding == Encoding::array) {
+    for (const auto extent : form.shape) part.shape.push_back(extent < 0 ? 1 : extent);
+    part.bytes.resize(elements_of(part.shape) * size_of(form.dtype));
+  } else if (form.encoding == Encoding::image) {
+    Image grey;
+    grey.reshape(8, 8, 3);
+    std::ranges::fill(grey.pixels, std::uint8_t{128});
+    part.bytes = encode_png(grey.view());
+  } else {
+    part.bytes = {std::byte{'0'}};  // is a text, and a number
+  }
+  return part;
+}
+
+bool RecordFinder::takes(const std::string& path) const {
+  if (parts_.forms.empty() || is_remote(path)) return false;
+  const auto ending = ending_of(path);
+  if (is_among(table_endings, ending)) return true;
+  if (is_picture(path)) return false;
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
+}
+
+std::vector<Input> RecordFinder::find(const std::string& path) const try {
+  if (is_among(table_endings, ending_of(path))) return rows_of(path);
+  const auto learnt = parts_.forms.size() - parts_.targets.size();
+  const auto& kind = config_.data(false).text("dataset");
+  std::error_code ignored;
+  const bool of_kind = fs::is_directory(path, ignored) || (kind == "webdataset" && ending_of(path) == "tar") ||
+                       (kind == "tensors" && is_among(std::array{"npz", "safetensors"}, ending_of(path)));
+  if (of_kind) return records_of(path);
+  if (parts_.picture || learnt != 1)
+    return {{.name = path, .problem = concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)")}};
+  auto record = std::make_shared<GivenRecord>(parts_);
+  for (std::size_t i = 0; i < parts_.forms.size(); ++i)
+    if (!is_among(parts_.targets, parts_.forms[i].name)) record->set(i, {.path = path});
+  return {{.name = path, .records = std::move(record)}};
+} catch (const UserError& error) {
+  return {{.name = path, .problem = first_line(error.what())}};
+}
+
+std::optional<Input> RecordFinder::row(const GivenRow& values) const {
+  const auto given = [&](const PartForm& form) { return values.contains(form.name); };
+  if (std::ranges::none_of(parts_.forms, given)) return std::nullopt;
+  return input_of("", parts_, values, {});
+}
+
+std::vector<Input> RecordFinder::rows_of(const std::string& path) const {
+  const Table table = read_table(path);
+  std::vector<Input> inputs;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    GivenRow values;
+    for (auto& column : table.columns) values[column.name] = std::string(column.cells[row]);
+    inputs.push_back(input_of(concat(path, ":", table.lines[row]), parts_, values, fs::path(path).parent_path()));
+  }
+  return inputs;
+}
+
+std::vector<Input> RecordFinder::records_of(const std::string& path) const {
+  Settings settings = config_.data(false);
+  settings.set("path", path, {"INPUT"});
+  settings.set("split", std::string(), {"INPUT"});
+  DatasetInput input{.training = false, .parts = {}};
+  for (auto& form : parts_.forms) input.parts.push_back(form.name);
+  const std::shared_ptr<const Dataset> records = make_named(datasets(), settings, input, "dataset");
+  const auto forms = records->parts();
+  for (auto& form : parts_.forms) {
+    if (is_among(parts_.targets, form.name)) continue;
+    const auto found = std::ranges::find(forms, form.name, &PartForm::name);
+    if (found == forms.end() || found->encoding != form.encoding || found->dtype != form.dtype ||
+        found->shape.size() != form.shape.size())
+      throw UserError(ExitCode::data, concat("the parts '", form.name, "' are not as those that the net learnt from"));
+  }
+  std::vector<Input> inputs;
+  for (std::uint64_t id = 0; id < records->size(); ++id)
+    inputs.push_back({.name = records->describe(id), .records = records, .record = id});
+  return inputs;
+}
+
+}  // namespace flowtrain

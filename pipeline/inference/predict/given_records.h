@@ -1,0 +1,68 @@
+#pragma once
+// Records that are given to `flowtrain predict` as a table's rows, as requests or as single files, with the parts that
+// a net learnt from.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/base/config/config.h"
+#include "pipeline/inference/predict/input.h"
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+/// The parts that the fields of a run are made from.
+struct LearntParts {
+  std::vector<PartForm> forms = {};       ///< RunInputs::parts
+  std::vector<std::string> targets = {};  ///< names of those that only targets are made from: nobody gives them
+  bool picture = true;                    ///< whether a field is made from the record's own picture
+
+  /// Finds them by the tables [[field]].
+  static LearntParts of(const Config& config, std::vector<PartForm> forms);
+  /// Returns "text, numbers".
+  std::string names() const;
+};
+
+/// The value of a part: bytes and shape as in a record, or the path of a file with them.
+struct GivenPart {
+  std::vector<std::byte> bytes = {};
+  std::vector<std::int64_t> shape = {};
+  std::string path = {};
+};
+
+/// Returns a value for records that lack the part: 0, "0", a grey picture.
+GivenPart blank_part(const PartForm& form);
+
+/// Texts by the names of columns or keys: numbers and lists as in JSON.
+using GivenRow = std::map<std::string, std::string>;
+
+/// Finds records, which the InputFinder then lists as it lists pictures.
+class RecordFinder {
+ public:
+  /// Both outlive it.
+  RecordFinder(const Config& config, const LearntParts& parts) : config_(config), parts_(parts) {}
+
+  /// Returns whether the net learnt from more than pictures.
+  bool any() const { return !parts_.forms.empty(); }
+  /// Returns whether a file holds records, not a picture: a table, a file of the run's kind of data set, or the only
+  /// part that the net needs.
+  bool takes(const std::string& path) const;
+  /// Returns an input for each record of such a file. What cannot be opened is one Input with a `problem`.
+  std::vector<Input> find(const std::string& path) const;
+  /// Returns the record of a request; nothing if no value has the name of a part.
+  std::optional<Input> row(const GivenRow& values) const;
+
+ private:
+  std::vector<Input> rows_of(const std::string& path) const;
+  std::vector<Input> records_of(const std::string& path) const;
+
+  const Config& config_;
+  const LearntParts& parts_;
+};
+
+}  // namespace flowtrain
