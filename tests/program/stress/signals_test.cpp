@@ -25,7 +25,7 @@ std::string config_of_texts(const std::string& loader) {
                       "[[field]]\nname = \"text\"\nfrom = \"text\"\nas = \"bytes\"\nmax = 64\n"
                       "[loader]\nworkers = 2\n" +
                           loader +
-                          "[net]\nname = \"next_byte\"\n[loss]\nname = \"output\"\n"
+                          "[net]\nname = \"next_byte\"\n[loss]\nname = \"output\"\n[val]\nmetrics = []\n"
                           "[optim]\nlr = 0.05\nmomentum = 0.9\n[snapshot]\nkeep_last = 4\n[display]\nevery = 5\n");
 }
 
