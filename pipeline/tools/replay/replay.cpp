@@ -87,12 +87,14 @@ json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std
   std::vector<std::vector<std::byte>> fields(slab.layout().fields().size());
   std::vector<std::byte*> pointers;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    fields[i].resize(slab.row_bytes(i));
+    fields[i].resize(slab.bytes_of(work, i).size());
     pointers.push_back(fields[i].data());
   }
   Stream random(seed, Purpose::sample, work.position);
   const DrawNotes notes;
-  sampler.sample(work.record, random, Row(pointers, slab.extents()));
+  const std::int64_t part = work.place.extent;  // the record's part of a packed row
+  const auto extents = slab.layout().is_packed() ? std::span(&part, 1) : slab.extents();
+  sampler.sample(work.record, random, Row(pointers, extents, work.place.segment));
   json all = json::array();
   for (auto& [name, value] : notes.all()) {
     const auto* numbers = std::get_if<std::vector<double>>(&value);

@@ -89,6 +89,22 @@ TEST_CASE("a measurement tells the share of padding, and the positions that samp
   }
 }
 
+TEST_CASE("replay shows each sample of packed rows, with its place") {
+  const TempRun place;
+  write_texts(place.folder());
+  REQUIRE_EXIT(place.run({"replay", "packed.toml", "--iter", "2", "--set", "run.max_iter=9", "--out", "out"}), 0);
+  const auto rows = nlohmann::json::parse(read_text(place.path("out/batch.json"))).at("rows");
+  REQUIRE(rows.size() > 4);
+  for (auto& row : rows) {
+    const auto text = row.at("shown").at("text").get<std::string>();
+    CHECK(text.find_first_not_of(text[0]) == text.npos);
+    const std::string last = std::to_string(text.size() - 1);
+    CHECK(row.at("shown").at("position") == (text.size() == 1 ? "0" : "0–" + last));
+    const auto segment = row.at("shown").at("segment").get<std::string>();
+    if (text.size() > 1) CHECK(segment.ends_with(" × " + std::to_string(text.size())));
+  }
+}
+
 TEST_CASE("fields that do not fit are refused with the file, the line and the way out") {
   const TempRun place;
   write_texts(place.folder());
