@@ -7,7 +7,7 @@
 #include <new>
 
 #include "tests/pipeline/engine/leak_check.h"
-#include "tests/pipeline/engine/shaped_line.h"
+#include "tests/pipeline/engine/plans/shaped_line.h"
 #include "tests/support/fakes.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "sampling/field_text.h"
-#include "tests/pipeline/engine/shaped_line.h"
+#include "tests/pipeline/engine/plans/shaped_line.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
