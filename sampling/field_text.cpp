@@ -20,6 +20,8 @@ std::string read_as(const std::byte* at) {
 
 }  // namespace
 
+bool is_image_name(std::string_view name) { return name == "image" || name.ends_with(".image"); }
+
 std::string describe_form(const Field& field) {
   std::size_t axis = 0;
   const auto extent = [&](std::int64_t size) { return concat(axis++ < field.free_axes ? "≤" : "", size); };

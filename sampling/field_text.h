@@ -1,14 +1,19 @@
 #pragma once
-// Describes fields and their values in messages.
+// Names of fields, and descriptions of fields and their values in messages.
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sampling/sampler.h"
 
 namespace flowtrain {
+
+/// Returns whether a field of this name has the pictures that nets read: "image", or "labelled.image" of a group of
+/// rows.
+bool is_image_name(std::string_view name);
 
 /// Returns "image u8 28x28x1", "label i64", "tokens i32 ≤512" for a free axis.
 std::string describe_form(const Field& field);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampling/field_text.h"
 #include "sampling/images/finish.h"
 #include "stages/loader/slab.h"
 
@@ -115,8 +116,7 @@ std::vector<std::int64_t> seen_shape(const Field& field) {
 }
 
 bool is_finished_image(const Field& field) {
-  return (field.name == "image" || field.name.ends_with(".image")) && field.dtype == DType::f32 &&
-         field.shape.size() == 3;
+  return is_image_name(field.name) && field.dtype == DType::f32 && field.shape.size() == 3;
 }
 
 std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler, bool finish_bytes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sampling/core/error.h"
+#include "sampling/field_text.h"
 
 namespace flowtrain {
 
@@ -12,8 +13,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 }  // namespace
 
 bool is_image(const Field& field) {
-  return (field.name == "image" || field.name.ends_with(".image")) && field.dtype == DType::u8 &&
-         field.shape.size() == 3 && (field.free_axes == 0 || field.sized);
+  return is_image_name(field.name) && field.dtype == DType::u8 && field.shape.size() == 3 &&
+         (field.free_axes == 0 || field.sized);
 }
 
 PictureShape shape_of(const Field& field) {

@@ -160,11 +160,8 @@ void check_sizes(const LearnerSpec& spec, const nets::Net& net, const nets::Net*
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   nets::NetInput input{.classes = spec.data.classes};
-  const auto is_picture = [](const Field& field) {
-    return (field.name == "image" || field.name.ends_with(".image")) && field.shape.size() == 3;
-  };
   const auto& fields = spec.data.train_layout.fields();
-  if (const auto field = std::ranges::find_if(fields, is_picture); field != fields.end())
+  if (const Field* const field = pictures_of(fields))
     input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
   if (const std::string why = why_no_pictures(spec.tables.net, fields); !why.empty())
     throw spec.tables.net.error("name", why, ExitCode::usage, way_out_of_no_pictures);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nets/package/compiled_net.h"
+#include "sampling/field_text.h"
 
 namespace flowtrain {
 
@@ -20,7 +21,7 @@ class FlipAverage final : public nets::Net, public nets::NetInFront {
       throw std::invalid_argument("val.flip mirrors pictures, and the batch has no `image` (B, C, H, W)");
     nets::NamedTensors outputs = net_->forward(batch), mirrored = batch;
     for (const auto& [name, tensor] : batch)
-      if ((name == "image" || name.ends_with(".image")) && tensor.dim() == 4) mirrored.set(name, tensor.flip(3));
+      if (is_image_name(name) && tensor.dim() == 4) mirrored.set(name, tensor.flip(3));
     if (!outputs.contains("logits"))
       throw std::invalid_argument("val.flip averages `logits`, which this net does not give");
     const at::Tensor logits = outputs.at("logits");
