@@ -70,6 +70,22 @@ class Unpacking {
   std::size_t at_ = 0;
 };
 
+// Puts rows in the order of their positions: with groups, each process has some rows of each group.
+void sort_rows(HashedRows& rows, std::size_t fields) {
+  if (std::ranges::is_sorted(rows.positions)) return;
+  std::vector<std::size_t> order(rows.ids.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return rows.positions[row]; });
+  HashedRows sorted;
+  for (const std::size_t row : order) {
+    sorted.ids.push_back(rows.ids[row]);
+    sorted.positions.push_back(rows.positions[row]);
+    const auto first = rows.hashes.begin() + static_cast<std::ptrdiff_t>(row * fields);
+    sorted.hashes.insert(sorted.hashes.end(), first, first + static_cast<std::ptrdiff_t>(fields));
+  }
+  rows = std::move(sorted);
+}
+
 JsonObject rows_by_field(const std::vector<std::string>& fields, const HashedRows& rows) {
   JsonObject all;
   all.reserve(fields.size());
@@ -115,22 +131,6 @@ void HashJournal::add(const Slab& batch, std::span<const std::uint64_t> hashes) 
     rows.positions.push_back(row.position);
   }
   rows.hashes.assign(hashes.begin(), hashes.end());
-}
-
-// Puts rows in the order of their positions: with groups, each process has some rows of each group.
-void sort_rows(HashedRows& rows, std::size_t fields) {
-  if (std::ranges::is_sorted(rows.positions)) return;
-  std::vector<std::size_t> order(rows.ids.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return rows.positions[row]; });
-  HashedRows sorted;
-  for (const std::size_t row : order) {
-    sorted.ids.push_back(rows.ids[row]);
-    sorted.positions.push_back(rows.positions[row]);
-    const auto first = rows.hashes.begin() + static_cast<std::ptrdiff_t>(row * fields);
-    sorted.hashes.insert(sorted.hashes.end(), first, first + static_cast<std::ptrdiff_t>(fields));
-  }
-  rows = std::move(sorted);
 }
 
 // Joins the processes' pieces of each micro-batch in the order of the whole batch.
