@@ -26,19 +26,13 @@ class PictureFinisher {
   /// width, channels).
   PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar);
 
-  /// Finishes rows [first, last) of `from`, (rows, height, width, channels) u8, into the same rows of `to`, f32. `mix`
-  /// may be null; its partners may be any rows of `from`.
-  void operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix,
-                  float* to) const {
-    (*this)({from, shape_, mix}, first, last, to);
-  }
-
   /// Rows of images of one shape, not larger than the constructor's.
   struct Rows {
-    const std::uint8_t* from;
+    const std::uint8_t* from;  ///< (rows, height, width, channels)
     PictureShape shape;
-    const PixelMix* mix = nullptr;
+    const PixelMix* mix = nullptr;  ///< null: none; partners may be any of the rows
   };
+  /// Finishes rows [first, last) into the same rows of `to`.
   void operator()(const Rows& rows, std::int64_t first, std::int64_t last, float* to) const;
 
  private:

@@ -89,7 +89,7 @@ std::size_t wrong(const Batch& batch, const PixelRule& rule, const PixelMix* mix
   const auto [height, width, channels] = batch.shape;
   const PictureFinisher finish(batch.shape, rule, planar), of_larger({height + 2, width + 5, channels}, rule, planar);
   for (std::int64_t row = 0; row < batch.rows; ++row)  // in parts, as threads do it
-    finish(batch.bytes.data(), row, row + 1, mix, got.data());
+    finish({batch.bytes.data(), batch.shape, mix}, row, row + 1, got.data());
   std::vector<float> again(got.size(), NAN);
   of_larger({batch.bytes.data(), batch.shape, mix}, 0, batch.rows, again.data());
   std::size_t count = std::memcmp(again.data(), got.data(), got.size() * sizeof(float)) != 0;

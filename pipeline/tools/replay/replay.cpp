@@ -67,7 +67,7 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
   if (pixels.tints) measure_grey(from, 0, rows, shape, grey.data());
   pixels.grey = grey.data();
   std::vector<float> values(result.pictures.size());
-  PictureFinisher(shape, levels, false)(from, 0, rows, &pixels, values.data());
+  PictureFinisher(shape, levels, false)({from, shape, &pixels}, 0, rows, values.data());
   std::transform(values.begin(), values.end(), result.pictures.begin(),
                  [](float level) { return static_cast<std::uint8_t>(std::lround(level)); });
   return result;

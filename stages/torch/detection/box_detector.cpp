@@ -48,7 +48,7 @@ class InputMaker {
     resize(picture, {0, 0, 1. * width, 1. * height}, Filter::antialias, /*mirrored=*/false, shape_.height, shape_.width,
            stretched_.data());
     at::Tensor input = at::empty({1, shape_.channels, shape_.height, shape_.width});
-    finish_(stretched_.data(), 0, 1, nullptr, input.data_ptr<float>());
+    finish_({stretched_.data(), shape_}, 0, 1, input.data_ptr<float>());
     return input;
   }
 

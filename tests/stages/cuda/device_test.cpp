@@ -122,7 +122,8 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
           std::vector<float> grey(rows);
           if (mix.tints) measure_grey(host.get(), 0, static_cast<std::int64_t>(rows), shape, grey.data());
           mix.grey = grey.data();
-          PictureFinisher(shape, rule, false)(host.get(), 0, static_cast<std::int64_t>(rows), &mix, want.data());
+          PictureFinisher(shape, rule, false)({host.get(), shape, &mix}, 0, static_cast<std::int64_t>(rows),
+                                              want.data());
           device->wait_copy(0);
           device->mix(pixels.get(), output.get(), rows, shape, rule, mix);
           drawn.rows.assign(rows, {});  // they were read by now
@@ -153,7 +154,7 @@ TEST_CASE("what was drawn for a large batch may be drawn anew as soon as it is h
                                                                    drawn);
     const PixelMix mix = drawn.pixels();
     std::vector<float> want(test_values);
-    PictureFinisher(test_shape, rule, false)(host.get(), 0, test_rows, &mix, want.data());
+    PictureFinisher(test_shape, rule, false)({host.get(), test_shape, &mix}, 0, test_rows, want.data());
     // The copy of the rows stands behind work that takes some milliseconds.
     for (int i = 0; i < 20; ++i) device->normalise(busy.get(), scratch.get(), busy_kernel, 1, test_mean, test_stddev);
     device->mix(pixels.get(), output.get(), test_rows, test_shape, rule, mix);
