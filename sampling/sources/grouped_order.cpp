@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sampling/sources/mixed_order.h"
+
 namespace flowtrain {
 
 GroupedOrder::GroupedOrder(std::vector<OrderedGroup> groups, std::uint64_t batches)
@@ -23,16 +25,10 @@ void GroupedOrder::fill(std::uint64_t epoch, std::uint64_t first, std::span<std:
     for (const OrderedGroup& group : groups_) {
       const std::uint64_t skipped = std::min(row, group.rows);
       row -= skipped;
-      std::uint64_t position = batch * group.rows + skipped;
-      auto own = ids.first(std::min<std::uint64_t>(ids.size(), group.rows - skipped));
+      const auto own = ids.first(std::min<std::uint64_t>(ids.size(), group.rows - skipped));
+      fill_endless(*group.order, batch * group.rows + skipped, own);
+      for (auto& id : own) id += group.first_id;
       ids = ids.subspan(own.size());
-      for (const std::uint64_t size = group.order->size(); !own.empty();) {
-        const auto some = own.first(std::min<std::uint64_t>(own.size(), size - position % size));
-        group.order->fill(position / size, position % size, some);
-        for (auto& id : some) id += group.first_id;
-        position += some.size();
-        own = own.subspan(some.size());
-      }
     }
   }
 }

@@ -20,6 +20,15 @@ std::vector<std::uint64_t> turns_of(const std::vector<OrderedSource>& sources) {
 
 }  // namespace
 
+void fill_endless(const Order& order, std::uint64_t position, std::span<std::uint64_t> ids) {
+  for (const std::uint64_t size = order.size(); !ids.empty();) {
+    const auto some = ids.first(std::min<std::uint64_t>(ids.size(), size - position % size));
+    order.fill(position / size, position % size, some);
+    position += some.size();
+    ids = ids.subspan(some.size());
+  }
+}
+
 std::vector<std::uint64_t> shared_out(std::uint64_t total, std::span<const double> weights) {
   const long double sum = std::accumulate(weights.begin(), weights.end(), 0.0L);
   std::vector<std::uint64_t> shares;
@@ -115,14 +124,7 @@ void MixedOrder::fill_some(std::uint64_t epoch, std::uint64_t first, std::span<s
     if (next == end) continue;
     const auto count = static_cast<std::size_t>(std::count_if(next, end, is_own));
     const OrderedSource& source = sources_[number];
-    const std::uint64_t size = source.order->size();
-    std::uint64_t position = next->position;
-    for (std::size_t done = 0; done < count;) {
-      const auto some = std::min<std::uint64_t>(count - done, size - position % size);
-      source.order->fill(position / size, position % size, std::span(drawn).subspan(done, some));
-      position += some;
-      done += some;
-    }
+    fill_endless(*source.order, next->position, std::span(drawn).first(count));
     for (std::size_t i = 0, taken = 0; i < ids.size(); ++i)
       if (is_own(places[i])) ids[i] = source.first_id + drawn[taken++];
   }

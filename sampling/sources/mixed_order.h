@@ -16,6 +16,9 @@ namespace flowtrain {
 /// (the greatest remainders are rounded up; of equal ones the first).
 std::vector<std::uint64_t> shared_out(std::uint64_t total, std::span<const double> weights);
 
+/// Writes the records from `position` on of an order's endless sequence, which is its epochs one after the other.
+void fill_endless(const Order& order, std::uint64_t position, std::span<std::uint64_t> ids);
+
 /// A sequence in which source s has `turns[s]` turns, as evenly spread as possible: a balanced binary tree over the
 /// sources, by their number of turns, in each of whose nodes the two sides take turns along J. Bresenham's line
 /// ("Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965). Its memory does not depend on
