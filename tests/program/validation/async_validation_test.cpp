@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/program/killed.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/support/paths.h"
@@ -74,10 +75,7 @@ void check_killed(int processes, const std::vector<int>& reached) {
   const auto run = killed.path("run");
   const Words again = with({"tiny.toml", "--run-dir", run.string(), "--resume", "auto"}, words);
   for (const int iteration : reached) {
-    Process process(again, killed.process_options());
-    REQUIRE(process.wait_for_text("\"iter\":" + std::to_string(iteration) + ",", run / "metrics.jsonl"));
-    process.send(SIGKILL);
-    CHECK(process.wait().signal == SIGKILL);
+    kill_at(killed, again, run, iteration);
     wait_for_ranks_to_end(run);
   }
   REQUIRE_EXIT(run_program(again, killed.process_options()), 0);

@@ -11,6 +11,7 @@
 #include "sampling/codecs/encode.h"
 #include "sampling/core/text.h"
 #include "sampling/field_text.h"
+#include "tests/pipeline/engine/plans/each_slab.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/pictures.h"
 #include "tests/support/temp_folder.h"
@@ -73,7 +74,6 @@ struct Delivered {
 using DeliveredBatches = std::vector<std::map<std::uint64_t, Delivered>>;
 
 void append(const Slab& slab, std::map<std::uint64_t, Delivered>& to) {
-  if (slab.error()) std::rethrow_exception(slab.error());
   for (auto& row : slab.rows()) {
     Delivered one{row.id, row.place.group, {}};
     for (std::size_t i = 0; i < slab.layout().fields().size(); ++i) {
@@ -89,16 +89,8 @@ void append(const Slab& slab, std::map<std::uint64_t, Delivered>& to) {
 DeliveredBatches deliver(const Config& config, std::uint64_t first, std::uint64_t last, unsigned workers = 2,
                          std::uint64_t world = 1) {
   DeliveredBatches all(last - first + 1);
-  for (std::uint64_t rank = 0; rank < world; ++rank) {
-    const DataParts data = open_training_data(config, "cpu", {.slice = {rank, world}});
-    LoaderParts parts = loader_parts("train", data, config, first, last);
-    parts.shape.workers = workers;
-    Loader loader(std::move(parts));
-    loader.start();
-    std::size_t batch = 0;
-    for (Ticket ticket; loader.next(ticket); loader.release(ticket)) append(loader.slab(ticket), all[batch++]);
-    loader.check_finished();
-  }
+  flowtrain::testing::for_each_slab(config, first, last, workers, world,
+                                    [&](std::size_t batch, const Slab& slab) { append(slab, all.at(batch)); });
   return all;
 }
 

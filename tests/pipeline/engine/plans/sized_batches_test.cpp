@@ -10,6 +10,7 @@
 #include "pipeline/engine/loader/data_loader.h"
 #include "pipeline/engine/session/assembly.h"
 #include "sampling/core/text.h"
+#include "tests/pipeline/engine/plans/each_slab.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -46,30 +47,19 @@ using Line = std::vector<Delivered>;
 Line deliver(const Config& config, std::uint64_t first, std::uint64_t last, unsigned workers = 2,
              std::uint64_t world = 1) {
   Line all((last - first + 1) * static_cast<std::uint64_t>(*config.train().accum));
-  for (std::uint64_t rank = 0; rank < world; ++rank) {
-    const DataParts data = open_training_data(config, "cpu", {.slice = {rank, world}});
-    LoaderParts parts = loader_parts("train", data, config, first, last);
-    parts.shape.workers = workers;
-    Loader loader(std::move(parts));
-    loader.start();
-    std::size_t batch = 0;
-    for (Ticket ticket; loader.next(ticket); loader.release(ticket)) {
-      const Slab& slab = loader.slab(ticket);
-      if (slab.error()) std::rethrow_exception(slab.error());
-      Delivered& to = all.at(batch++);
-      to.size = slab.field(0).shape[0];
-      CHECK(slab.field(0).shape == Sizes{to.size, to.size, 3});
-      CHECK(slab.bytes() <= slab.layout().bytes());
-      for (auto& row : slab.rows()) {
-        std::string& text = to.rows.emplace_back();
-        for (const std::size_t field : {0, 1}) {
-          const auto bytes = slab.bytes_of(row, field);
-          text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        }
+  testing::for_each_slab(config, first, last, workers, world, [&](std::size_t batch, const Slab& slab) {
+    Delivered& to = all.at(batch);
+    to.size = slab.field(0).shape[0];
+    CHECK(slab.field(0).shape == Sizes{to.size, to.size, 3});
+    CHECK(slab.bytes() <= slab.layout().bytes());
+    for (auto& row : slab.rows()) {
+      std::string& text = to.rows.emplace_back();
+      for (const std::size_t field : {0, 1}) {
+        const auto bytes = slab.bytes_of(row, field);
+        text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       }
     }
-    loader.check_finished();
-  }
+  });
   return all;
 }
 
