@@ -65,9 +65,8 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
       "folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input;\n"
       "for a net of [[field]], a table (.jsonl, .csv), data as those it was trained on, or the file of its only part.\n"
       "Prints a table; --csv and --jsonl write lines for programs. Without INPUT, --jsonl answers requests: each line\n"
-      "{\"file\": \"a.jpg\"}, or a row of a table, on standard input gets a line on standard output. Damaged inputs "
-      "are named and left out;\n"
-      "the exit code is then 3.",
+      "{\"file\": \"a.jpg\"}, or a row of a table, on standard input gets a line on standard output. Damaged inputs\n"
+      "are named and left out; the exit code is then 3.",
       "flowtrain predict");
   std::string place;
   std::vector<std::string> inputs, set;

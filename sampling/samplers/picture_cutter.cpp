@@ -60,8 +60,7 @@ std::vector<Key> picture_keys() {
        "height and width of the output, or [height, width]; 0: as stored, for images of one size", 0, 4096},
       {"sizes", Kind::integers, std::vector<std::int64_t>(),
        "heights, which are the widths, too, in place of size: loader.resizing gives one of them to each training "
-       "batch; "
-       "from small to large",
+       "batch; from small to large",
        1, 4096},
       {"val_size", Kind::integers, std::int64_t{0},
        "size in validation, tests and predictions beside sizes; 0: the largest of them", 0, 4096},

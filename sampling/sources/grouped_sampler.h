@@ -12,8 +12,7 @@
 namespace flowtrain {
 
 /// Makes each record's row by the sampler of its source, and leaves the fields of other sources alone. A field is
-/// called
-/// "<source>.<field>", and its group is the number of its source.
+/// called "<source>.<field>", and its group is the number of its source.
 class GroupedSampler : public Sampler {
  public:
   /// Takes the sampler of each of `sources`, in their order; `sources` must outlive it.

@@ -21,7 +21,7 @@ namespace {
 
 using Reals = std::vector<double>;
 
-/// What optimizers.txt has the results of.
+/// The optimizers whose results are in optimizers.txt.
 const std::map<std::string, OptimizerOf> cases{
     {"rmsprop", {"rmsprop", 0.01}},
     {"rmsprop_decayed", {"rmsprop", 0.01, 0.1, {{"alpha", 0.9}, {"eps", 1e-4}}}},

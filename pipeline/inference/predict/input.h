@@ -32,8 +32,8 @@ class InputFinder {
 
   /// The pictures that a word names: a picture file of any name; the picture files (is_picture) below a folder, sorted
   /// by name, and in a .tar archive, in its order, without hidden ones; the files that match a pattern as of glob(7).
-  /// Of files of records all records. Files and archives may be on a server. What is not there or cannot be listed is
-  /// one Input with a `problem`. Throws UserError(data) for an address where there is no libcurl.
+  /// A file of records names all of them. Files and archives may be on a server. What is not there or cannot be listed
+  /// is one Input with a `problem`. Throws UserError(data) for an address where there is no libcurl.
   std::vector<Input> find(const std::string& word);
   /// Returns a single file or address, which is not looked up before it is read.
   Input single(const std::string& name);

@@ -31,7 +31,7 @@ struct PlanParts {
   bool async;            ///< Validation runs beside training.
   const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< bytes of one training batch
-  std::string no_net;      ///< reason for which the net does not take the rows; then the two below are empty
+  std::string no_net;      ///< reason for which the net does not take the rows; then what is below is empty
   NetSummary net = {};
   std::uint64_t row_bytes = 0;  ///< bytes that a row of a batch keeps for backward
   std::vector<ShownField> first_row = {};
