@@ -21,7 +21,8 @@ enum class Purpose : std::uint32_t {
   init = 6,
   mix = 7,
   erase = 8,
-  color = 9
+  color = 9,
+  size = 10
 };
 
 /// The random numbers of one position. Cheap to make; one thread at a time.

@@ -4,15 +4,11 @@
 
 namespace flowtrain {
 
-namespace {
-constexpr auto size_draws = static_cast<Purpose>(10);
-}  // namespace
-
 // A stream that begins within an epoch counts the batches before it by their samples.
 std::size_t SizePlan::at(std::uint64_t first, const Batches& batches, std::uint32_t accum) const {
   const std::uint64_t before = batches.epoch(first) * batches.per_epoch() + batches.index(first, 0) / batches.size();
   const std::uint64_t iteration = before / accum;
-  if (!options_.grows) return Stream(options_.seed, size_draws, iteration).below(options_.sizes);
+  if (!options_.grows) return Stream(options_.seed, Purpose::size, iteration).below(options_.sizes);
   std::size_t size = 0;
   while (size + 1 < options_.sizes && start(size + 1, batches, accum) <= iteration) ++size;
   return size;

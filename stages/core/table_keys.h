@@ -53,6 +53,7 @@ class TableKeys {
   using Number = Setting<std::int64_t>;
   using Real = Setting<double>;
   using Flag = Setting<bool>;
+  using Numbers = Setting<std::vector<std::int64_t>>;
   using Text = Setting<std::string>;
   using Texts = Setting<std::vector<std::string>>;
   using Mixed = Setting<Value>;
@@ -80,6 +81,8 @@ struct LoaderKeys : TableKeys {
   Number cache_mb{table_, "cache_mb"};
   Number budget{table_, "budget"};  ///< 0: a batch has a fixed number of rows
   Text last_batch{table_, "last_batch"}, length_of{table_, "length_of"};
+  Text resizing{table_, "resizing"};       ///< "multi_scale" or "progressive"
+  Numbers resize_at{table_, "resize_at"};  ///< iterations after which each further size begins; empty: equal stages
   Flag pack{table_, "pack"}, pin{table_, "pin"};
 };
 
@@ -97,6 +100,7 @@ struct ValKeys : TableKeys {
   using TableKeys::TableKeys;
   Mixed every{table_, "every"}, workers{table_, "workers"};
   Number batches{table_, "batches"}, batch{table_, "batch"}, pictures{table_, "pictures"};
+  Text source{table_, "source"};  ///< groups: the source whose fields validation has; empty: the first one
   Text amp{table_, "amp"}, mode{table_, "mode"}, on_error{table_, "on_error"}, group_by{table_, "group_by"};
   Flag flip{table_, "flip"};
   Texts metrics{table_, "metrics"};

@@ -11,22 +11,19 @@ namespace flowtrain {
 
 namespace {
 
-const Settings& table_of_validation(const Config& config) { return config.val().every.table(); }
-
 std::string names_of(const std::vector<Settings>& sources) {
   return join(sources, ", ", [](auto& source) { return name_of_source(source); });
 }
 
-/// Returns the place of the source that the key `source` of a table names. Throws UserError(usage) if there is none.
-std::size_t source_named_by(const Settings& table, const std::vector<Settings>& sources) {
-  const auto& name = table.text("source");
+/// Returns the place of the source that a key names. Throws UserError(usage) if there is none.
+std::size_t source_named_by(const Setting<std::string>& key, const std::vector<Settings>& sources) {
+  const auto& name = *key;
   const auto found = std::ranges::find_if(sources, [&](auto& source) { return name_of_source(source) == name; });
   if (found == sources.end())
-    throw table.error("source",
-                      name.empty() ? concat("must be given: the [[data.source]]s have rows (",
-                                            sources.front().origin("rows").text(), "), and each field belongs to one")
-                                   : "no [[data.source]] is called '" + name + "'",
-                      ExitCode::usage, "the sources: " + names_of(sources));
+    throw key.error(name.empty() ? concat("must be given: the [[data.source]]s have rows (",
+                                          sources.front().origin("rows").text(), "), and each field belongs to one")
+                                 : "no [[data.source]] is called '" + name + "'",
+                    ExitCode::usage, "the sources: " + names_of(sources));
   return static_cast<std::size_t>(found - sources.begin());
 }
 
@@ -64,13 +61,13 @@ void check_batch(const Config& config, const Settings& first) {
 }
 
 void check_no_groups(const Config& config) {
-  const auto refuse = [](const Settings& table) {
-    if (!table.text("source").empty())
-      throw table.error("source", "is for groups of rows, and no [[data.source]] has rows", ExitCode::usage,
-                        "leave it out, or give rows to each [[data.source]]");
+  const auto refuse = [](const Setting<std::string>& source) {
+    if (!source->empty())
+      throw source.error("is for groups of rows, and no [[data.source]] has rows", ExitCode::usage,
+                         "leave it out, or give rows to each [[data.source]]");
   };
-  for (auto& field : config.list("field")) refuse(field);
-  refuse(table_of_validation(config));
+  for (auto& field : config.list("field")) refuse({field, "source"});
+  refuse(config.val().source);
 }
 
 }  // namespace
@@ -91,14 +88,14 @@ std::vector<std::uint32_t> rows_of_groups(const Config& config) {
 }
 
 std::size_t group_of_validation(const Config& config) {
-  const Settings& val = table_of_validation(config);
-  return val.text("source").empty() ? 0 : source_named_by(val, config.list("data.source"));
+  const auto source = config.val().source;
+  return source->empty() ? 0 : source_named_by(source, config.list("data.source"));
 }
 
 std::vector<Settings> fields_of_group(const Config& config, std::size_t group) {
   std::vector<Settings> fields;
   for (auto& field : config.list("field"))
-    if (source_named_by(field, config.list("data.source")) == group) fields.push_back(field);
+    if (source_named_by({field, "source"}, config.list("data.source")) == group) fields.push_back(field);
   return fields;
 }
 

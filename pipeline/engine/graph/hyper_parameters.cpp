@@ -103,8 +103,7 @@ std::string describe_end(const Settings& schedule, const Config& config) {
 
 /// Returns whether the sizes of pictures grow in stages of the run.
 bool sizes_go_by_run(const Config& config) {
-  const Settings& loader = config.loader().batch.table();
-  return loader.text("resizing") == "progressive" && loader.integers("resize_at").empty();
+  return *config.loader().resizing == "progressive" && config.loader().resize_at->empty();
 }
 
 /// Returns whether two schedules move a value alike in the first `last` iterations, by some hundred samples of them.

@@ -87,9 +87,9 @@ const Settings& settings_of_sizes(const Config& config, const Field& field) {
 /// Sets the sizes of a plan by loader.resizing, if a field has some. Throws UserError(usage) if there are none for keys
 /// that need them, and for those that do not fit together.
 void set_sizes(ShapePlan& plan, const Config& config, const std::vector<Field>& fields) {
-  const Settings& loader = config.loader().batch.table();
-  const auto& starts = loader.integers("resize_at");
-  SizeOptions options{.sizes = 0, .seed = seed_of(config), .grows = loader.text("resizing") == "progressive"};
+  const LoaderKeys loader = config.loader();
+  const auto& starts = *loader.resize_at;
+  SizeOptions options{.sizes = 0, .seed = seed_of(config), .grows = *loader.resizing == "progressive"};
   for (auto& field : fields) {
     const std::vector<std::int64_t> none;
     const Settings* const settings = field.sized ? &settings_of_sizes(config, field) : nullptr;
@@ -104,21 +104,22 @@ void set_sizes(ShapePlan& plan, const Config& config, const std::vector<Field>& 
   if (options.sizes == 0) {
     plan.sized.clear();
     if (!options.grows) return;
-    throw loader.error("resizing", "no field has several sizes", ExitCode::usage,
-                       "give sampler.sizes in place of sampler.size, or the sizes of a [[field]] made as an image");
+    throw loader.resizing.error(
+        "no field has several sizes", ExitCode::usage,
+        "give sampler.sizes in place of sampler.size, or the sizes of a [[field]] made as an image");
   }
   if (options.grows && starts.empty()) {
     options.iterations = static_cast<std::uint64_t>(*config.run().max_iter);
     options.epochs = static_cast<std::uint64_t>(*config.run().max_epochs);
     if (options.iterations == 0 && options.epochs == 0)
-      throw loader.error("resizing", "divides the run by the number of sizes, but its length is not given",
-                         ExitCode::usage,
-                         "give run.max_iter or run.max_epochs, or in loader.resize_at where each further size begins");
+      throw loader.resizing.error(
+          "divides the run by the number of sizes, but its length is not given", ExitCode::usage,
+          "give run.max_iter or run.max_epochs, or in loader.resize_at where each further size begins");
   } else if (options.grows) {
     options.starts.assign(starts.begin(), starts.end());
     if (starts.size() + 1 != options.sizes || std::ranges::adjacent_find(starts, std::greater_equal()) != starts.end())
-      throw loader.error("resize_at", concat("expected ", options.sizes - 1, " growing numbers for ", options.sizes,
-                                             " sizes, got ", to_toml(loader.value("resize_at"))));
+      throw loader.resize_at.error(concat("expected ", options.sizes - 1, " growing numbers for ", options.sizes,
+                                          " sizes, got ", to_toml(Value(starts))));
   }
   plan.sizes = std::make_unique<const SizePlan>(std::move(options));
 }
