@@ -21,6 +21,7 @@
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/sampler.h"
+#include "sampling/transform.h"
 
 namespace flowtrain {
 namespace {
@@ -127,11 +128,13 @@ class Measurement {
     std::ranges::fill(extents, 0);
     try {
       Record record;
-      if (!dataset_.outline(id, record, buffer)) {
+      const bool is_outline = dataset_.outline(id, record, buffer);
+      if (is_outline) sampler_.measure(record, extents);
+      if (!is_outline || std::ranges::find(extents, unknown_extent) != extents.end()) {
         ++read_;
         record = dataset_.read(id, buffer);
+        sampler_.measure(record, extents);
       }
-      sampler_.measure(record, extents);
     } catch (const SampleError&) {
       std::ranges::fill(extents, 0);
     }
