@@ -13,7 +13,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr const char* hint = "use the .tiktoken file as it was published; `flowtrain tokenizer show` tests one";
+constexpr const char* hint = "use the .tiktoken file as it was published";
 
 std::optional<std::string> from_base64(std::string_view text) {
   static const auto values = [] {
