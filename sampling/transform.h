@@ -12,6 +12,9 @@
 
 namespace flowtrain {
 
+/// An extent that an outline does not tell: the record is read, and measured again.
+inline constexpr std::int64_t unknown_extent = -1;
+
 /// Makes one field. Const and called from many threads at once; scratch memory is thread_local.
 class Transform {
  public:
@@ -19,7 +22,7 @@ class Transform {
   /// Returns the field; its name is the one that was asked for.
   virtual Field field() const = 0;
   /// Writes the extents that the field's free axes need for a record, up to their bounds; reads no more than an outline
-  /// has (Dataset::outline). Throws SampleError for a damaged record.
+  /// has (Dataset::outline), or writes unknown_extent for one. Throws SampleError for a damaged record.
   virtual void measure(const Record&, std::span<std::int64_t>) const {}
   /// Writes the value of a record and fills what is left up to `extents`, those of the field's free axes in the batch;
   /// a value that is longer is cut. All transforms of a row begin with the same random numbers, so that two that draw
@@ -35,8 +38,8 @@ struct TransformInput {
   const PartForm& from;   ///< part that it is made from
 };
 
-/// Returns all transforms by name: array, bytes, image, label, labels, number. Settings for a factory hold `name`,
-/// `from` and the entry's own keys. Factories throw UserError(usage) at the key at fault.
+/// Returns all transforms by name: array, bytes, image, label, labels, number, tokens. Settings for a factory hold
+/// `name`, `from` and the entry's own keys. Factories throw UserError(usage) at the key at fault.
 Registry<Transform, TransformInput>& transforms();
 
 /// Returns the part that a field is made from. Throws SampleError if the record lacks it.

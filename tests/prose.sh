@@ -25,11 +25,12 @@ WITH_COMMA = set("""if when while once unless until because since after before a
 VERBS = set("""add allow analyse apply ask average begin build cache call change check choose classify compare complete
     compute connect continue convert copy count create cut decode delete detect disable download draw drop enable encode
     end evaluate explain export fetch find fix follow force freeze give go group hide hold ignore include initialize
-    inspect install keep leave limit link list listen load log look make map mark match measure name omit open order
+    inspect install keep learn leave limit link list listen load log look make map mark match measure merge name omit
+    open order
     overwrite pack pass pick plan plot post-process predict prepare print profile put raise read rebuild record refuse
     rename repeat replace replay report require resample resize restart resume run sample save search seed select send
-    serve set show shrink shuffle skip sort start state stop store summarize sweep take test time trace train trust try
-    turn unpack use validate verify wait warn watch write""".split())
+    serve set show shrink shuffle skip sort split start state stop store summarize sweep take test time trace train trust
+    try turn unpack use validate verify wait warn watch write""".split())
 
 CPP = (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")
 TOKEN = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*(?:.|\n)*?\*/')

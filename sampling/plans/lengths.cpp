@@ -19,6 +19,7 @@
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/sampler.h"
+#include "sampling/transform.h"
 
 namespace flowtrain {
 namespace {
@@ -126,7 +127,9 @@ class Measurement {
     std::ranges::fill(extents, 0);
     try {
       Record record;
-      if (!dataset_.outline(id, record, buffer)) {
+      const bool is_outline = dataset_.outline(id, record, buffer);
+      if (is_outline) sampler_.measure(record, extents);
+      if (!is_outline || std::ranges::find(extents, unknown_extent) != extents.end()) {
         if (!may_read_) {
           lacks_outline_ = true;
           next_ = lengths_.records();  // the other threads end after their blocks
@@ -134,8 +137,8 @@ class Measurement {
         }
         ++read_;
         record = dataset_.read(id, buffer);
+        sampler_.measure(record, extents);
       }
-      sampler_.measure(record, extents);
     } catch (const SampleError&) {
       std::ranges::fill(extents, 0);
     }

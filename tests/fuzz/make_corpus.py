@@ -341,6 +341,42 @@ def states():
     put("state", "deep", "[" * 500)
 
 
+def tokenizers():
+    def message(field, value):
+        return bytes([field << 3 | 2, len(value)]) + value
+
+    pairs = {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3}, "merges": ["a b"]},
+             "pre_tokenizer": {"type": "ByteLevel"}, "decoder": {"type": "ByteLevel"},
+             "added_tokens": [{"id": 4, "content": "<s>", "special": True, "lstrip": True}]}
+    put("tokenizer_json", "pairs", json.dumps(pairs))
+    split = {"type": "Split", "pattern": {"Regex": "\\s+|\\p{L}+"}, "behavior": "MergedWithNext"}
+    put("tokenizer_json", "split", json.dumps(dict(pairs, pre_tokenizer={
+        "type": "Sequence", "pretokenizers": [split, {"type": "ByteLevel", "use_regex": False}]})))
+    put("tokenizer_json", "pieces", json.dumps({
+        "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "it": 1, "##s": 2}, "unk_token": "[UNK]"},
+        "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece"},
+        "post_processor": {"type": "BertProcessing", "cls": ["it", 1], "sep": ["s", 2]}}))
+    put("tokenizer_json", "unigram", json.dumps({
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["\u2581", -1.0], ["a", -2.5]]},
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]},
+        "pre_tokenizer": {"type": "Metaspace"}, "decoder": {"type": "Metaspace"}}))
+    put("tokenizer_json", "deep", '{"model": ' + "[" * 500)
+    import base64
+    ranks = "".join(f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    put("rank_file", "bytes", ranks)
+    put("rank_file", "pairs", ranks + "YWI= 256\nYWJj 257\n")
+    put("rank_file", "torn", ranks[:100])
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3), ("\u2581", -1.0, 1), ("a", -2.0, 1),
+              ("\u2581a", -0.5, 1), ("xy", 0.0, 4)]
+    body = b"".join(message(1, message(1, text.encode()) + b"\x15" + struct.pack("<f", score) + bytes([0x18, kind]))
+                    for text, score, kind in pieces)
+    put("sentencepiece", "unigram", body)
+    put("sentencepiece", "bpe", body + message(2, b"\x18\x02"))
+    put("sentencepiece", "map", body + message(3, message(2, struct.pack("<II", 4, 0) + b"a\0")))
+    put("sentencepiece", "torn", body[:-3])
+
+
 jpegs()
 pngs()
 webps()
@@ -358,3 +394,4 @@ tables()
 arrays()
 kept_lengths()
 states()
+tokenizers()

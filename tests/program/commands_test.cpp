@@ -20,7 +20,7 @@ using nlohmann::json;
 TEST_CASE("every command helps") {
   const TempRun place;
   for (const std::string command : {"train", "test", "predict", "bench", "replay", "pack", "plan", "graph", "lr-find",
-                                    "hooks", "config", "snapshot", "metrics", "plugins", "info"}) {
+                                    "hooks", "config", "snapshot", "metrics", "plugins", "info", "tokenizer"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <system_error>
 #include <utility>
 
 #include "pipeline/base/config/source_groups.h"
@@ -10,18 +11,30 @@
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
 #include "sampling/core/cache_folder.h"
+#include "sampling/io/descriptor.h"
 #include "sampling/plans/packed_sampler.h"
 
 namespace flowtrain {
 
 namespace {
 
+/// Returns when a file last changed, and its size; nothing for what is no file.
+std::string stamp_of(const std::string& path) {
+  try {
+    const auto file = Descriptor::file(path.c_str());
+    return concat(" (", file.size_bytes(), " bytes, ", file.modified_ns(), ")");
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
+
 /// Returns the settings that decide the lengths of rows.
 std::string length_settings(const Config& config) {
   std::string text;
   const auto add = [&text](const Settings& settings) {
     for (auto& key : settings.keys())
-      text += concat(settings.table(), ".", key.name, "=", to_toml(settings.value(key.name)), "\n");
+      text += concat(settings.table(), ".", key.name, "=", to_toml(settings.value(key.name)),
+                     key.is_path ? stamp_of(settings.text(key.name)) : "", "\n");
   };
   add(config.table("sampler"));
   for (auto& field : config.list("field")) add(field);

@@ -1,0 +1,143 @@
+#include "sampling/tokens/count_words.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+#include "sampling/io/descriptor.h"
+#include "sampling/tokens/added_tokens.h"
+#include "sampling/tokens/unicode.h"
+#include "sampling/tokens/word_scanner.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{4} << 20;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Deals blocks of the files, one after the other. A block ends with a line after which a letter comes, where a word
+/// ends by every pattern, or with its file.
+class Blocks {
+ public:
+  explicit Blocks(const std::vector<std::filesystem::path>& files) : files_(files) {}
+
+  /// Takes the next block; returns false at the end.
+  bool next(std::string& block) {
+    const std::scoped_lock lock(mutex_);
+    while (number_ < files_.size()) {
+      if (!file_) open();
+      block.swap(rest_);
+      rest_.clear();
+      while (offset_ < file_->size_bytes()) {
+        grow(block);
+        if (const std::size_t cut = cut_of(block)) {
+          rest_ = block.substr(cut);
+          block.resize(cut);
+          return true;
+        }
+      }
+      file_.reset();
+      ++number_;
+      if (!block.empty()) return true;
+    }
+    return false;
+  }
+
+ private:
+  template <class Body>
+  auto guarded(Body&& body) const {
+    try {
+      return body();
+    } catch (const std::runtime_error& error) {
+      throw UserError(ExitCode::data, concat("cannot read '", files_[number_].string(), "': ", error.what()));
+    }
+  }
+
+  void open() {
+    file_ = std::make_unique<Descriptor>(guarded([&] { return Descriptor::file(files_[number_].c_str()); }));
+    offset_ = 0;
+  }
+  void grow(std::string& block) {
+    const std::size_t before = block.size();
+    block.resize(before + std::min<std::uint64_t>(block_bytes, file_->size_bytes() - offset_));
+    guarded([&] { read_exactly(*file_, offset_, std::as_writable_bytes(std::span(block).subspan(before))); });
+    offset_ += block.size() - before;
+  }
+  static std::size_t cut_of(std::string_view block) {
+    for (std::size_t at = block.size(); at-- > 2;)
+      if (block[at - 1] == '\n' && is_letter(block[at]) && is_letter(block[at - 2])) return at;
+    return 0;
+  }
+  const std::vector<std::filesystem::path>& files_;
+  std::mutex mutex_;
+  std::unique_ptr<Descriptor> file_;
+  std::size_t number_ = 0;
+  std::uint64_t offset_ = 0;
+  std::string rest_;
+};
+
+/// Texts that a table finds by views of texts.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using Counts = std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>>;
+
+void count_block(std::string_view block, const WordRules& rules, const AddedTokens& special, Counts& counts) {
+  const auto* classes = unicode::classes();
+  special.cut(
+      block, true,
+      [&](std::string_view text) {
+        for (std::size_t at = 0; at < text.size();) {
+          const std::size_t end = word_end(rules, classes, text, at);
+          const auto word = text.substr(at, end - at);
+          at = end;
+          if (const auto found = counts.find(word); found != counts.end())
+            ++found->second;
+          else
+            counts.emplace(word, 1);
+        }
+      },
+      [](std::uint32_t) {});
+}
+
+}  // namespace
+
+std::vector<CountedWord> count_words(const std::vector<std::filesystem::path>& files,
+                                     const TokenizerTraining& training) {
+  const WordRules rules = *rules_of_pattern(pattern_of_name(training.pattern));
+  AddedTokens special;
+  for (const auto& text : training.special) special.add({.text = text, .special = true});
+  Blocks blocks(files);
+  std::vector<Counts> counts(std::max(1u, training.threads));
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&](Counts& own) {
+    try {
+      for (std::string block; blocks.next(block);) count_block(block, rules, special, own);
+    } catch (...) {
+      const std::scoped_lock lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (auto& own : counts) threads.emplace_back(work, std::ref(own));
+  }
+  if (error) std::rethrow_exception(error);
+  for (std::size_t i = 1; i < counts.size(); ++i)
+    for (auto& [word, count] : counts[i]) counts[0][word] += count;
+  std::vector<CountedWord> words;
+  words.reserve(counts[0].size());
+  for (auto& [word, count] : counts[0]) words.push_back({word, count});
+  std::ranges::sort(words, {}, &CountedWord::text);
+  return words;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,120 @@
+#pragma once
+// Models turn words, the pieces that a text is split into, into ids.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sampling/tokens/vocabulary.h"
+
+namespace flowtrain {
+
+/// A word that was met before and its ids: one line of the processor's cache.
+struct alignas(64) KeptWord {
+  std::array<std::uint64_t, 3> key{};  ///< up to 23 bytes, and their number in the last byte
+  std::array<std::uint32_t, 9> ids{};
+  std::uint32_t count = 0;
+};
+
+/// Memory of one thread for one tokenizer.
+struct Scratch {
+  std::vector<KeptWord> kept;                        ///< words by their hash; empty until first used
+  std::vector<std::uint32_t> symbols, ranks, links;  ///< symbols of one word
+  std::vector<std::array<std::uint64_t, 3>> heap;
+  std::vector<double> scores;
+  std::string first, second;  ///< texts in normal form
+  std::vector<std::string_view> pieces, finer;
+  std::vector<std::unique_ptr<std::string>> texts;  ///< texts of pieces that differ from the text
+  std::size_t used_texts = 0;
+};
+
+/// Returns this thread's memory for a tokenizer; `instance` is its own number. A thread keeps the last four.
+Scratch& scratch_of(std::uint64_t instance);
+/// Returns a number that no other tokenizer has.
+std::uint64_t next_instance();
+
+/// Turns words into ids. Const and thread-safe.
+class WordModel {
+ public:
+  virtual ~WordModel() = default;
+  /// Appends the ids of a word, which is not empty.
+  virtual void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
+};
+
+/// Two neighbours that become one.
+struct Merge {
+  std::uint32_t rank = no_token, id = no_token;
+};
+
+/// Byte-pair encoding (Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, 2016): of
+/// a word's neighbours, those of the least rank merge first, the leftmost of equal ones.
+class PairModel final : public WordModel {
+ public:
+  Vocabulary vocabulary;                 ///< tokens as bytes
+  FlatTable<Merge> merges;               ///< by pair_key()
+  std::array<std::uint32_t, 256> bytes;  ///< ids of bytes, or of their names <0x00> …; no_token: none
+  bool by_bytes = true;                  ///< words begin as bytes, not as characters of the vocabulary
+  bool takes_whole_words = false;        ///< a word of the vocabulary is not split
+  std::uint32_t unknown = no_token;      ///< id of characters that the vocabulary lacks; no_token: they have none
+  bool fuses_unknown = false;            ///< neighbours that are unknown become one
+  TextTree frozen;                       ///< texts that are one symbol, and merge with none
+  std::size_t text_ids = 0;              ///< ids from here on are symbols of no token
+
+  PairModel() { bytes.fill(no_token); }
+  static std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) {
+    return (std::uint64_t{left} << 32 | right) + 1;
+  }
+  /// Adds a merge for each way to make a token of two others; `rank_of(id)` is its rank.
+  template <class Rank>
+  void merge_all(const Vocabulary& symbols, const Rank& rank_of) {
+    for (std::uint32_t id = 0; id < vocabulary.size(); ++id) {
+      const auto whole = vocabulary.text(id);
+      for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+        const auto left = symbols.find(whole.substr(0, cut)), right = symbols.find(whole.substr(cut));
+        if (left != no_token && right != no_token) merges[pair_key(left, right)] = {rank_of(id), id};
+      }
+    }
+  }
+  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+
+ private:
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
+  void split(std::string_view word, std::vector<std::uint32_t>& symbols) const;
+  void split_characters(std::string_view word, std::vector<std::uint32_t>& symbols) const;
+  void merge_short(Scratch& scratch) const;
+  void merge_long(Scratch& scratch) const;
+  Merge merge_of(std::uint32_t left, std::uint32_t right) const {
+    const Merge* found = merges.find(pair_key(left, right));
+    return found ? *found : Merge{};
+  }
+};
+
+/// Longest matches from the left, as of BERT (Wu et al.: Google's Neural Machine Translation System, 2016).
+class WordPieceModel final : public WordModel {
+ public:
+  Vocabulary vocabulary;
+  std::string prefix = "##";  ///< stands before tokens within a word
+  std::uint32_t unknown = no_token;
+  std::size_t most_characters = 100;  ///< longer words are unknown
+
+  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+};
+
+/// The most probable split (Kudo: Subword Regularization, 2018).
+class UnigramModel final : public WordModel {
+ public:
+  TextTree pieces;
+  std::vector<double> scores;  ///< logarithms of probabilities, by id
+  double least = 0;            ///< least score of a piece
+  std::uint32_t unknown = no_token;
+  std::array<std::uint32_t, 256> bytes;  ///< ids of <0x00> …; no_token: unknown characters stay unknown
+  bool single_precision = false;         ///< sums are rounded to f32, as SentencePiece does
+
+  UnigramModel() { bytes.fill(no_token); }
+  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+};
+
+}  // namespace flowtrain

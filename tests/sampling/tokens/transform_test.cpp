@@ -1,0 +1,89 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "sampling/core/registry.h"
+#include "sampling/transform.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/settings_helper.h"
+
+namespace flowtrain {
+namespace {
+
+const PartForm text_form{"txt", Encoding::text};
+
+std::unique_ptr<Transform> tokens(const std::vector<std::pair<std::string, Value>>& values,
+                                  const PartForm& from = text_form) {
+  const auto& entry = transforms().at("tokens");
+  auto keys = with_name(entry);
+  keys.push_back({"from", Kind::text, std::string("txt"), "the part"});
+  keys.push_back({"as", Kind::text, std::string("tokens"), "the transform"});
+  static const MemoryDataset dataset({});
+  return entry.make(settings_for(keys, values, "field"), {.dataset = dataset, .name = "tokens", .from = from});
+}
+
+/// A record of one text, or of its outline.
+struct TextRecord {
+  explicit TextRecord(std::string_view text, bool outline = false) : shape{static_cast<std::int64_t>(text.size())} {
+    part.name = "txt";
+    part.encoding = Encoding::text;
+    if (outline)
+      part.shape = shape;
+    else
+      part.bytes = std::as_bytes(std::span(text));
+    record.parts = {&part, 1};
+  }
+  std::array<std::int64_t, 1> shape;
+  Part part;
+  Record record;
+};
+
+std::vector<std::int64_t> made(const Transform& transform, std::string_view text, std::int64_t extent) {
+  const TextRecord one(text);
+  std::vector<std::int64_t> row(static_cast<std::size_t>(extent));
+  transform.make(one.record, Stream(1, Purpose::sample, 3), std::as_writable_bytes(std::span(row)).data(),
+                 {&extent, 1});
+  return row;
+}
+
+std::int64_t measured(const Transform& transform, std::string_view text, bool outline = false) {
+  const TextRecord one(text, outline);
+  std::int64_t extent = 0;
+  transform.measure(one.record, {&extent, 1});
+  return extent;
+}
+
+}  // namespace
+
+TEST_CASE("the transform tokens makes ids of a text, with its special tokens, and fills what is left") {
+  const auto transform =
+      tokens({{"max", std::int64_t{6}}, {"end", std::string("<|endoftext|>")}, {"fill", std::int64_t{-1}}});
+  const Field field = transform->field();
+  CHECK(field.dtype == DType::i64);
+  CHECK(field.shape == std::vector<std::int64_t>{6});
+  CHECK(field.free_axes == 1);
+  CHECK(made(*transform, "abc", 6) == std::vector<std::int64_t>{97, 98, 99, 256, -1, -1});
+  CHECK(made(*transform, "abcdefghi", 6) == std::vector<std::int64_t>{97, 98, 99, 100, 101, 256});
+  CHECK(made(*transform, "", 1) == std::vector<std::int64_t>{256});
+  CHECK(measured(*transform, "abc") == 4);
+  CHECK(measured(*transform, "abcdefghi") == 6);
+}
+
+TEST_CASE("lengths of bytes are known from outlines, those of other tokenizers are not") {
+  CHECK(measured(*tokens({{"max", std::int64_t{9}}}), "abc", true) == 3);
+  CHECK(measured(*tokens({{"max", std::int64_t{9}}, {"special_text", true}}), "abc", true) == unknown_extent);
+}
+
+TEST_CASE("a text that is longer than max is cut, or its record is damaged") {
+  CHECK(made(*tokens({{"max", std::int64_t{2}}}), "abc", 2) == std::vector<std::int64_t>{97, 98});
+  const auto skips = tokens({{"max", std::int64_t{2}}, {"longer", std::string("skip")}});
+  CHECK_THROWS_WITH_AS(measured(*skips, "abc"), "it has 3 tokens, more than max = 2", SampleError);
+}
+
+TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks, and parts that are no text") {
+  CHECK_THROWS_WITH_AS(tokens({{"max", std::int64_t{2}}, {"end", std::string("</s>")}}),
+                       doctest::Contains("field.end: the tokenizer has no special token '</s>'"), UserError);
+  CHECK_THROWS_AS(tokens({{"max", std::int64_t{2}}}, {"image", Encoding::image}), UserError);
+}
+
+}  // namespace flowtrain
