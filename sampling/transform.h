@@ -15,20 +15,21 @@ namespace flowtrain {
 /// An extent that an outline does not tell: the record is read, and measured again.
 inline constexpr std::int64_t unknown_extent = -1;
 
-/// Makes one field. Const and called from many threads at once; scratch memory is thread_local.
+/// Makes one field, or some that belong together. Const and called from many threads at once; scratch memory is
+/// thread_local.
 class Transform {
  public:
   virtual ~Transform() = default;
-  /// Returns the field; its name is the one that was asked for.
-  virtual Field field() const = 0;
-  /// Writes the extents that the field's free axes need for a record, up to their bounds; reads no more than an outline
+  /// Returns the fields; the first one's name is the one that was asked for. A row states the lengths of the first
+  /// one's free axes; further fields may have the same free axes, with the same bounds and the same extents.
+  virtual std::vector<Field> fields() const = 0;
+  /// Writes the extents that the fields' free axes need for a record, up to their bounds; reads no more than an outline
   /// has (Dataset::outline), or writes unknown_extent for one. Throws SampleError for a damaged record.
   virtual void measure(const Record&, std::span<std::int64_t>) const {}
-  /// Writes the value of a record and fills what is left up to `extents`, those of the field's free axes in the batch;
-  /// a value that is longer is cut. All transforms of a row begin with the same random numbers, so that two that draw
-  /// alike, as for an image and its mask, draw the same. Throws SampleError for a damaged record.
-  virtual void make(const Record& record, Stream random, std::byte* to,
-                    std::span<const std::int64_t> extents) const = 0;
+  /// Writes the values of a record and fills what is left up to the extents of the batch; a value that is longer is
+  /// cut. All transforms of a row begin with the same random numbers, so that two that draw alike, as for an image and
+  /// its mask, draw the same. Throws SampleError for a damaged record.
+  virtual void make(const Record& record, Stream random, Row to) const = 0;
 };
 
 struct TransformInput {

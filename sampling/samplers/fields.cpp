@@ -38,11 +38,17 @@ class FieldsSampler final : public Sampler {
           transforms()
               .at(settings.text("as"))
               .make(settings, {.dataset = input.dataset, .training = input.training, .name = name, .from = from}));
-      fields_.push_back(transforms_.back()->field());
-      if (has_lengths(fields_.back())) lengths_.push_back(length_field(fields_.back()));
-      if (!names.insert(name).second)
-        throw settings.error("name", "two fields are called '" + name + "'", ExitCode::usage, "rename one of them");
+      auto own = transforms_.back()->fields();
+      counts_.push_back(own.size());
+      if (has_lengths(own.front())) lengths_.push_back(length_field(own.front()));
+      for (auto& field : own) {
+        if (!names.insert(field.name).second)
+          throw settings.error("name", "two fields are called '" + field.name + "'", ExitCode::usage,
+                               "rename one of them");
+        fields_.push_back(std::move(field));
+      }
     }
+    bounds_ = bounds_of(fields_);
     for (auto& field : lengths_)
       if (names.contains(field.name))
         throw UserError(ExitCode::usage, concat("field: '", field.name, "' is the name of a field that states lengths"),
@@ -56,19 +62,25 @@ class FieldsSampler final : public Sampler {
   }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      transforms_[i]->measure(record, extents.subspan(first, fields_[i].free_axes));
-      first += fields_[i].free_axes;
+    std::size_t axis = 0, field = 0;
+    for (std::size_t i = 0; i < transforms_.size(); ++i) {
+      const std::size_t axes = free_axes_of(own_fields(i, field));
+      transforms_[i]->measure(record, extents.subspan(axis, axes));
+      axis += axes;
+      field += counts_[i];
     }
   }
 
   void sample(const Record& record, Stream& random, Row row) const override {
-    std::size_t length = fields_.size();
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      const auto extents = extents_of(fields_, i, row.extents());
-      transforms_[i]->make(record, random, row[i], extents);
-      if (has_lengths(fields_[i])) tell_lengths(i, record, extents, row[length++]);
+    const auto all = row.extents().empty() ? std::span<const std::int64_t>(bounds_) : row.extents();
+    std::size_t axis = 0, field = 0, length = fields_.size();
+    for (std::size_t i = 0; i < transforms_.size(); ++i) {
+      const std::size_t axes = free_axes_of(own_fields(i, field));
+      const auto extents = all.subspan(axis, axes);
+      transforms_[i]->make(record, random, Row(row.fields().subspan(field, counts_[i]), extents, row.segment()));
+      if (has_lengths(fields_[field])) tell_lengths(i, fields_[field], record, extents, row[length++]);
+      axis += axes;
+      field += counts_[i];
     }
   }
 
@@ -82,18 +94,24 @@ class FieldsSampler final : public Sampler {
     return {of.name + "_length", DType::i64, std::move(shape)};
   }
 
-  void tell_lengths(std::size_t field, const Record& record, std::span<const std::int64_t> extents,
-                    std::byte* to) const {
+  /// Returns the fields of a transform, of which the first one is `field`.
+  std::span<const Field> own_fields(std::size_t transform, std::size_t field) const {
+    return std::span(fields_).subspan(field, counts_[transform]);
+  }
+
+  void tell_lengths(std::size_t transform, const Field& field, const Record& record,
+                    std::span<const std::int64_t> extents, std::byte* to) const {
     std::array<std::int64_t, 8> own{};
-    const auto lengths = std::span(own).first(extents.size());
-    transforms_[field]->measure(record, lengths);
-    for (std::size_t axis = 0; axis < extents.size(); ++axis) lengths[axis] = std::min(lengths[axis], extents[axis]);
-    std::memcpy(to, lengths.data(), lengths.size_bytes());
+    transforms_[transform]->measure(record, std::span(own).first(extents.size()));
+    for (std::size_t axis = 0; axis < field.free_axes; ++axis) own[axis] = std::min(own[axis], extents[axis]);
+    std::memcpy(to, own.data(), field.free_axes * sizeof own[0]);
   }
 
   std::vector<std::unique_ptr<Transform>> transforms_;
-  std::vector<Field> fields_;   ///< fields of transforms_
-  std::vector<Field> lengths_;  ///< one for each field whose free axes differ between records
+  std::vector<std::size_t> counts_;   ///< number of fields of each transform
+  std::vector<Field> fields_;         ///< fields of transforms_
+  std::vector<std::int64_t> bounds_;  ///< bounds of their free axes
+  std::vector<Field> lengths_;        ///< one for each transform whose free axes differ between records
 };
 
 }  // namespace

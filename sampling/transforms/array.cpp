@@ -30,16 +30,16 @@ class ArrayTransform final : public Transform {
     field_.fill = settings.real("fill");
   }
 
-  Field field() const override { return field_; }
+  std::vector<Field> fields() const override { return {field_}; }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
     const auto& shape = checked(part_of(record, from_)).shape;
     for (std::size_t axis = 0; axis < extents.size(); ++axis) extents[axis] = std::min(shape[axis], field_.shape[axis]);
   }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t> extents) const override {
+  void make(const Record& record, Stream, Row to) const override {
     const Part& part = checked(part_of(record, from_));
-    copy_padded(field_, part.bytes.data(), part.shape, to, extents);
+    copy_padded(field_, part.bytes.data(), part.shape, to[0], to.extents());
   }
 
  private:

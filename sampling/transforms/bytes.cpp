@@ -22,7 +22,7 @@ class BytesTransform final : public Transform {
       field_.show = [](const Field&, std::span<const std::byte> value) -> Shown { return {shown_text(value)}; };
   }
 
-  Field field() const override { return field_; }
+  std::vector<Field> fields() const override { return {field_}; }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
     const Part& part = part_of(record, from_);
@@ -30,10 +30,10 @@ class BytesTransform final : public Transform {
         std::min(part.shape.empty() ? static_cast<std::int64_t>(part.bytes.size()) : part.shape[0], field_.shape[0]);
   }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t> extents) const override {
+  void make(const Record& record, Stream, Row to) const override {
     const auto bytes = part_of(record, from_).bytes;
     const auto size = static_cast<std::int64_t>(bytes.size());
-    copy_padded(field_, bytes.data(), {&size, 1}, to, extents);
+    copy_padded(field_, bytes.data(), {&size, 1}, to[0], to.extents());
   }
 
  private:

@@ -12,13 +12,13 @@ class ImageTransform final : public Transform {
   ImageTransform(const Settings& settings, const TransformInput& input)
       : name_(input.name), from_(input.from), cut_(settings, form_of(settings, input), input.training) {}
 
-  Field field() const override { return cut_.field(name_); }
+  std::vector<Field> fields() const override { return {cut_.field(name_)}; }
 
-  void make(const Record& record, Stream random, std::byte* to, std::span<const std::int64_t> extents) const override {
-    if (from_.name == image_part) return cut_(record, random, to, extents);
+  void make(const Record& record, Stream random, Row to) const override {
+    if (from_.name == image_part) return cut_(record, random, to[0], to.extents());
     Record picture{.id = record.id, .encoding = Encoding::image, .bytes = part_of(record, from_).bytes};
     if (picture.bytes.empty()) throw SampleError("it has no part '" + from_.name + "'");
-    cut_(picture, random, to, extents);
+    cut_(picture, random, to[0], to.extents());
   }
 
  private:

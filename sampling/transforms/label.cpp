@@ -13,13 +13,15 @@ class LabelTransform final : public Transform {
  public:
   LabelTransform(const Settings& settings, const TransformInput& input)
       : field_{.name = input.name, .dtype = DType::i64, .shape = {}, .show = show_class(input.dataset.classes())},
-        classes_(class_count(input.dataset, settings)) {}
+        classes_(class_count(input.dataset, settings)) {
+    field_.values = classes_;
+  }
 
-  Field field() const override { return field_; }
+  std::vector<Field> fields() const override { return {field_}; }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
+  void make(const Record& record, Stream, Row to) const override {
     check_label(record.label, classes_);
-    std::memcpy(to, &record.label, sizeof record.label);
+    std::memcpy(to[0], &record.label, sizeof record.label);
   }
 
  private:

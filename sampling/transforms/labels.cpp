@@ -22,10 +22,10 @@ class LabelsTransform final : public Transform {
       throw wrong_part(settings, from_, "a list of class indices");
   }
 
-  Field field() const override { return field_; }
+  std::vector<Field> fields() const override { return {field_}; }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
-    auto* const out = reinterpret_cast<float*>(to);
+  void make(const Record& record, Stream, Row to) const override {
+    auto* const out = reinterpret_cast<float*>(to[0]);
     std::fill_n(out, classes_, 0.0F);
     const Part& part = part_of(record, from_);
     for (std::size_t at = 0; at < part.bytes.size(); at += sizeof(std::int64_t)) {

@@ -50,17 +50,17 @@ class NumberTransform final : public Transform {
       throw settings.error("dtype", "a whole number is not standardised: leave out mean and stddev, or dtype");
   }
 
-  Field field() const override {
+  std::vector<Field> fields() const override {
     Field field{name_, whole_ ? DType::i64 : DType::f32, {}};
     if (!whole_) field.show = [*this](const Field&, std::span<const std::byte> value) { return shown(value); };
-    return field;
+    return {field};
   }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
+  void make(const Record& record, Stream, Row to) const override {
     const Part& part = part_of(record, from_);
     if (whole_ && part.encoding == Encoding::array && part.dtype == DType::i64) {
       const auto value = read_as<std::int64_t>(part);  // a double would round large ones
-      std::memcpy(to, &value, sizeof value);
+      std::memcpy(to[0], &value, sizeof value);
       return;
     }
     const double number = number_in(part);
@@ -68,11 +68,11 @@ class NumberTransform final : public Transform {
       if (number != std::floor(number) || std::abs(number) > 9007199254740992.0)  // 2^53
         throw SampleError(concat("the part '", part.name, "' is no whole number: ", number));
       const auto value = static_cast<std::int64_t>(number);
-      std::memcpy(to, &value, sizeof value);
+      std::memcpy(to[0], &value, sizeof value);
       return;
     }
     const auto value = static_cast<float>((number - mean_) / stddev_);
-    std::memcpy(to, &value, sizeof value);
+    std::memcpy(to[0], &value, sizeof value);
   }
 
  private:

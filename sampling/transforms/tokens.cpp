@@ -27,6 +27,7 @@ class TokensTransform final : public Transform {
     if (from_.encoding == Encoding::array || from_.encoding == Encoding::pixels || from_.encoding == Encoding::image)
       throw wrong_part(settings, from_, "a text");
     field_.free_axes = 1;
+    field_.values = static_cast<std::int64_t>(tokenizer_->vocabulary_size());
     field_.fill = static_cast<double>(settings.integer("fill"));
     const auto add = [&](const char* key, std::span<const std::uint32_t> own, Ids& ids) {
       if (settings.boolean("add_special")) ids.assign(own.begin(), own.end());
@@ -44,7 +45,7 @@ class TokensTransform final : public Transform {
       throw settings.error("max", "it leaves no room between the special tokens");
   }
 
-  Field field() const override { return field_; }
+  std::vector<Field> fields() const override { return {field_}; }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
     const Part& part = part_of(record, from_);
@@ -57,7 +58,7 @@ class TokensTransform final : public Transform {
     extents[0] = length_of(count);
   }
 
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t> extents) const override {
+  void make(const Record& record, Stream, Row to) const override {
     const Ids& ids = encoded(part_of(record, from_));
     thread_local Ids row;
     const auto length = static_cast<std::size_t>(length_of(ids.size()));
@@ -66,9 +67,9 @@ class TokensTransform final : public Transform {
     row.insert(row.end(), ids.begin(), ids.begin() + kept);
     row.insert(row.end(), end_.begin(), end_.end());
     if (field_.dtype == DType::i32)
-      put<std::int32_t>(row, to, extents);
+      put<std::int32_t>(row, to[0], to.extents());
     else
-      put<std::int64_t>(row, to, extents);
+      put<std::int64_t>(row, to[0], to.extents());
   }
 
  private:

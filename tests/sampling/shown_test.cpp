@@ -41,7 +41,7 @@ Field field_of(const std::string& as, PartForm from, const std::vector<std::pair
   for (auto& key : transforms().at(as).keys) keys.push_back(key);
   Settings settings("field", keys);
   for (auto& [key, value] : values) settings.set(key, value, {"test"});
-  return transforms().at(as).make(settings, {.dataset = dataset, .name = "field", .from = from})->field();
+  return transforms().at(as).make(settings, {.dataset = dataset, .name = "field", .from = from})->fields().at(0);
 }
 
 }  // namespace

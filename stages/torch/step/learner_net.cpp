@@ -156,13 +156,24 @@ void check_sizes(const LearnerSpec& spec, const nets::Net& net, const nets::Net*
           ExitCode::usage, "give size in place of sizes, or choose a net that takes images of any size, as resnet18");
 }
 
-}  // namespace
-
-std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
+/// Returns the data that a net is made for.
+nets::NetInput input_of(const LearnerSpec& spec) {
   nets::NetInput input{.classes = spec.data.classes};
   const auto& fields = spec.data.train_layout.fields();
   if (const Field* const field = pictures_of(fields))
     input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
+  for (auto& field : fields) {
+    if (field.name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
+    if (field.name == "label") input.labels = field.values;
+  }
+  return input;
+}
+
+}  // namespace
+
+std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
+  const auto& fields = spec.data.train_layout.fields();
+  nets::NetInput input = input_of(spec);
   if (const std::string why = why_no_pictures(spec.tables.net, fields); !why.empty())
     throw spec.tables.net.error("name", why, ExitCode::usage, way_out_of_no_pictures);
   const auto of_other_size = net_of_other_size(spec, input);

@@ -22,10 +22,11 @@ class Bars final : public Transform {
   Bars(const Settings& settings, const TransformInput& input) : name_(input.name), from_(input.from) {
     if (from_.encoding != Encoding::array) throw wrong_part(settings, from_, "a list of numbers");
   }
-  Field field() const override {
-    return {.name = name_, .dtype = DType::u8, .shape = {side, side, 1}, .show = show_bars};
+  std::vector<Field> fields() const override {
+    return {{.name = name_, .dtype = DType::u8, .shape = {side, side, 1}, .show = show_bars}};
   }
-  void make(const Record& record, Stream, std::byte* to, std::span<const std::int64_t>) const override {
+  void make(const Record& record, Stream, Row row) const override {
+    std::byte* const to = row[0];
     std::memset(to, 0, side * side);
     const auto bytes = part_of(record, from_).bytes;
     for (std::size_t bar = 0; bar < std::min<std::size_t>(bytes.size() / sizeof(std::int64_t), side); ++bar) {

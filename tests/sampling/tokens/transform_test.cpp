@@ -41,8 +41,8 @@ struct TextRecord {
 std::vector<std::int64_t> made(const Transform& transform, std::string_view text, std::int64_t extent) {
   const TextRecord one(text);
   std::vector<std::int64_t> row(static_cast<std::size_t>(extent));
-  transform.make(one.record, Stream(1, Purpose::sample, 3), std::as_writable_bytes(std::span(row)).data(),
-                 {&extent, 1});
+  std::byte* const to = std::as_writable_bytes(std::span(row)).data();
+  transform.make(one.record, Stream(1, Purpose::sample, 3), Row({&to, 1}, {&extent, 1}));
   return row;
 }
 
@@ -58,7 +58,7 @@ std::int64_t measured(const Transform& transform, std::string_view text, bool ou
 TEST_CASE("the transform tokens makes ids of a text, with its special tokens, and fills what is left") {
   const auto transform =
       tokens({{"max", std::int64_t{6}}, {"end", std::string("<|endoftext|>")}, {"fill", std::int64_t{-1}}});
-  const Field field = transform->field();
+  const Field field = transform->fields().at(0);
   CHECK(field.dtype == DType::i64);
   CHECK(field.shape == std::vector<std::int64_t>{6});
   CHECK(field.free_axes == 1);
