@@ -43,12 +43,12 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     breakdown.origin = learner.nonfinite_search()->find(slab, !std::isfinite(breakdown.result.loss));
     if (!breakdown.origin) continue;
-    breakdown.rows = slab.rows().size();
+    breakdown.rows = slab.row_count();
     const std::size_t before = ticket.micro * breakdown.rows;
-    for (const std::size_t row : breakdown.origin->rows) {
-      const RowWork& work = slab.rows()[row];
-      breakdown.samples.push_back({before + row, work.position, work.id, data.dataset->describe(work.id)});
-    }
+    for (const std::size_t row : breakdown.origin->rows)
+      for (const RowWork& work : slab.rows())  // a packed row has several records
+        if (work.place.row == row)
+          breakdown.samples.push_back({before + row, work.position, work.id, data.dataset->describe(work.id)});
     return;
   }
 }
@@ -79,7 +79,7 @@ std::string share_text(const NonFiniteOrigin& origin) {
 
 std::string samples_text(const Breakdown& breakdown) {
   constexpr std::size_t most = 8;
-  if (breakdown.samples.empty() || breakdown.samples.size() == breakdown.rows)
+  if (breakdown.samples.empty() || breakdown.origin->rows.size() == breakdown.rows)
     return concat("samples: all ", breakdown.rows, " rows of the batch together; no single row is to blame");
   std::string text = concat("samples, by ", breakdown.origin->rows_by, ":");
   for (std::size_t i = 0; i < std::min(most, breakdown.samples.size()); ++i) {

@@ -114,7 +114,7 @@ bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double div
 }
 
 std::optional<NonFiniteOrigin> TorchNonFiniteSearch::find(Slab& slab, bool in_loss) {
-  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  const auto rows = static_cast<std::int64_t>(slab.row_count());
   const nets::NamedTensors parameters = parts_.net.parameters();
   parts_.graphs.leave();  // graphs would hide single operations
   if (slab.ticket().micro == 0)

@@ -115,7 +115,7 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   Weights(*net, at::kCPU, false).load(model);
   net->train(false);
   BatchAdapter adapter(spec.data.train_layout, at::kCPU, spec.tables.net.boolean("channels_last"));
-  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  const auto rows = static_cast<std::int64_t>(slab.row_count());
   const at::Tensor image = adapter(slab).at("image").narrow(0, 0, rows).clone();
 
   const at::NoGradGuard no_gradients;

@@ -100,7 +100,7 @@ void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags
   observers_.during(Phase::transfer, [&] { batch = batches(slab); });
   observers_.show_batch(slab, batch);
   for (std::size_t i = 0; i < passes_.size(); ++i)
-    if (passes_[i].due(iteration_)) run(i, batch, slab.rows().size());
+    if (passes_[i].due(iteration_)) run(i, batch, slab.row_count());
   if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
 }
 
@@ -169,7 +169,7 @@ void TrainStep::finish_gradients() {
 StepGraphs::Outputs TrainStep::gradients_of(const Slab& slab, const nets::NamedTensors& batch) {
   forget();
   exchange_->begin_batch(iteration_, slab, true, {});
-  for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch, slab.rows().size());
+  for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch, slab.row_count());
   finish_gradients();
   StepGraphs::Outputs outputs{{}, norm_, overflow_, {}};
   for (auto& pass : passes_) outputs.sums.push_back(pass.sums);

@@ -142,7 +142,7 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   readout.fetch();
   std::vector<LossSum> losses;
   for (const double mean : readout[means]) {
-    const double terms = count.defined() ? readout[counts][losses.size()] : static_cast<double>(slab.rows().size());
+    const double terms = count.defined() ? readout[counts][losses.size()] : static_cast<double>(slab.row_count());
     LossSum& all = losses_.at(losses.size());
     losses.push_back({mean * terms, terms});
     all.sum += losses.back().sum;
@@ -167,7 +167,7 @@ Logits NetValidator::predict(Slab& slab) {
   const auto classes = static_cast<std::size_t>(outputs.at("logits").size(1));
   readout.fetch();
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
-  const auto values = readout[logits].first(slab.rows().size() * classes);
+  const auto values = readout[logits].first(slab.row_count() * classes);
   return {classes, {values.begin(), values.end()}};
 }
 

@@ -75,9 +75,10 @@ double masked(std::uint32_t row) { return 0.05 + 0.9 * row / (all_rows - 1); }
 
 using Masked = std::function<double(std::uint32_t row)>;
 
-/// Fills a slab with rows `first` and on of an iteration.
-void fill(Slab& slab, Ticket ticket, std::uint32_t first, std::uint32_t rows, const Masked& share) {
-  slab.begin(ticket, 0, rows, 1);
+/// Fills a slab with rows `first` and on of an iteration, which have `records` records if they are packed.
+void fill(Slab& slab, Ticket ticket, std::uint32_t first, std::uint32_t rows, const Masked& share,
+          std::uint32_t records = 0) {
+  slab.begin(ticket, 0, BatchShape{.rows = rows, .records = records}, 1);
   for (std::uint32_t row = 0; row < rows; ++row) {
     Stream random(1, Purpose::sample, ticket.iteration * all_rows + first + row);
     for (std::size_t i = 0; i < dense.row_bytes(0); ++i)
@@ -94,7 +95,8 @@ void fill(Slab& slab, Ticket ticket, std::uint32_t first, std::uint32_t rows, co
 struct Way {
   int world = 1;
   std::vector<std::uint32_t> micro{all_rows};
-  int failing = -1;  ///< a rank that has an error in place of its last gradients
+  int failing = -1;     ///< a rank that has an error in place of its last gradients
+  bool packed = false;  ///< rows have several records, in each micro-batch and process another number
 };
 
 /// The end of some iterations of plain SGD, and the last one's gradients and statistics.
@@ -129,7 +131,8 @@ Trained train_rank(const Tables& tables, const Way& way, Group& group, int itera
   StepReadout readout(nullptr);
   const auto batches = make_train_batches(spec, dense);
   const auto device = make_cpu_device();
-  Slab slab(dense, *device);
+  const SlabLayout packed(dense.fields(), {{.rows = all_rows, .records = 4 * all_rows}});
+  Slab slab(way.packed ? packed : dense, *device);
   Trained done;
   for (int iteration = 1; iteration <= iterations; ++iteration) {
     readout.forget(step);
@@ -141,7 +144,8 @@ Trained train_rank(const Tables& tables, const Way& way, Group& group, int itera
       Ticket ticket{.iteration = static_cast<std::uint64_t>(iteration)};
       ticket.micro = static_cast<std::uint16_t>(micro);
       ticket.seq = static_cast<std::uint64_t>(iteration) * way.micro.size() + micro;
-      fill(slab, ticket, first + rank * own, own, share);
+      const auto more = static_cast<std::uint32_t>(7 * micro + 5 * rank);
+      fill(slab, ticket, first + rank * own, own, share, way.packed ? own + more : 0);
       slab.set_share(static_cast<double>(own * world * way.micro.size()) / all_rows);
       if (group.rank() == way.failing && micro + 1 == way.micro.size())
         CHECK(step.contribute_zeros(slab, {}));
@@ -206,7 +210,13 @@ double apart(const at::Tensor& one, const at::Tensor& other) {
   return ((one - other).norm() / other.norm()).item<double>();
 }
 
-const std::vector<Way> ways{{1, {32}}, {1, {8, 8, 8, 8}}, {2, {32}}, {4, {32}}, {2, {16, 16}}, {2, {24, 8}}};
+const std::vector<Way> ways{{1, {32}},
+                            {1, {8, 8, 8, 8}},
+                            {2, {32}},
+                            {4, {32}},
+                            {2, {16, 16}},
+                            {2, {24, 8}},
+                            {.world = 2, .micro = {16, 16}, .packed = true}};
 
 }  // namespace
 
