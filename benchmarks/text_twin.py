@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""A character GPT beside its twin in PyTorch: the same weights and batches, the losses, and steps a second.
+
+    PYTHONPATH=build/release/python python benchmarks/text_twin.py FOLDER TEXT [--steps 1000] [--threads 2]
+        [--seeds 5] [--optim adamw muon]
+
+The net has 4 layers of width 128 with 4 heads, and reads 64 characters; a batch has 64 rows. The twin writes its first
+weights as a file that flowtrain begins with (net.pretrain), and trains on the batches of ft.Loader.config(). FOLDER
+keeps what is made; TEXT is a file. One table: the losses of steps 1 and 100 and their difference; the mean loss of the
+last 50 steps, of flowtrain and of the twin from several seeds; steps a second, in turn in one run, and their ratio.
+With --optim, the steps that each optimizer of flowtrain takes to the first one's last loss.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = Path(os.environ.get("FLOWTRAIN", ROOT / "build/release/bin/flowtrain"))
+LAYERS, WIDTH, HEADS, LENGTH, ROWS, VOCABULARY = 4, 128, 4, 64, 64, 257
+OPTIMS = {"adamw": 'name = "adamw"\nlr = 1e-3\nweight_decay = 0.1\nbetas = [0.9, 0.95]\n',
+          "muon": 'name = "muon"\nlr = 0.02\nweight_decay = 0.1\n'}
+
+
+class Conv1D(nn.Module):
+    def __init__(self, inputs, outputs, deviation):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, outputs).normal_(0, deviation))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x.flatten(0, 1), self.weight).view(*x.shape[:2], -1)
+
+
+class Attention(nn.Module):
+    def __init__(self, small):
+        super().__init__()
+        self.c_attn, self.c_proj = Conv1D(WIDTH, 3 * WIDTH, 0.02), Conv1D(WIDTH, WIDTH, small)
+
+    def forward(self, x):
+        rows, length, _ = x.shape
+        q, k, v = (part.view(rows, length, HEADS, -1).transpose(1, 2) for part in self.c_attn(x).split(WIDTH, 2))
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.c_proj(seen.transpose(1, 2).reshape(rows, length, WIDTH))
+
+
+class Mlp(nn.Module):
+    def __init__(self, small):
+        super().__init__()
+        self.c_fc, self.c_proj = Conv1D(WIDTH, 4 * WIDTH, 0.02), Conv1D(4 * WIDTH, WIDTH, small)
+
+    def forward(self, x):
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        small = 0.02 / (2 * LAYERS)**0.5
+        self.ln_1, self.attn = nn.LayerNorm(WIDTH), Attention(small)
+        self.ln_2, self.mlp = nn.LayerNorm(WIDTH), Mlp(small)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Twin(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.transformer = nn.ModuleDict({
+            "wte": nn.Embedding(VOCABULARY, WIDTH), "wpe": nn.Embedding(LENGTH, WIDTH),
+            "h": nn.ModuleList(Block() for _ in range(LAYERS)), "ln_f": nn.LayerNorm(WIDTH)})
+        for table in ("wte", "wpe"):
+            nn.init.normal_(self.transformer[table].weight, 0, 0.02)
+
+    def forward(self, tokens, label):
+        t = self.transformer
+        x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.shape[1]))
+        for block in t["h"]:
+            x = block(x)
+        logits = F.linear(t["ln_f"](x), t["wte"].weight)
+        return F.cross_entropy(logits.view(-1, VOCABULARY), label.reshape(-1), ignore_index=-100)
+
+
+def config_of(options, optim, seed, pretrain=None):
+    file = options.folder / f"{optim}-{seed}.toml"
+    file.write_text(
+        f'[run]\nmax_iter = {options.steps}\nthreads = {options.threads}\ndevice = "cpu"\nseed = {seed}\n'
+        f'[data]\ndataset = "text"\npath = "{options.text}"\nwindow = {LENGTH}\ncheck = false\n'
+        f'[[field]]\nname = "tokens"\nfrom = "text"\nas = "lm"\nmax = {LENGTH}\n'
+        f'[loader]\nbatch = {ROWS}\nworkers = 1\n'
+        f'[net]\nname = "gpt2"\nlayers = {LAYERS}\nheads = {HEADS}\nwidth = {WIDTH}\ndropout = 0.0\n'
+        + (f'pretrain = "{pretrain}"\n' if pretrain else "")
+        + '[loss]\nname = "cross_entropy"\nignore_index = -100\n'
+        f'[optim]\n{OPTIMS[optim]}[lr]\nname = "constant"\n'
+        '[val]\nevery = 0\n[snapshot]\nevery = 0\n[display]\nevery = 1\n')
+    return file
+
+
+def make_twin(seed):
+    torch.manual_seed(seed)
+    return Twin()
+
+
+def train_twin(options, seed):
+    """Returns the losses, and the times of steps in seconds."""
+    import flowtrain as ft
+
+    torch.set_num_threads(options.threads)
+    twin = make_twin(seed)
+    decayed = [p for p in twin.parameters()]
+    optimizer = torch.optim.AdamW(decayed, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
+    loader = ft.Loader.config(config_of(options, "adamw", seed))
+    losses, times = [], []
+    while len(losses) < options.steps:
+        for batch in loader:
+            began = time.perf_counter()
+            optimizer.zero_grad()
+            loss = twin(batch["tokens"], batch["label"])
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            times.append(time.perf_counter() - began)
+            if len(losses) == options.steps:
+                break
+    return losses, times
+
+
+def run_program(options, optim, seed, pretrain):
+    run = options.folder / "runs" / f"{optim}-{seed}"
+    shutil.rmtree(run, ignore_errors=True)
+    subprocess.run([PROGRAM, config_of(options, optim, seed, pretrain), "--quiet", "--run-dir", run], check=True)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = [line for line in lines if line["kind"] == "train"]
+    return [line["loss"] for line in lines], [line["step_time"] for line in lines]
+
+
+def rate(times):
+    return 1 / statistics.median(times[len(times) // 4:])
+
+
+def steps_to(losses, aim):
+    """The first step from which the mean loss of 50 steps is at most `aim`; None: it is never reached."""
+    for end in range(50, len(losses) + 1):
+        if statistics.fmean(losses[end - 50:end]) <= aim:
+            return end
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--optim", nargs="*", choices=OPTIMS, default=[])
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.folder, options.text = options.folder.resolve(), options.text.resolve()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.one is not None:
+        print(json.dumps(train_twin(options, options.one)))
+        return
+    from flowtrain._safetensors import tensors_to_bytes
+
+    weights = options.folder / "first.safetensors"
+    weights.write_bytes(tensors_to_bytes({name: value.detach() for name, value in make_twin(1).state_dict().items()}, {}))
+    own, own_times = run_program(options, "adamw", 1, weights)
+    twins = []
+    for seed in range(1, options.seeds + 1):
+        ran = subprocess.run([sys.executable, __file__, options.folder, options.text, "--steps", str(options.steps),
+                              "--threads", str(options.threads), "--one", str(seed)], check=True, stdout=subprocess.PIPE)
+        twins.append(json.loads(ran.stdout.splitlines()[-1]))
+    last = [statistics.fmean(losses[-50:]) for losses, _ in twins]
+    first = twins[0]
+    print("| | flowtrain | PyTorch twin | |\n|---|---|---|---|")
+    for step in (1, 100):
+        if step <= options.steps:
+            a, b = own[step - 1], first[0][step - 1]
+            print(f"| loss of step {step} | {a:.7f} | {b:.7f} | apart {abs(a - b):.1e} |")
+    print(f"| mean loss of the last 50 steps | {statistics.fmean(own[-50:]):.4f} | {last[0]:.4f} "
+          f"| {options.seeds} seeds: {min(last):.4f} to {max(last):.4f} |")
+    again, again_times = run_program(options, "adamw", 1, weights)
+    assert again == own
+    ours = max(rate(own_times), rate(again_times))
+    print(f"| steps/s | {ours:.2f} | {rate(first[1]):.2f} | {ours / rate(first[1]):.2f} |")
+    aim = None
+    for optim in options.optim:
+        losses = run_program(options, optim, 1, weights)[0]
+        aim = aim if aim is not None else statistics.fmean(losses[-50:])
+        print(f"| {optim}: steps to a loss of {aim:.4f} | {steps_to(losses, aim)} | | "
+              f"last {statistics.fmean(losses[-50:]):.4f} |")
+
+
+if __name__ == "__main__":
+    main()
