@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "sampling/tokens/pair_scan.h"
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_model.h"
 
@@ -45,27 +46,55 @@ std::size_t place_of(const std::array<std::uint64_t, 3>& key) {
   return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(kept_words));
 }
 
+bool is_key(const std::array<std::uint64_t, 3>& a, const std::array<std::uint64_t, 3>& b) {
+  return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
+}
+
 }  // namespace
 
+void PairModel::finish() { scan_ = PairScan::of(*this); }
+
 void PairModel::encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
-  if (word.size() > longest_kept) return encode_anew(word, ids, scratch);
+  encode_all({&word, 1}, ids, scratch);
+}
+
+void PairModel::encode_all(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
+                           Scratch& scratch) const {
+  constexpr std::size_t block = 16;  // words whose lines of the cache are on their way at once
+  struct Wanted {
+    std::array<std::uint64_t, 3> key;
+    KeptWord* kept;
+  };
+  std::array<Wanted, block> wanted;
   if (scratch.kept.empty()) scratch.kept.resize(kept_words);
-  const auto key = key_of(word);
-  KeptWord& kept = scratch.kept[place_of(key)];
-  if (kept.key != key) {
-    const std::size_t before = ids.size();
-    encode_anew(word, ids, scratch);
-    const std::size_t count = ids.size() - before;
-    if (count > kept.ids.size()) return;
-    kept.key = key;
-    kept.count = static_cast<std::uint32_t>(count);
-    std::copy_n(ids.end() - static_cast<std::ptrdiff_t>(count), count, kept.ids.begin());
-    return;
+  for (; !words.empty(); words = words.subspan(std::min(block, words.size()))) {
+    const std::size_t count = std::min(block, words.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      if (words[i].size() > longest_kept) continue;
+      wanted[i].key = key_of(words[i]);
+      wanted[i].kept = &scratch.kept[place_of(wanted[i].key)];
+      __builtin_prefetch(wanted[i].kept, 1);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (words[i].size() > longest_kept)
+        encode_anew(words[i], ids, scratch);
+      else if (const auto& [key, kept] = wanted[i]; is_key(kept->key, key))
+        ids.insert(ids.end(), kept->ids.begin(), kept->ids.begin() + kept->count);
+      else
+        encode_and_keep(words[i], key, *kept, ids, scratch);
+    }
   }
-  if (kept.count == 1)
-    ids.push_back(kept.ids[0]);
-  else
-    ids.insert(ids.end(), kept.ids.begin(), kept.ids.begin() + kept.count);
+}
+
+void PairModel::encode_and_keep(std::string_view word, const std::array<std::uint64_t, 3>& key, KeptWord& kept,
+                                std::vector<std::uint32_t>& ids, Scratch& scratch) const {
+  const std::size_t before = ids.size();
+  encode_anew(word, ids, scratch);
+  const std::size_t count = ids.size() - before;
+  if (count > kept.ids.size()) return;
+  kept.key = key;
+  kept.count = static_cast<std::uint32_t>(count);
+  std::copy_n(ids.end() - static_cast<std::ptrdiff_t>(count), count, kept.ids.begin());
 }
 
 void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
@@ -74,6 +103,10 @@ void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& i
       ids.push_back(id);
       return;
     }
+  scan_ ? scan_->encode(word, ids, scratch) : merge_word(word, ids, scratch);
+}
+
+void PairModel::merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   symbols.clear();
   split(word, symbols);

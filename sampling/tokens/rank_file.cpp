@@ -95,6 +95,7 @@ TokenizerParts read_rank_file(std::string_view bytes, const std::string& name, c
                     concat(name, ": the byte ", missing - model->bytes.begin(), " has no rank; all 256 must"), hint);
   model->takes_whole_words = true;
   model->merge_all(model->vocabulary, [](std::uint32_t id) { return id; });
+  model->finish();
   const std::uint32_t ranks = model->vocabulary.size();
   const std::string kind = !pattern.empty()                   ? pattern
                            : ranks > 150'000                  ? "o200k_base"

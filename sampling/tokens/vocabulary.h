@@ -69,6 +69,12 @@ class FlatTable {
     return slot.key == key ? &slot.value : nullptr;
   }
   std::size_t size() const { return count_; }
+  /// Calls each(key, value), in no order.
+  template <class Each>
+  void each(Each&& each) const {
+    for (const Slot& slot : slots_)
+      if (slot.key != 0) each(slot.key, slot.value);
+  }
 
  private:
   struct Slot {

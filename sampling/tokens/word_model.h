@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,12 +43,19 @@ class WordModel {
   virtual ~WordModel() = default;
   /// Appends the ids of a word, which is not empty.
   virtual void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
+  /// Appends the ids of words, one after the other.
+  virtual void encode_all(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
+                          Scratch& scratch) const {
+    for (const auto word : words) encode(word, ids, scratch);
+  }
 };
 
 /// Two neighbours that become one.
 struct Merge {
   std::uint32_t rank = no_token, id = no_token;
 };
+
+class PairScan;
 
 /// Byte-pair encoding (Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, 2016): of
 /// a word's neighbours, those of the least rank merge first, the leftmost of equal ones.
@@ -78,9 +86,18 @@ class PairModel final : public WordModel {
       }
     }
   }
+  /// Prepares what is quicker than merging where the vocabulary allows it. Call it once the members are filled in.
+  void finish();
+
   void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+  void encode_all(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
+                  Scratch& scratch) const override;
+  /// Appends the ids of a word by merging its symbols.
+  void merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
 
  private:
+  void encode_and_keep(std::string_view word, const std::array<std::uint64_t, 3>& key, KeptWord& kept,
+                       std::vector<std::uint32_t>& ids, Scratch& scratch) const;
   void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
   void split(std::string_view word, std::vector<std::uint32_t>& symbols) const;
   void split_characters(std::string_view word, std::vector<std::uint32_t>& symbols) const;
@@ -90,6 +107,8 @@ class PairModel final : public WordModel {
     const Merge* found = merges.find(pair_key(left, right));
     return found ? *found : Merge{};
   }
+
+  std::shared_ptr<const PairScan> scan_;  ///< null: words are merged
 };
 
 /// Longest matches from the left, as of BERT (Wu et al.: Google's Neural Machine Translation System, 2016).
