@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t kept_words = 1 << 15;  // 2 MiB
+constexpr std::size_t kept_words = 1 << 16;  // 4 MiB
 constexpr std::size_t longest_kept = 23;
 constexpr std::size_t longest_short = 48;  // longer words are merged with a heap
 

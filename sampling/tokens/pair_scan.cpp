@@ -1,6 +1,7 @@
 #include "sampling/tokens/pair_scan.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace flowtrain {
 
@@ -12,11 +13,15 @@ std::shared_ptr<const PairScan> PairScan::of(const PairModel& model) {
 
 PairScan::PairScan(const PairModel& model) : model_(model), tokens_(model.vocabulary.size()) {
   for (const auto id : model.bytes) tokens_[id].time = 0;
+  const std::size_t bits = std::bit_ceil(std::max<std::size_t>(16 * model.merges.size(), 64));
+  shift_ = static_cast<unsigned>(64 - std::countr_zero(bits));
+  filter_.resize(bits / 64);
   struct Made {
     std::uint32_t rank, id, left, right;
   };
   std::vector<Made> all;
   model.merges.each([&](std::uint64_t key, const Merge& merge) {
+    filter_[place_of(key) / 64] |= std::uint64_t{1} << place_of(key) % 64;
     all.push_back(
         {merge.rank, merge.id, static_cast<std::uint32_t>((key - 1) >> 32), static_cast<std::uint32_t>(key - 1)});
   });
@@ -56,8 +61,9 @@ bool PairScan::is_ordered() const {
 /// before. Of equal ranks, the left one comes first.
 bool PairScan::stay_apart(std::uint32_t left, std::uint32_t right, std::uint32_t limit) const {
   for (;;) {
-    const Merge* merge = model_.merges.find(PairModel::pair_key(left, right));
-    if (merge && merge->rank < limit) return false;
+    const std::uint64_t key = PairModel::pair_key(left, right);
+    if (const auto bit = place_of(key); filter_[bit / 64] >> bit % 64 & 1)
+      if (const Merge* merge = model_.merges.find(key); merge && merge->rank < limit) return false;
     const Token &first = tokens_[left], &second = tokens_[right];
     if (first.time > second.time) {
       limit = first.time - 1;

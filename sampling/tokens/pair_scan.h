@@ -32,11 +32,15 @@ class PairScan {
   };
   explicit PairScan(const PairModel& model);
   bool is_ordered() const;
+  /// Returns the bit of a pair in filter_.
+  std::size_t place_of(std::uint64_t key) const { return key * 0x9e3779b97f4a7c15 >> shift_; }
   bool stay_apart(std::uint32_t left, std::uint32_t right, std::uint32_t limit) const;
 
   const PairModel& model_;
   std::vector<Token> tokens_;  ///< by id
   ByteTree tree_;
+  std::vector<std::uint64_t> filter_;  ///< bits, set for pairs that merge and for few others: most look-ups end here
+  unsigned shift_ = 0;
 };
 
 }  // namespace flowtrain
