@@ -18,14 +18,19 @@ class ByteTree {
   /// Takes texts that are not empty and differ, and their numbers.
   explicit ByteTree(std::vector<std::pair<std::string_view, std::uint32_t>> texts);
 
-  /// Returns the number of the longest text that `text` begins with, no_token if there is none.
-  std::uint32_t longest(std::string_view text) const {
-    std::uint32_t found = no_token, node = 0;
-    for (const char byte : text) {
-      const std::uint32_t next = nodes_[node].base + static_cast<unsigned char>(byte);
+  struct Found {
+    std::uint32_t number = no_token;
+    std::size_t bytes = 0;
+  };
+  /// Returns the number and the length of the longest text that `text` begins with; no_token if there is none.
+  Found longest(std::string_view text) const {
+    Found found;
+    std::uint32_t node = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::uint32_t next = nodes_[node].base + static_cast<unsigned char>(text[at++]);
       if (nodes_[next].parent != node) break;
       node = next;
-      if (nodes_[node].number != no_token) found = nodes_[node].number;
+      if (nodes_[node].number != no_token) found = {nodes_[node].number, at};
     }
     return found;
   }
@@ -40,8 +45,8 @@ class ByteTree {
   };
   std::uint32_t free_base(const std::vector<unsigned char>& bytes);
 
-  std::vector<Node> nodes_;       ///< ends with 256 that are free, so that look-ups need no bounds
-  std::uint32_t first_free_ = 1;  ///< no node before it is free, or few are
+  std::vector<Node> nodes_ = std::vector<Node>(512);  ///< ends with 256 that are free, so that look-ups need no bounds
+  std::uint32_t first_free_ = 1;                      ///< no node before it is free, or few are
 };
 
 }  // namespace flowtrain

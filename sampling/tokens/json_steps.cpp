@@ -83,8 +83,7 @@ bool add_splitter(const JsonPlace& place, Splitter& splitter) {
   } else if (type == "Metaspace") {
     splitter.add(split::metaspace(place["replacement"].text_or("▁"), prepend_of(place), place["split"].flag_or(true)));
   } else if (type == "BertPreTokenizer") {
-    add(split::characters(unicode::space, true), removed);
-    add(split::characters(unicode::punctuation, true), isolated);
+    splitter.add(split::bert());
   } else if (type == "Whitespace") {
     splitter.add(split::at(split::words_and_signs(), removed, true));
   } else if (type == "WhitespaceSplit") {

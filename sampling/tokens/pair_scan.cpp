@@ -40,7 +40,7 @@ PairScan::PairScan(const PairModel& model) : model_(model), tokens_(model.vocabu
   tree_ = ByteTree(texts);
   for (const auto& [text, id] : texts) {
     tokens_[id].bytes = static_cast<std::uint32_t>(text.size());
-    tokens_[id].shorter = tree_.longest(text.substr(0, text.size() - 1));
+    tokens_[id].shorter = tree_.longest(text.substr(0, text.size() - 1)).number;
   }
 }
 
@@ -81,7 +81,7 @@ void PairScan::encode(std::string_view word, std::vector<std::uint32_t>& ids, Sc
   auto& dead = scratch.links;  // places that no encoding of the whole word has, as bits
   bool has_dead = false;
   const auto is_dead = [&](std::size_t at) { return has_dead && (dead[at / 32] >> at % 32 & 1) != 0; };
-  std::uint32_t id = tree_.longest(word);
+  std::uint32_t id = tree_.longest(word).number;
   for (std::size_t at = 0;;) {
     const bool is_first = ids.size() == before;
     while (id != no_token && (is_dead(at + tokens_[id].bytes) || (!is_first && !stay_apart(ids.back(), id, no_token))))
@@ -90,7 +90,7 @@ void PairScan::encode(std::string_view word, std::vector<std::uint32_t>& ids, Sc
       ids.push_back(id);
       at += tokens_[id].bytes;
       if (at == word.size()) return;
-      id = tree_.longest(word.substr(at));
+      id = tree_.longest(word.substr(at)).number;
       continue;
     }
     if (!has_dead) dead.assign(word.size() / 32 + 1, 0);

@@ -23,10 +23,10 @@ class PieceTokenizer final : public Tokenizer {
       parts_.splitter.each(part, at_begin, scratch, [&](std::string_view word) {
         block[count++] = word;
         if (count < block.size()) return;
-        parts_.model->encode_all(block, ids, scratch);
+        parts_.model->encode(block, ids, scratch);
         count = 0;
       });
-      parts_.model->encode_all(std::span(block).first(count), ids, scratch);
+      parts_.model->encode(std::span(block).first(count), ids, scratch);
     };
     const auto normalize = [&](std::string_view part) {
       const bool at_begin = part.data() == text.data();

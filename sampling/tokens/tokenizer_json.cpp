@@ -89,10 +89,10 @@ std::unique_ptr<WordModel> read_pair_model(const JsonPlace& place, TokenizerPart
 }
 
 std::unique_ptr<WordModel> read_word_pieces(const JsonPlace& place, TokenizerParts& parts) {
-  auto model = std::make_unique<WordPieceModel>();
-  read_vocabulary(place["vocab"], model->vocabulary, parts, false);
-  model->prefix = place["continuing_subword_prefix"].text_or("##");
-  model->unknown = model->vocabulary.find(place["unk_token"].text_or("[UNK]"));
+  Vocabulary vocabulary;
+  read_vocabulary(place["vocab"], vocabulary, parts, false);
+  auto model = std::make_unique<WordPieceModel>(vocabulary, place["continuing_subword_prefix"].text_or("##"));
+  model->unknown = vocabulary.find(place["unk_token"].text_or("[UNK]"));
   if (model->unknown == no_token) place["unk_token"].fail("it is not in the vocabulary");
   if (const auto most = place["max_input_chars_per_word"]; most.exists()) model->most_characters = most.id();
   return model;

@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include "sampling/tokens/unicode_versions.h"
+
 namespace flowtrain::unicode {
 namespace {
 
@@ -54,34 +56,40 @@ std::uint8_t class_of(char32_t code) {
 constexpr std::uint8_t capital = letter | head | word, small = letter | tail | word, caseless = capital | small,
                        mark = other | head | tail | word, digit = number | word;
 
-struct Range {
+struct Classed {
   char32_t first, last;
   std::uint8_t bits;
 };
 
 /// Letters, marks and digits that Unicode 15.1 and 16 have added to what utf8proc knows.
-constexpr Range newer[] = {{0x897, 0x897, mark},         {0x1c89, 0x1c89, capital},    {0x1c8a, 0x1c8a, small},
-                           {0xa7cb, 0xa7cc, capital},    {0xa7cd, 0xa7cd, small},      {0xa7da, 0xa7da, capital},
-                           {0xa7db, 0xa7db, small},      {0xa7dc, 0xa7dc, capital},    {0x105c0, 0x105f3, caseless},
-                           {0x10d40, 0x10d49, digit},    {0x10d4a, 0x10d4f, caseless}, {0x10d50, 0x10d65, capital},
-                           {0x10d69, 0x10d6d, mark},     {0x10d6f, 0x10d6f, caseless}, {0x10d70, 0x10d85, small},
-                           {0x10ec2, 0x10ec4, caseless}, {0x10efc, 0x10efc, mark},     {0x11380, 0x11389, caseless},
-                           {0x1138b, 0x1138b, caseless}, {0x1138e, 0x1138e, caseless}, {0x11390, 0x113b5, caseless},
-                           {0x113b7, 0x113b7, caseless}, {0x113b8, 0x113c0, mark},     {0x113c2, 0x113c2, mark},
-                           {0x113c5, 0x113c5, mark},     {0x113c7, 0x113ca, mark},     {0x113cc, 0x113d0, mark},
-                           {0x113d1, 0x113d1, caseless}, {0x113d2, 0x113d2, mark},     {0x113d3, 0x113d3, caseless},
-                           {0x113e1, 0x113e2, mark},     {0x116d0, 0x116e3, digit},    {0x11bc0, 0x11be0, caseless},
-                           {0x11bf0, 0x11bf9, digit},    {0x11f5a, 0x11f5a, mark},     {0x13460, 0x143fa, caseless},
-                           {0x16100, 0x1611d, caseless}, {0x1611e, 0x1612f, mark},     {0x16130, 0x16139, digit},
-                           {0x16d40, 0x16d6c, caseless}, {0x16d70, 0x16d79, digit},    {0x18cff, 0x18cff, caseless},
-                           {0x1ccf0, 0x1ccf9, digit},    {0x1e5d0, 0x1e5ed, caseless}, {0x1e5ee, 0x1e5ef, mark},
-                           {0x1e5f0, 0x1e5f0, caseless}, {0x1e5f1, 0x1e5fa, digit},    {0x2ebf0, 0x2ee5d, caseless}};
+constexpr Classed newer[] = {{0x897, 0x897, mark},         {0x1c89, 0x1c89, capital},    {0x1c8a, 0x1c8a, small},
+                             {0xa7cb, 0xa7cc, capital},    {0xa7cd, 0xa7cd, small},      {0xa7da, 0xa7da, capital},
+                             {0xa7db, 0xa7db, small},      {0xa7dc, 0xa7dc, capital},    {0x105c0, 0x105f3, caseless},
+                             {0x10d40, 0x10d49, digit},    {0x10d4a, 0x10d4f, caseless}, {0x10d50, 0x10d65, capital},
+                             {0x10d69, 0x10d6d, mark},     {0x10d6f, 0x10d6f, caseless}, {0x10d70, 0x10d85, small},
+                             {0x10ec2, 0x10ec4, caseless}, {0x10efc, 0x10efc, mark},     {0x11380, 0x11389, caseless},
+                             {0x1138b, 0x1138b, caseless}, {0x1138e, 0x1138e, caseless}, {0x11390, 0x113b5, caseless},
+                             {0x113b7, 0x113b7, caseless}, {0x113b8, 0x113c0, mark},     {0x113c2, 0x113c2, mark},
+                             {0x113c5, 0x113c5, mark},     {0x113c7, 0x113ca, mark},     {0x113cc, 0x113d0, mark},
+                             {0x113d1, 0x113d1, caseless}, {0x113d2, 0x113d2, mark},     {0x113d3, 0x113d3, caseless},
+                             {0x113e1, 0x113e2, mark},     {0x116d0, 0x116e3, digit},    {0x11bc0, 0x11be0, caseless},
+                             {0x11bf0, 0x11bf9, digit},    {0x11f5a, 0x11f5a, mark},     {0x13460, 0x143fa, caseless},
+                             {0x16100, 0x1611d, caseless}, {0x1611e, 0x1612f, mark},     {0x16130, 0x16139, digit},
+                             {0x16d40, 0x16d6c, caseless}, {0x16d70, 0x16d79, digit},    {0x18cff, 0x18cff, caseless},
+                             {0x1ccf0, 0x1ccf9, digit},    {0x1e5d0, 0x1e5ed, caseless}, {0x1e5ee, 0x1e5ef, mark},
+                             {0x1e5f0, 0x1e5f0, caseless}, {0x1e5f1, 0x1e5fa, digit},    {0x2ebf0, 0x2ee5d, caseless}};
 
 std::vector<std::uint8_t> all_classes() {
   std::vector<std::uint8_t> all(code_points, other);
   for (char32_t code = 0; code < broken; ++code)
     if (code < 0xd800 || code > 0xdfff) all[code] = class_of(code);
-  for (const Range& range : newer) std::fill(all.begin() + range.first, all.begin() + range.last + 1, range.bits);
+  for (const Classed& range : newer) std::fill(all.begin() + range.first, all.begin() + range.last + 1, range.bits);
+  const auto punctuate = [&](const Range& range, bool is) {
+    for (char32_t code = range.first; code <= range.last; ++code)
+      all[code] = static_cast<std::uint8_t>(is ? all[code] | punctuation : all[code] & ~punctuation);
+  };
+  for (const Range& range : not_punctuation) punctuate(range, false);
+  for (const Range& range : more_punctuation) punctuate(range, true);
   return all;
 }
 
@@ -125,6 +133,10 @@ void normalize(std::string_view text, Form form, std::string& into) {
   for (std::size_t at = 0; at < text.size();) {
     const auto [code, bytes] = character_at(text, at);
     at += bytes;
+    if (is_in(not_decomposed, code)) {
+      codes.push_back(static_cast<utf8proc_int32_t>(code));
+      continue;
+    }
     utf8proc_int32_t parts[32];
     int last_class = 0;
     const auto count = utf8proc_decompose_char(code == broken ? 0xfffd : static_cast<utf8proc_int32_t>(code), parts, 32,
@@ -147,22 +159,33 @@ void normalize(std::string_view text, Form form, std::string& into) {
 }
 
 void append_lower(std::string& text, char32_t code) {
-  append(text, code == broken  ? code
-               : code == 0x130 ? U'i'
-                               : static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
-  if (code == 0x130) append(text, 0x307);  // the only character whose lower case is two
+  if (code == broken) return append(text, code);
+  if (code == 0x130) {  // the only character whose lower case is two
+    text += "i\u0307";
+    return;
+  }
+  for (const Capitals& capitals : newer_capitals)
+    if (code >= capitals.first && code <= capitals.last)
+      return append(text, static_cast<char32_t>(static_cast<int>(code) + capitals.distance));
+  append(text, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
 }
 
 bool is_mark(char32_t code) {
   const auto category = category_of(code);
-  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+  const bool is = category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+  return is ? !is_in(not_marks, code) : is_in(more_marks, code);
 }
 
-bool is_nonspacing_mark(char32_t code) { return category_of(code) == UTF8PROC_CATEGORY_MN; }
+bool is_nonspacing_mark(char32_t code) {
+  const bool is = category_of(code) == UTF8PROC_CATEGORY_MN;
+  return is ? !is_in(not_nonspacing, code) : is_in(more_nonspacing, code);
+}
 
 bool is_control(char32_t code) {
   const auto category = category_of(code);
-  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO;
+  const bool is =
+      category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CO;
+  return is && !is_in(not_control, code);
 }
 
 }  // namespace flowtrain::unicode

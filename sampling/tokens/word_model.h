@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sampling/tokens/byte_tree.h"
 #include "sampling/tokens/vocabulary.h"
 
 namespace flowtrain {
@@ -37,17 +38,17 @@ Scratch& scratch_of(std::uint64_t instance);
 /// Returns a number that no other tokenizer has.
 std::uint64_t next_instance();
 
-/// Turns words into ids. Const and thread-safe.
+/// Turns words into ids, and keeps those of short words that it met. Const and thread-safe.
 class WordModel {
  public:
   virtual ~WordModel() = default;
-  /// Appends the ids of a word, which is not empty.
-  virtual void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
-  /// Appends the ids of words, one after the other.
-  virtual void encode_all(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
-                          Scratch& scratch) const {
-    for (const auto word : words) encode(word, ids, scratch);
-  }
+  /// Appends the ids of words, which are not empty.
+  void encode(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
+
+ private:
+  /// Appends the ids of a word.
+  virtual void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
+  void encode_and_keep(std::string_view word, KeptWord& kept, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
 };
 
 /// Two neighbours that become one.
@@ -89,16 +90,11 @@ class PairModel final : public WordModel {
   /// Prepares what is quicker than merging where the vocabulary allows it. Call it once the members are filled in.
   void finish();
 
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
-  void encode_all(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
-                  Scratch& scratch) const override;
   /// Appends the ids of a word by merging its symbols.
   void merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
 
  private:
-  void encode_and_keep(std::string_view word, const std::array<std::uint64_t, 3>& key, KeptWord& kept,
-                       std::vector<std::uint32_t>& ids, Scratch& scratch) const;
-  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
   void split(std::string_view word, std::vector<std::uint32_t>& symbols) const;
   void split_characters(std::string_view word, std::vector<std::uint32_t>& symbols) const;
   void merge_short(Scratch& scratch) const;
@@ -114,12 +110,16 @@ class PairModel final : public WordModel {
 /// Longest matches from the left, as of BERT (Wu et al.: Google's Neural Machine Translation System, 2016).
 class WordPieceModel final : public WordModel {
  public:
-  Vocabulary vocabulary;
-  std::string prefix = "##";  ///< stands before tokens within a word
+  /// `prefix` stands before tokens within a word.
+  WordPieceModel(const Vocabulary& vocabulary, std::string_view prefix);
+
   std::uint32_t unknown = no_token;
   std::size_t most_characters = 100;  ///< longer words are unknown
 
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+ private:
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+
+  ByteTree begins_, inner_;  ///< tokens, and those within words without the prefix
 };
 
 /// The most probable split (Kudo: Subword Regularization, 2018).
@@ -133,7 +133,9 @@ class UnigramModel final : public WordModel {
   bool single_precision = false;         ///< sums are rounded to f32, as SentencePiece does
 
   UnigramModel() { bytes.fill(no_token); }
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+
+ private:
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
 };
 
 }  // namespace flowtrain

@@ -1,39 +1,41 @@
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_model.h"
 
 namespace flowtrain {
 
-void WordPieceModel::encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch&) const {
-  const std::size_t before = ids.size();
-  const auto fail = [&] {
-    ids.resize(before);
-    if (unknown != no_token) ids.push_back(unknown);
-  };
-  std::size_t characters = 0;
-  for (std::size_t at = 0; at < word.size(); at += unicode::character_at(word, at).bytes) ++characters;
-  if (characters > most_characters) return fail();
-  thread_local std::string name;  // `word` may lie in a text of the scratch
-  for (std::size_t begin = 0; begin < word.size();) {
-    const std::size_t inner = begin == 0 ? 0 : prefix.size();
-    std::size_t end = std::min(word.size(), begin + vocabulary.longest());
-    std::uint32_t id = no_token;
-    name.assign(begin == 0 ? "" : prefix);
-    name += word.substr(begin, end - begin);
-    while (end > begin) {
-      id = vocabulary.find(std::string_view(name).substr(0, inner + end - begin));
-      if (id != no_token) break;
-      end -= unicode::character_before(word, end).bytes;
-    }
-    if (id == no_token || end <= begin) return fail();
-    ids.push_back(id);
-    begin = end;
+WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, std::string_view prefix) {
+  std::vector<std::pair<std::string_view, std::uint32_t>> begins, inner;
+  for (std::uint32_t id = 0; id < vocabulary.size(); ++id) {
+    const auto text = vocabulary.text(id);
+    if (text.empty()) continue;
+    begins.emplace_back(text, id);
+    if (text.starts_with(prefix) && text.size() > prefix.size()) inner.emplace_back(text.substr(prefix.size()), id);
   }
+  begins_ = ByteTree(std::move(begins));
+  inner_ = ByteTree(std::move(inner));
 }
 
-void UnigramModel::encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
+void WordPieceModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch&) const {
+  const std::size_t before = ids.size();
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < word.size(); at += unicode::character_at(word, at).bytes) ++characters;
+  const ByteTree* tree = &begins_;
+  for (std::string_view rest = word; characters <= most_characters; tree = &inner_) {
+    const auto [id, bytes] = tree->longest(rest);
+    if (id == no_token) break;
+    ids.push_back(id);
+    rest.remove_prefix(bytes);
+    if (rest.empty()) return;
+  }
+  ids.resize(before);
+  if (unknown != no_token) ids.push_back(unknown);
+}
+
+void UnigramModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
   constexpr double unknown_penalty = 10;
   auto& best = scratch.scores;   // scores of the best split up to each byte
   auto& last = scratch.symbols;  // the last piece of that split
