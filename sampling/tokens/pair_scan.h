@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sampling/tokens/byte_tree.h"
 #include "sampling/tokens/word_model.h"
 
 namespace flowtrain {

@@ -55,6 +55,9 @@ class PieceTokenizer final : public Tokenizer {
   const std::vector<SpecialToken>& special_tokens() const override { return parts_.specials; }
   std::span<const std::uint32_t> begin() const override { return parts_.begin; }
   std::span<const std::uint32_t> end() const override { return parts_.end; }
+  std::vector<TemplateItem> pair_template() const override {
+    return parts_.pair.empty() ? Tokenizer::pair_template() : parts_.pair;
+  }
 
  private:
   TokenizerParts parts_;

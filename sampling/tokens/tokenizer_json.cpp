@@ -176,7 +176,8 @@ TokenizerParts read_tokenizer_json(std::string_view bytes, const std::string& na
   read_added_tokens(root["added_tokens"], parts);
   read_post_processor(root["post_processor"], parts);
   const auto known = [&](std::uint32_t id) { return id < parts.names.size(); };
-  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known))
+  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known) ||
+      !std::ranges::all_of(parts.pair, known, &TemplateItem::id))
     root["post_processor"].fail("an id is not in the vocabulary");
   return parts;
 }

@@ -110,6 +110,19 @@ Character character_before(std::string_view text, std::size_t end) {
   return character_at(text.substr(0, end), end - 1);
 }
 
+std::size_t grapheme_end(std::string_view text, std::size_t at) {
+  const auto known = [](char32_t code) { return static_cast<utf8proc_int32_t>(code == broken ? 0xfffd : code); };
+  auto [last, size] = character_at(text, at);
+  utf8proc_int32_t state = 0;
+  for (at += size; at < text.size(); at += size) {
+    const auto next = character_at(text, at);
+    if (utf8proc_grapheme_break_stateful(known(last), known(next.code), &state)) break;
+    last = next.code;
+    size = next.bytes;
+  }
+  return at;
+}
+
 void append(std::string& text, char32_t code) {
   if (code >= broken) code = 0xfffd;
   utf8proc_uint8_t bytes[4];

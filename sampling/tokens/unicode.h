@@ -50,8 +50,11 @@ inline Character character_at(std::string_view text, std::size_t at) {
   }
   return {broken, 1};
 }
+
 /// Returns the last character before `end`, which is not 0.
 Character character_before(std::string_view text, std::size_t end);
+/// Returns the end of the grapheme that begins at `at` (UAX 29).
+std::size_t grapheme_end(std::string_view text, std::size_t at);
 /// Appends a code point in UTF-8; U+FFFD for `broken`.
 void append(std::string& text, char32_t code);
 

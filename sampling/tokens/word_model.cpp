@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "sampling/tokens/word_model.h"
 
@@ -48,6 +50,21 @@ std::size_t place_of(const WordKey& key) {
 bool is_key(const WordKey& a, const WordKey& b) { return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0; }
 
 }  // namespace
+
+Scratch& scratch_of(std::uint64_t instance) {
+  thread_local std::array<std::pair<std::uint64_t, std::unique_ptr<Scratch>>, 4> kept;
+  if (kept[0].first == instance) return *kept[0].second;
+  std::size_t place = 1;
+  while (place + 1 < kept.size() && kept[place].first != instance) ++place;
+  if (kept[place].first != instance) kept[place] = {instance, std::make_unique<Scratch>()};
+  for (; place > 0; --place) std::swap(kept[place], kept[place - 1]);
+  return *kept[0].second;
+}
+
+std::uint64_t next_instance() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 void WordModel::encode(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids,
                        Scratch& scratch) const {

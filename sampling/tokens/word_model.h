@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sampling/tokens/byte_tree.h"
 #include "sampling/tokens/vocabulary.h"
 
 namespace flowtrain {
