@@ -48,4 +48,29 @@ std::optional<std::string> from_byte_alphabet(std::string_view text) {
   return bytes;
 }
 
+std::optional<std::string> from_base64(std::string_view text) {
+  static const auto values = [] {
+    std::array<int, 256> all;
+    all.fill(-1);
+    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t i = 0; i < digits.size(); ++i) all[static_cast<unsigned char>(digits[i])] = static_cast<int>(i);
+    return all;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  while (text.ends_with('=') && text.size() % 4 != 2) text.remove_suffix(1);
+  std::string bytes;
+  std::uint32_t bits = 0, count = 0;
+  for (const char digit : text) {
+    const int value = values[static_cast<unsigned char>(digit)];
+    if (value < 0) return std::nullopt;
+    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes += static_cast<char>(bits >> count & 0xff);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// GPT-2's alphabet: a character that can be printed for each byte (Radford et al., 2019, encoder.py).
+// Bytes as characters that can be printed: GPT-2's alphabet (Radford et al., 2019, encoder.py) and base64 (RFC 4648).
 
 #include <cstdint>
 #include <optional>
@@ -14,5 +14,7 @@ char32_t byte_character(unsigned char byte);
 std::string in_byte_alphabet(std::string_view bytes);
 /// Returns the bytes that a text in the alphabet stands for; nothing if it has other characters.
 std::optional<std::string> from_byte_alphabet(std::string_view text);
+/// Returns the bytes that a text in base64 stands for; nothing if it is none.
+std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace flowtrain

@@ -27,7 +27,7 @@ CharacterMap::CharacterMap(std::string_view bytes, const std::string& name) {
   texts_ = bytes.substr(4 + size);
 }
 
-CharacterMap::Found CharacterMap::longest(std::string_view text) const {
+CharacterMap::Found CharacterMap::find(std::string_view text, bool first) const {
   Found found;
   if (units_.empty()) return found;
   const auto offset = [](std::uint32_t unit) { return unit >> 10 << ((unit & 0x200) >> 6); };
@@ -45,6 +45,7 @@ CharacterMap::Found CharacterMap::longest(std::string_view text) const {
     if (begin >= texts_.size()) break;
     found.text = std::string_view(texts_).substr(begin, std::min(texts_.find('\0', begin), texts_.size()) - begin);
     found.bytes = at + 1;
+    if (first) break;
   }
   return found;
 }
@@ -74,6 +75,26 @@ Normalizer::Step character_map_step(CharacterMap map, TextTree kept, SpaceRules 
     }
     if (!rules.removes_spaces) return;
     while (into.ends_with(space_sign)) into.resize(into.size() - space_sign.size());
+  };
+}
+
+Normalizer::Step precompiled_step(CharacterMap map) {
+  return [map = std::move(map)](std::string_view text, std::string& into) {
+    into.clear();
+    while (!text.empty()) {
+      auto grapheme = text.substr(0, unicode::grapheme_end(text, 0));
+      text.remove_prefix(grapheme.size());
+      if (const auto found = map.shortest(grapheme); grapheme.size() < 6 && found.bytes != 0) {
+        into += found.text;
+        continue;
+      }
+      while (!grapheme.empty()) {
+        const auto [code, bytes] = unicode::character_at(grapheme, 0);
+        const auto found = map.shortest(grapheme.substr(0, bytes));
+        found.bytes != 0 ? into += found.text : (unicode::append(into, code), into);
+        grapheme.remove_prefix(bytes);
+      }
+    }
   };
 }
 

@@ -21,8 +21,10 @@ class JsonPlace {
   JsonPlace(const rapidjson::Value* value, std::string file, std::string path)
       : value_(value), file_(std::move(file)), path_(std::move(path)) {}
 
+  /// Returns the file and the place in it.
+  std::string name() const { return concat(file_, ": ", path_.empty() ? "the file" : path_); }
   [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(ExitCode::data, concat(file_, ": ", path_.empty() ? "the file" : path_, ": ", what),
+    throw UserError(ExitCode::data, concat(name(), ": ", what),
                     "save the tokenizer by a current version of the program that made it");
   }
   bool exists() const { return value_ && !value_->IsNull(); }

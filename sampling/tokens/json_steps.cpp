@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sampling/tokens/byte_alphabet.h"
+#include "sampling/tokens/character_map.h"
 #include "sampling/tokens/unicode.h"
 
 namespace flowtrain {
@@ -83,8 +85,7 @@ bool add_splitter(const JsonPlace& place, Splitter& splitter) {
   } else if (type == "Metaspace") {
     splitter.add(split::metaspace(place["replacement"].text_or("▁"), prepend_of(place), place["split"].flag_or(true)));
   } else if (type == "BertPreTokenizer") {
-    add(split::characters(unicode::space, true), removed);
-    add(split::characters(unicode::punctuation, true), isolated);
+    splitter.add(split::bert());
   } else if (type == "Whitespace") {
     splitter.add(split::at(split::words_and_signs(), removed, true));
   } else if (type == "WhitespaceSplit") {
@@ -127,9 +128,15 @@ void add_normalizer(const JsonPlace& place, Normalizer& normalizer) {
     const bool lower = place["lowercase"].flag_or(true);
     normalizer.add(normal::bert({place["clean_text"].flag_or(true), place["handle_chinese_chars"].flag_or(true),
                                  place["strip_accents"].flag_or(lower), lower}));
+  } else if (type == "Precompiled") {
+    const auto map = place["precompiled_charsmap"];
+    const auto bytes = from_base64(map.text());
+    if (!bytes) map.fail("expected base64");
+    normalizer.add(precompiled_step(CharacterMap(*bytes, map.name())));
   } else {
     place["type"].unsupported(
-        "NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace, BertNormalizer and Sequence are");
+        "NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend, Replace, Precompiled, BertNormalizer and "
+        "Sequence are");
   }
 }
 
@@ -143,23 +150,55 @@ void each_step(const JsonPlace& place, const char* list, Each&& each, int depth 
   for (std::size_t i = 0; i < steps.size(); ++i) each_step(steps.at(i), list, each, depth + 1);
 }
 
-void read_template(const JsonPlace& place, TokenizerParts& parts) {
-  const auto single = place["single"];
-  const auto specials = place["special_tokens"];
-  auto* to = &parts.begin;
-  bool has_text = false;
-  for (std::size_t i = 0; i < single.size(); ++i) {
-    const auto item = single.at(i);
-    if (item["Sequence"].exists()) {
-      if (has_text) item.fail("a second text is not supported");
-      has_text = true;
-      to = &parts.end;
+/// Reads "single" or "pair" of "TemplateProcessing".
+std::vector<TemplateItem> read_items(const JsonPlace& list, const JsonPlace& specials) {
+  std::vector<TemplateItem> items;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto item = list.at(i);
+    if (const auto sequence = item["Sequence"]; sequence.exists()) {
+      const auto name = sequence["id"].text();
+      if (name != "A" && name != "B") sequence["id"].unsupported("A and B are");
+      items.push_back({name == "A" ? TemplateItem::first : TemplateItem::second, 0, sequence["type_id"].id()});
       continue;
     }
-    const std::string name(item["SpecialToken"]["id"].text());
+    const auto special = item["SpecialToken"];
+    const std::string name(special["id"].text());
     const auto ids = specials[name.c_str()]["ids"];
-    for (std::size_t k = 0; k < ids.size(); ++k) to->push_back(ids.at(k).id());
+    for (std::size_t k = 0; k < ids.size(); ++k)
+      items.push_back({TemplateItem::token, ids.at(k).id(), special["type_id"].id()});
   }
+  return items;
+}
+
+void read_template(const JsonPlace& place, TokenizerParts& parts) {
+  const auto single = place["single"];
+  auto* to = &parts.begin;
+  for (const auto& item : read_items(single, place["special_tokens"])) {
+    if (item.kind == TemplateItem::token) {
+      to->push_back(item.id);
+      continue;
+    }
+    if (item.kind == TemplateItem::second || to == &parts.end) single.fail("expected one text, A");
+    to = &parts.end;
+  }
+  const auto pair = place["pair"];
+  parts.pair = read_items(pair, place["special_tokens"]);
+  for (const auto kind : {TemplateItem::first, TemplateItem::second})
+    if (std::ranges::count(parts.pair, kind, &TemplateItem::kind) != 1) pair.fail("expected two texts, A and B");
+}
+
+/// Reads "BertProcessing" and "RobertaProcessing".
+void read_pair_of_bert(const JsonPlace& place, bool is_roberta, TokenizerParts& parts) {
+  if (place["cls"].size() != 2 || place["sep"].size() != 2) place.fail("cls and sep are a text and an id");
+  const auto begin = place["cls"].at(1).id(), end = place["sep"].at(1).id();
+  parts.begin.push_back(begin);
+  parts.end.push_back(end);
+  using enum TemplateItem::Kind;
+  const std::uint32_t second_type = is_roberta ? 0 : 1;
+  parts.pair = {{token, begin, 0}, {first, 0, 0}, {token, end, 0}};
+  if (is_roberta) parts.pair.push_back({token, end, 0});
+  parts.pair.push_back({second, 0, second_type});
+  parts.pair.push_back({token, end, second_type});
 }
 
 /// Returns a token without spaces before signs, as transformers cleans up what WordPiece decodes.
@@ -259,9 +298,7 @@ void read_post_processor(const JsonPlace& place, TokenizerParts& parts) {
     if (type == "TemplateProcessing") return read_template(step, parts);
     if (type != "BertProcessing" && type != "RobertaProcessing")
       step["type"].unsupported("TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence are");
-    if (step["cls"].size() != 2 || step["sep"].size() != 2) step.fail("cls and sep are a text and an id");
-    parts.begin.push_back(step["cls"].at(1).id());
-    parts.end.push_back(step["sep"].at(1).id());
+    read_pair_of_bert(step, type == "RobertaProcessing", parts);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "sampling/tokens/normalizer.h"
 
+#include <array>
 #include <utility>
 
 #include "sampling/tokens/text_pattern.h"
@@ -117,14 +118,29 @@ Normalizer::Step bert(Bert choices) {
     if (choices.strips_accents && unicode::is_nonspacing_mark(code)) return;
     choices.lower ? unicode::append_lower(into, code) : unicode::append(into, code);
   });
-  return [choices, cleaned, finished](std::string_view text, std::string& into) {
-    thread_local std::string clean, apart;
-    cleaned(text, clean);
-    if (choices.strips_accents) {
-      unicode::normalize(clean, unicode::Form::nfd, apart);
-      finished(apart, into);
-    } else {
-      finished(clean, into);
+  std::array<char, 128> ascii{};  // forms of ASCII; 0: left out
+  for (char32_t code = 0; code < ascii.size(); ++code) {
+    std::string form, lower;
+    cleaned(std::string(1, static_cast<char>(code)), form);
+    if (!form.empty()) finished(form, lower);
+    ascii[code] = lower.empty() ? '\0' : lower[0];
+  }
+  const bool keeps_nul = !choices.cleans;
+  return [=](std::string_view text, std::string& into) {
+    thread_local std::string clean, apart, form;
+    into.clear();
+    const auto is_ascii = [](char c) { return static_cast<signed char>(c) >= 0; };
+    for (std::size_t at = 0; at < text.size();) {
+      for (; at < text.size() && is_ascii(text[at]); ++at)
+        if (const char c = ascii[static_cast<unsigned char>(text[at])]; c != 0 || keeps_nul) into += c;
+      std::size_t end = at;
+      while (end < text.size() && !is_ascii(text[end])) ++end;
+      if (end == at) break;
+      cleaned(text.substr(at, end - at), clean);
+      if (choices.strips_accents) unicode::normalize(clean, unicode::Form::nfd, apart);
+      finished(choices.strips_accents ? apart : clean, form);
+      into += form;
+      at = end;
     }
   };
 }

@@ -1,72 +1,17 @@
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
+#include "sampling/tokens/pair_scan.h"
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_model.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t kept_words = 1 << 15;  // 2 MiB
-constexpr std::size_t longest_kept = 23;
 constexpr std::size_t longest_short = 48;  // longer words are merged with a heap
-
-template <class Number>
-std::uint64_t load(const char* from) {
-  Number number;
-  std::memcpy(&number, from, sizeof number);
-  return number;
-}
-
-/// Returns up to 7 bytes as a number, without a read beyond them.
-std::uint64_t load_few(const char* from, std::size_t count) {
-  if (count >= 4) return load<std::uint32_t>(from) | load<std::uint32_t>(from + count - 4) << (8 * (count - 4));
-  if (count >= 2) return load<std::uint16_t>(from) | load<std::uint16_t>(from + count - 2) << (8 * (count - 2));
-  return count == 1 ? load<std::uint8_t>(from) : 0;
-}
-
-/// Returns a word and its length as numbers.
-std::array<std::uint64_t, 3> key_of(std::string_view word) {
-  static_assert(std::endian::native == std::endian::little);
-  const char* const from = word.data();
-  const std::size_t size = word.size();
-  const std::uint64_t length = std::uint64_t{size} << 56;
-  if (size < 8) return {load_few(from, size), 0, length};
-  const std::uint64_t first = load<std::uint64_t>(from);
-  if (size < 16) return {first, load_few(from + 8, size - 8), length};
-  return {first, load<std::uint64_t>(from + 8), load_few(from + 16, size - 16) | length};
-}
-
-std::size_t place_of(const std::array<std::uint64_t, 3>& key) {
-  std::uint64_t hash = key[0] * 0x9e3779b97f4a7c15 ^ std::rotl(key[1] * 0xc2b2ae3d27d4eb4f, 29) ^
-                       std::rotl(key[2] * 0x165667b19e3779f9, 41);
-  hash ^= hash >> 32;
-  return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(kept_words));
-}
 
 }  // namespace
 
-void PairModel::encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
-  if (word.size() > longest_kept) return encode_anew(word, ids, scratch);
-  if (scratch.kept.empty()) scratch.kept.resize(kept_words);
-  const auto key = key_of(word);
-  KeptWord& kept = scratch.kept[place_of(key)];
-  if (kept.key != key) {
-    const std::size_t before = ids.size();
-    encode_anew(word, ids, scratch);
-    const std::size_t count = ids.size() - before;
-    if (count > kept.ids.size()) return;
-    kept.key = key;
-    kept.count = static_cast<std::uint32_t>(count);
-    std::copy_n(ids.end() - static_cast<std::ptrdiff_t>(count), count, kept.ids.begin());
-    return;
-  }
-  if (kept.count == 1)
-    ids.push_back(kept.ids[0]);
-  else
-    ids.insert(ids.end(), kept.ids.begin(), kept.ids.begin() + kept.count);
-}
+void PairModel::finish() { scan_ = PairScan::of(*this); }
 
 void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
   if (takes_whole_words)
@@ -74,6 +19,10 @@ void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& i
       ids.push_back(id);
       return;
     }
+  scan_ ? scan_->encode(word, ids, scratch) : merge_word(word, ids, scratch);
+}
+
+void PairModel::merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   symbols.clear();
   split(word, symbols);
@@ -85,12 +34,12 @@ void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& i
     ids.insert(ids.end(), symbols.begin(), symbols.end());
     return;
   }
-  std::string_view text;
+  const std::size_t before = ids.size();
   for (const auto symbol : symbols) {
     if (symbol < text_ids) {
       ids.push_back(symbol);
     } else if (bytes[0] == no_token) {
-      if (!fuses_unknown || ids.empty() || ids.back() != unknown) ids.push_back(unknown);
+      if (!fuses_unknown || ids.size() == before || ids.back() != unknown) ids.push_back(unknown);
     } else {
       std::string character;
       unicode::append(character, static_cast<char32_t>(symbol - text_ids));

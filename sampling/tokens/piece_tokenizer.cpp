@@ -1,6 +1,7 @@
 #include "sampling/tokens/piece_tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace flowtrain {
@@ -17,8 +18,15 @@ class PieceTokenizer final : public Tokenizer {
     if (options.add_special) ids.insert(ids.end(), parts_.begin.begin(), parts_.begin.end());
     const auto put = [&](std::uint32_t id) { ids.push_back(id); };
     const auto words = [&](std::string_view part, bool at_begin) {
-      parts_.splitter.each(part, at_begin, scratch,
-                           [&](std::string_view word) { parts_.model->encode(word, ids, scratch); });
+      std::array<std::string_view, 64> block;
+      std::size_t count = 0;
+      parts_.splitter.each(part, at_begin, scratch, [&](std::string_view word) {
+        block[count++] = word;
+        if (count < block.size()) return;
+        parts_.model->encode(block, ids, scratch);
+        count = 0;
+      });
+      parts_.model->encode(std::span(block).first(count), ids, scratch);
     };
     const auto normalize = [&](std::string_view part) {
       const bool at_begin = part.data() == text.data();
@@ -47,6 +55,9 @@ class PieceTokenizer final : public Tokenizer {
   const std::vector<SpecialToken>& special_tokens() const override { return parts_.specials; }
   std::span<const std::uint32_t> begin() const override { return parts_.begin; }
   std::span<const std::uint32_t> end() const override { return parts_.end; }
+  std::vector<TemplateItem> pair_template() const override {
+    return parts_.pair.empty() ? Tokenizer::pair_template() : parts_.pair;
+  }
 
  private:
   TokenizerParts parts_;

@@ -25,6 +25,7 @@ struct TokenizerParts {
   std::vector<bool> hidden;              ///< special: left out of decoded texts, by id
   std::vector<SpecialToken> specials;
   std::vector<std::uint32_t> begin, end;
+  std::vector<TemplateItem> pair;   ///< empty: Tokenizer::pair_template()
   bool strips_first_space = false;  ///< a space at the beginning of a decoded text is left out
 
   /// Gives an id its name and text.

@@ -1,6 +1,5 @@
 // Reads tiktoken's rank files: a line for each token, its bytes in base64 (RFC 4648) and its rank, which is its id.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -8,37 +7,13 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/io/text_lines.h"
+#include "sampling/tokens/byte_alphabet.h"
 #include "sampling/tokens/piece_tokenizer.h"
 
 namespace flowtrain {
 namespace {
 
 constexpr const char* hint = "use the .tiktoken file as it was published";
-
-std::optional<std::string> from_base64(std::string_view text) {
-  static const auto values = [] {
-    std::array<int, 256> all;
-    all.fill(-1);
-    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (std::size_t i = 0; i < digits.size(); ++i) all[static_cast<unsigned char>(digits[i])] = static_cast<int>(i);
-    return all;
-  }();
-  if (text.size() % 4 != 0) return std::nullopt;
-  while (text.ends_with('=') && text.size() % 4 != 2) text.remove_suffix(1);
-  std::string bytes;
-  std::uint32_t bits = 0, count = 0;
-  for (const char digit : text) {
-    const int value = values[static_cast<unsigned char>(digit)];
-    if (value < 0) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes += static_cast<char>(bits >> count & 0xff);
-    }
-  }
-  return bytes;
-}
 
 /// The special tokens of the published vocabularies.
 std::vector<SpecialToken> specials_of(std::string_view pattern, std::uint32_t ranks) {
@@ -95,6 +70,7 @@ TokenizerParts read_rank_file(std::string_view bytes, const std::string& name, c
                     concat(name, ": the byte ", missing - model->bytes.begin(), " has no rank; all 256 must"), hint);
   model->takes_whole_words = true;
   model->merge_all(model->vocabulary, [](std::uint32_t id) { return id; });
+  model->finish();
   const std::uint32_t ranks = model->vocabulary.size();
   const std::string kind = !pattern.empty()                   ? pattern
                            : ranks > 150'000                  ? "o200k_base"

@@ -137,6 +137,23 @@ Finder words_and_signs() {
   };
 }
 
+Splitter::Step bert() {
+  return [](std::string_view piece, bool, std::vector<std::string_view>& pieces, Scratch&) {
+    const auto* classes = unicode::classes();
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < piece.size();) {
+      const auto [code, bytes] = unicode::character_at(piece, at);
+      if (classes[code] & (unicode::space | unicode::punctuation)) {
+        if (at > begin) pieces.push_back(piece.substr(begin, at - begin));
+        if (classes[code] & unicode::punctuation) pieces.push_back(piece.substr(at, bytes));
+        begin = at + bytes;
+      }
+      at += bytes;
+    }
+    if (begin < piece.size()) pieces.push_back(piece.substr(begin));
+  };
+}
+
 Splitter::Step prefix_space() {
   return [](std::string_view piece, bool, std::vector<std::string_view>& pieces, Scratch& scratch) {
     if (piece.starts_with(' ')) return pieces.push_back(piece);

@@ -63,6 +63,8 @@ Finder literal(std::string text);
 Finder characters(unsigned classes, bool each);
 /// Finds runs of \w and runs of what is neither \w nor white space.
 Finder words_and_signs();
+/// Removes white space, and makes each mark of punctuation a piece.
+Splitter::Step bert();
 /// Puts a space before a piece that begins with none.
 Splitter::Step prefix_space();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
@@ -86,6 +87,32 @@ std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, EncodeOption
   std::vector<std::uint32_t> ids;
   encode(text, ids, options);
   return ids;
+}
+
+std::vector<TemplateItem> Tokenizer::pair_template() const {
+  std::vector<TemplateItem> items;
+  const auto put = [&](std::span<const std::uint32_t> ids, std::uint32_t type) {
+    for (const auto id : ids) items.push_back({TemplateItem::token, id, type});
+  };
+  put(begin(), 0);
+  items.push_back({TemplateItem::first, 0, 0});
+  put(end(), 0);
+  items.push_back({TemplateItem::second, 0, 1});
+  put(end(), 1);
+  return items;
+}
+
+void Tokenizer::encode_pair(std::string_view first, std::string_view second, std::vector<std::uint32_t>& ids,
+                            std::vector<std::uint32_t>& types, EncodeOptions options) const {
+  const bool add_special = std::exchange(options.add_special, false);
+  for (const TemplateItem& item : pair_template()) {
+    const std::size_t before = ids.size();
+    if (item.kind != TemplateItem::token)
+      encode(item.kind == TemplateItem::first ? first : second, ids, options);
+    else if (add_special)
+      ids.push_back(item.id);
+    types.insert(types.end(), ids.size() - before, item.type);
+  }
 }
 
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids, bool special) const {

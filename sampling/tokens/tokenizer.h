@@ -24,6 +24,14 @@ struct SpecialToken {
   std::uint32_t id = 0;
 };
 
+/// A text, or a token beside it, in what a tokenizer makes of two texts.
+struct TemplateItem {
+  enum Kind : std::uint8_t { first, second, token };
+  Kind kind = token;
+  std::uint32_t id = 0;    ///< the token
+  std::uint32_t type = 0;  ///< type of the text's ids or of the token (token_type_ids)
+};
+
 /// Encodes and decodes texts. Const and called from many threads at once; scratch memory is thread_local, and a warm
 /// call allocates only what `ids` or `text` must grow.
 class Tokenizer {
@@ -44,7 +52,14 @@ class Tokenizer {
   /// Returns the ids that `add_special` puts before and after a text.
   virtual std::span<const std::uint32_t> begin() const { return {}; }
   virtual std::span<const std::uint32_t> end() const { return {}; }
+  /// Returns what `add_special` makes of two texts: each of them once, and the tokens that the file puts around them.
+  /// A file that says nothing of two texts has begin(), the first, end(), the second, end(), with the types 0 and 1.
+  virtual std::vector<TemplateItem> pair_template() const;
 
+  /// Appends the ids of two texts and their types, which are as many. Without `add_special` there are no tokens beside
+  /// the texts.
+  void encode_pair(std::string_view first, std::string_view second, std::vector<std::uint32_t>& ids,
+                   std::vector<std::uint32_t>& types, EncodeOptions options = {}) const;
   std::vector<std::uint32_t> encode(std::string_view text, EncodeOptions options = {}) const;
   std::string decode(std::span<const std::uint32_t> ids, bool special = false) const;
   /// Returns the id of a special token.

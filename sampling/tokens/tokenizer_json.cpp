@@ -16,11 +16,11 @@ void read_vocabulary(const JsonPlace& place, Vocabulary& vocabulary, TokenizerPa
   for (const auto& member : place.object().GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
     const bool is_id = member.value.IsUint() && member.value.GetUint() < max_token_id;
-    if (!is_id || name.size() > max_token_bytes)
+    auto bytes = by_bytes ? from_byte_alphabet(name) : std::nullopt;
+    if (!is_id || (bytes ? bytes->size() : name.size()) > max_token_bytes)
       place.fail(
           concat("expected texts of up to ", max_token_bytes, " bytes and their ids, from 0 to ", max_token_id - 1));
     const std::uint32_t id = member.value.GetUint();
-    auto bytes = by_bytes ? from_byte_alphabet(name) : std::nullopt;
     if (!vocabulary.add(bytes ? *bytes : name, id)) place.fail(concat("the id ", id, " or its text is there twice"));
     parts.put(id, std::string(name), bytes ? std::move(*bytes) : std::string(name));
   }
@@ -84,14 +84,15 @@ std::unique_ptr<WordModel> read_pair_model(const JsonPlace& place, TokenizerPart
     }
   else if (place["byte_fallback"].flag_or(false))
     find_byte_tokens(model->bytes, place["byte_fallback"], model->vocabulary);
+  model->finish();
   return model;
 }
 
 std::unique_ptr<WordModel> read_word_pieces(const JsonPlace& place, TokenizerParts& parts) {
-  auto model = std::make_unique<WordPieceModel>();
-  read_vocabulary(place["vocab"], model->vocabulary, parts, false);
-  model->prefix = place["continuing_subword_prefix"].text_or("##");
-  model->unknown = model->vocabulary.find(place["unk_token"].text_or("[UNK]"));
+  Vocabulary vocabulary;
+  read_vocabulary(place["vocab"], vocabulary, parts, false);
+  auto model = std::make_unique<WordPieceModel>(vocabulary, place["continuing_subword_prefix"].text_or("##"));
+  model->unknown = vocabulary.find(place["unk_token"].text_or("[UNK]"));
   if (model->unknown == no_token) place["unk_token"].fail("it is not in the vocabulary");
   if (const auto most = place["max_input_chars_per_word"]; most.exists()) model->most_characters = most.id();
   return model;
@@ -175,7 +176,8 @@ TokenizerParts read_tokenizer_json(std::string_view bytes, const std::string& na
   read_added_tokens(root["added_tokens"], parts);
   read_post_processor(root["post_processor"], parts);
   const auto known = [&](std::uint32_t id) { return id < parts.names.size(); };
-  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known))
+  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known) ||
+      !std::ranges::all_of(parts.pair, known, &TemplateItem::id))
     root["post_processor"].fail("an id is not in the vocabulary");
   return parts;
 }

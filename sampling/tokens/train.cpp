@@ -16,6 +16,9 @@ namespace {
 
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
+/// The bound of a token's length, that of published vocabularies: long rows of spaces become several tokens.
+constexpr std::size_t longest_learned = 256;
+
 /// The bytes in the order of their characters in GPT-2's alphabet, which is that of their ids.
 std::vector<unsigned char> bytes_in_order() {
   std::vector<unsigned char> bytes(256);
@@ -31,6 +34,7 @@ class Learner {
     std::uint32_t ids[256];
     for (const auto byte : bytes_in_order()) ids[byte] = first_id++;
     next_id_ = first_id;
+    lengths_.resize(first_id, 1);
     begins_.push_back(0);
     for (const auto& word : words) {
       for (const char byte : word.text) symbols_.push_back(ids[static_cast<unsigned char>(byte)]);
@@ -64,10 +68,11 @@ class Learner {
       for (const auto word : words) merge_in(word, best.pair);
       std::ranges::sort(changed_);
       changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+      merged = best.pair;
+      lengths_.push_back(lengths_[merged.first] + lengths_[merged.second]);
+      ++next_id_;
       for (const auto& pair : changed_) offer(pair);
       changed_.clear();
-      merged = best.pair;
-      ++next_id_;
       return true;
     }
     return false;
@@ -106,7 +111,7 @@ class Learner {
 
   void offer(const Pair& pair) {
     const auto count = place_of(pair).count;
-    if (count > 0) queue_.push({count, pair});
+    if (count > 0 && lengths_[pair.first] + lengths_[pair.second] <= longest_learned) queue_.push({count, pair});
   }
 
   void merge_in(std::uint32_t word, const Pair& pair) {
@@ -135,6 +140,7 @@ class Learner {
   std::vector<std::uint32_t> symbols_;
   std::vector<std::size_t> begins_, ends_;
   std::vector<std::uint64_t> counts_;
+  std::vector<std::size_t> lengths_;  ///< bytes of the symbols
   FlatTable<std::uint32_t> numbers_;  ///< numbers of places_, from 1, by the pair
   std::vector<Place> places_;
   std::priority_queue<Candidate> queue_;

@@ -33,9 +33,28 @@ struct Character {
 };
 
 /// Returns the character at `at`, which is within the text; a byte that begins none is `broken`, and one byte long.
-Character character_at(std::string_view text, std::size_t at);
+inline Character character_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) -> char32_t {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const auto further = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const char32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  if (first >= 0xc2 && first <= 0xdf && further(1)) return {(first & 0x1f) << 6 | (byte(1) & 0x3f), 2};
+  if (first >= 0xe0 && first <= 0xef && further(1) && further(2)) {
+    const char32_t code = (first & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+    if (code >= 0x800 && (code < 0xd800 || code > 0xdfff)) return {code, 3};
+  } else if (first >= 0xf0 && first <= 0xf4 && further(1) && further(2) && further(3)) {
+    const char32_t code = (first & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
+    if (code >= 0x10000 && code < broken) return {code, 4};
+  }
+  return {broken, 1};
+}
+
 /// Returns the last character before `end`, which is not 0.
 Character character_before(std::string_view text, std::size_t end);
+/// Returns the end of the grapheme that begins at `at` (UAX 29).
+std::size_t grapheme_end(std::string_view text, std::size_t at);
 /// Appends a code point in UTF-8; U+FFFD for `broken`.
 void append(std::string& text, char32_t code);
 

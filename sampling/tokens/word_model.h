@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,18 +37,25 @@ Scratch& scratch_of(std::uint64_t instance);
 /// Returns a number that no other tokenizer has.
 std::uint64_t next_instance();
 
-/// Turns words into ids. Const and thread-safe.
+/// Turns words into ids, and keeps those of short words that it met. Const and thread-safe.
 class WordModel {
  public:
   virtual ~WordModel() = default;
-  /// Appends the ids of a word, which is not empty.
-  virtual void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
+  /// Appends the ids of words, which are not empty.
+  void encode(std::span<const std::string_view> words, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
+
+ private:
+  /// Appends the ids of a word.
+  virtual void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const = 0;
+  void encode_and_keep(std::string_view word, KeptWord& kept, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
 };
 
 /// Two neighbours that become one.
 struct Merge {
   std::uint32_t rank = no_token, id = no_token;
 };
+
+class PairScan;
 
 /// Byte-pair encoding (Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, 2016): of
 /// a word's neighbours, those of the least rank merge first, the leftmost of equal ones.
@@ -78,10 +86,14 @@ class PairModel final : public WordModel {
       }
     }
   }
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+  /// Prepares what is quicker than merging where the vocabulary allows it. Call it once the members are filled in.
+  void finish();
+
+  /// Appends the ids of a word by merging its symbols.
+  void merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
 
  private:
-  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const;
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
   void split(std::string_view word, std::vector<std::uint32_t>& symbols) const;
   void split_characters(std::string_view word, std::vector<std::uint32_t>& symbols) const;
   void merge_short(Scratch& scratch) const;
@@ -90,17 +102,23 @@ class PairModel final : public WordModel {
     const Merge* found = merges.find(pair_key(left, right));
     return found ? *found : Merge{};
   }
+
+  std::shared_ptr<const PairScan> scan_;  ///< null: words are merged
 };
 
 /// Longest matches from the left, as of BERT (Wu et al.: Google's Neural Machine Translation System, 2016).
 class WordPieceModel final : public WordModel {
  public:
-  Vocabulary vocabulary;
-  std::string prefix = "##";  ///< stands before tokens within a word
+  /// `prefix` stands before tokens within a word.
+  WordPieceModel(const Vocabulary& vocabulary, std::string_view prefix);
+
   std::uint32_t unknown = no_token;
   std::size_t most_characters = 100;  ///< longer words are unknown
 
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+ private:
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+
+  ByteTree begins_, inner_;  ///< tokens, and those within words without the prefix
 };
 
 /// The most probable split (Kudo: Subword Regularization, 2018).
@@ -114,7 +132,9 @@ class UnigramModel final : public WordModel {
   bool single_precision = false;         ///< sums are rounded to f32, as SentencePiece does
 
   UnigramModel() { bytes.fill(no_token); }
-  void encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
+
+ private:
+  void encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const override;
 };
 
 }  // namespace flowtrain

@@ -1,0 +1,105 @@
+#include "sampling/tokens/pair_scan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace flowtrain {
+
+std::shared_ptr<const PairScan> PairScan::of(const PairModel& model) {
+  if (!model.by_bytes || std::ranges::find(model.bytes, no_token) != model.bytes.end()) return nullptr;
+  std::shared_ptr<const PairScan> scan(new PairScan(model));
+  return scan->is_ordered() ? scan : nullptr;
+}
+
+PairScan::PairScan(const PairModel& model) : model_(model), tokens_(model.vocabulary.size()) {
+  for (const auto id : model.bytes) tokens_[id].time = 0;
+  const std::size_t bits = std::bit_ceil(std::max<std::size_t>(16 * model.merges.size(), 64));
+  shift_ = static_cast<unsigned>(64 - std::countr_zero(bits));
+  filter_.resize(bits / 64);
+  struct Made {
+    std::uint32_t rank, id, left, right;
+  };
+  std::vector<Made> all;
+  model.merges.each([&](std::uint64_t key, const Merge& merge) {
+    filter_[place_of(key) / 64] |= std::uint64_t{1} << place_of(key) % 64;
+    all.push_back(
+        {merge.rank, merge.id, static_cast<std::uint32_t>((key - 1) >> 32), static_cast<std::uint32_t>(key - 1)});
+  });
+  std::ranges::sort(all, {}, &Made::rank);
+  for (const auto& [rank, id, left, right] : all) {
+    Token& token = tokens_[id];
+    const bool grows = tokens_[left].time <= rank && tokens_[right].time <= rank;
+    if (token.time != no_token || !grows || !stay_apart(left, right, rank)) continue;
+    token.left = left;
+    token.right = right;
+    token.time = rank + 1;
+  }
+  std::vector<std::pair<std::string_view, std::uint32_t>> texts;
+  for (std::uint32_t id = 0; id < tokens_.size(); ++id)
+    if (tokens_[id].time != no_token) texts.emplace_back(model.vocabulary.text(id), id);
+  tree_ = ByteTree(texts);
+  for (const auto& [text, id] : texts) {
+    tokens_[id].bytes = static_cast<std::uint32_t>(text.size());
+    tokens_[id].shorter = tree_.longest(text.substr(0, text.size() - 1)).number;
+  }
+}
+
+bool PairScan::is_ordered() const {
+  Scratch scratch;
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t id = 0; id < tokens_.size(); ++id) {
+    if (tokens_[id].time != no_token || !model_.vocabulary.has(id)) continue;
+    ids.clear();
+    model_.merge_word(model_.vocabulary.text(id), ids, scratch);
+    if (ids.size() == 1) return false;
+  }
+  return true;
+}
+
+/// Returns whether no merge of a rank below `limit` joins parts of two tokens while they are made. It goes back in
+/// time: the later one of the last merges of the two is undone, and the parts that touch then must not have merged
+/// before. Of equal ranks, the left one comes first.
+bool PairScan::stay_apart(std::uint32_t left, std::uint32_t right, std::uint32_t limit) const {
+  for (;;) {
+    const std::uint64_t key = PairModel::pair_key(left, right);
+    if (const auto bit = place_of(key); filter_[bit / 64] >> bit % 64 & 1)
+      if (const Merge* merge = model_.merges.find(key); merge && merge->rank < limit) return false;
+    const Token &first = tokens_[left], &second = tokens_[right];
+    if (first.time > second.time) {
+      limit = first.time - 1;
+      left = first.right;
+    } else {
+      if (second.time == 0) return true;
+      limit = second.time;
+      right = second.left;
+    }
+  }
+}
+
+void PairScan::encode(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
+  const std::size_t before = ids.size();
+  auto& dead = scratch.links;  // places that no encoding of the whole word has, as bits
+  bool has_dead = false;
+  const auto is_dead = [&](std::size_t at) { return has_dead && (dead[at / 32] >> at % 32 & 1) != 0; };
+  std::uint32_t id = tree_.longest(word).number;
+  for (std::size_t at = 0;;) {
+    const bool is_first = ids.size() == before;
+    while (id != no_token && (is_dead(at + tokens_[id].bytes) || (!is_first && !stay_apart(ids.back(), id, no_token))))
+      id = tokens_[id].shorter;
+    if (id != no_token) {
+      ids.push_back(id);
+      at += tokens_[id].bytes;
+      if (at == word.size()) return;
+      id = tree_.longest(word.substr(at)).number;
+      continue;
+    }
+    if (!has_dead) dead.assign(word.size() / 32 + 1, 0);
+    has_dead = true;
+    dead[at / 32] |= 1u << at % 32;
+    id = ids.back();
+    ids.pop_back();
+    at -= tokens_[id].bytes;
+  }
+}
+
+}  // namespace flowtrain
