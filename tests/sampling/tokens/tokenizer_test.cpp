@@ -291,6 +291,23 @@ TEST_CASE("training gives the same vocabulary for any number of threads") {
   CHECK(tokenizer_json(one) == tokenizer_json(three));
 }
 
+TEST_CASE("special tokens that are no names of their own, or too many, are refused") {
+  const auto refusal = [](std::vector<std::string> special) {
+    try {
+      learned("ab ab", {.vocabulary = 258, .pattern = "gpt2", .special = std::move(special)});
+    } catch (const UserError& error) {
+      CHECK(error.code() == ExitCode::usage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal({"<s>"}).empty());
+  CHECK(refusal({"a"}) == "the special token 'a' is the name of another token, too");
+  CHECK(refusal({"<s>", "<s>"}) == "the special token '<s>' is there twice");
+  CHECK(refusal({""}) == "a special token is empty");
+  CHECK(refusal({"<a>", "<b>", "<c>"}) == "a vocabulary of 258 ids cannot hold 256 bytes and 3 special tokens");
+}
+
 TEST_CASE("the pair that occurs most often merges first, and of equal ones that of the least ids") {
   const auto pairs = learned("ab ab ab cd cd cd xy", {.vocabulary = 258, .pattern = "gpt2"});
   const auto tokenizer = parse_tokenizer(tokenizer_json(pairs), "own.json");
