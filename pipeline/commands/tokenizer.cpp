@@ -1,5 +1,7 @@
 // flowtrain tokenizer train|encode|decode|show
 
+#include <unistd.h>
+
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -30,10 +32,8 @@ struct TokenizerWords {
 };
 
 void add_train(CLI::App& app, TokenizerWords& given) {
-  auto* command =
-      app.add_subcommand("train",
-                         "Learns a vocabulary for byte-pair encoding from files, and writes it as a tokenizer.json.\n"
-                         "Equal files give equal vocabularies, with any number of threads.");
+  auto* command = app.add_subcommand(
+      "train", "learn a vocabulary for byte-pair encoding from files, and write it as a tokenizer.json");
   add_path(*command, "FILE", given.files, "text files to learn from")->required();
   auto& training = given.training;
   training.threads = usable_cores();
@@ -87,7 +87,9 @@ int decode_ids(const Tokenizer& tokenizer, const TokenizerWords& given) {
                       concat("ids are numbers below ", tokenizer.vocabulary_size()));
     ids.push_back(*id);
   }
-  std::cout << tokenizer.decode(ids, given.special_text);
+  const std::string text = tokenizer.decode(ids, given.special_text);
+  // A terminal's prompt begins a line; a file or pipe gets the bytes alone.
+  std::cout << text << (::isatty(STDOUT_FILENO) && !text.ends_with('\n') ? "\n" : "");
   return 0;
 }
 

@@ -182,6 +182,7 @@ void read_template(const JsonPlace& place, TokenizerParts& parts) {
     to = &parts.end;
   }
   const auto pair = place["pair"];
+  if (!pair.exists()) return;
   parts.pair = read_items(pair, place["special_tokens"]);
   for (const auto kind : {TemplateItem::first, TemplateItem::second})
     if (std::ranges::count(parts.pair, kind, &TemplateItem::kind) != 1) pair.fail("expected two texts, A and B");

@@ -93,6 +93,7 @@ void PairScan::encode(std::string_view word, std::vector<std::uint32_t>& ids, Sc
       id = tree_.longest(word.substr(at)).number;
       continue;
     }
+    if (is_first) return model_.merge_word(word, ids, scratch);  // never for the models that of() takes
     if (!has_dead) dead.assign(word.size() / 32 + 1, 0);
     has_dead = true;
     dead[at / 32] |= 1u << at % 32;

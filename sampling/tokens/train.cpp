@@ -161,31 +161,59 @@ std::string json_text(std::string_view text) {
   return quoted + '"';
 }
 
+/// Throws UserError(usage) for special tokens that are empty or the same, or leave no room in the vocabulary.
+void check_special(const TokenizerTraining& training) {
+  const std::size_t fixed = training.special.size() + 256;
+  if (training.vocabulary < fixed)
+    throw UserError(ExitCode::usage,
+                    concat("a vocabulary of ", training.vocabulary, " ids cannot hold 256 bytes and ",
+                           training.special.size(), " special tokens"),
+                    concat("learn at least ", fixed, " ids"));
+  auto sorted = training.special;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end() || (!sorted.empty() && sorted[0].empty()))
+    throw UserError(ExitCode::usage,
+                    twice != sorted.end() && !twice->empty() ? concat("the special token '", *twice, "' is there twice")
+                                                             : std::string("a special token is empty"),
+                    "name each special token once");
+}
+
+/// Returns the names of all ids. Throws UserError(usage) for a special token that is the name of another one.
+std::vector<std::string> names_of(const LearnedPairs& pairs) {
+  std::vector<std::string> names = pairs.special;
+  for (const auto byte : bytes_in_order()) names.push_back(in_byte_alphabet(std::string(1, static_cast<char>(byte))));
+  for (const auto& [left, right] : pairs.merges) names.push_back(names[left] + names[right]);
+  for (const auto& special : pairs.special)
+    if (std::ranges::count(names, special) > 1)
+      throw UserError(ExitCode::usage, concat("the special token '", special, "' is the name of another token, too"),
+                      "choose a name such as <|endoftext|>");
+  return names;
+}
+
 }  // namespace
 
 LearnedPairs learn_pairs(const std::vector<std::filesystem::path>& files, const TokenizerTraining& training) {
+  check_special(training);
   const auto words = count_words(files, training);
   const auto fixed = static_cast<std::uint32_t>(training.special.size()) + 256;
   LearnedPairs learned{training.special, training.pattern, {}};
   if (words.empty())
     throw UserError(ExitCode::data, "the files hold no text to learn a vocabulary from", "name files that hold text");
-  if (training.vocabulary <= fixed) return learned;
   Learner learner(words, static_cast<std::uint32_t>(training.special.size()));
   for (Pair pair; learned.merges.size() < training.vocabulary - fixed &&
                   learner.step(static_cast<std::int64_t>(training.least_count), pair);)
     learned.merges.push_back(pair);
+  names_of(learned);
   return learned;
 }
 
 std::string tokenizer_json(const LearnedPairs& pairs) {
-  std::vector<std::string> names = pairs.special;
-  for (const auto byte : bytes_in_order()) names.push_back(in_byte_alphabet(std::string(1, static_cast<char>(byte))));
+  const auto names = names_of(pairs);
   std::ostringstream merges;
-  for (const auto& [left, right] : pairs.merges) {
-    merges << (names.size() > pairs.special.size() + 256 ? ",\n" : "\n") << "      [" << json_text(names[left]) << ", "
+  for (const auto& [left, right] : pairs.merges)
+    merges << (merges.tellp() > 0 ? ",\n" : "\n") << "      [" << json_text(names[left]) << ", "
            << json_text(names[right]) << "]";
-    names.push_back(names[left] + names[right]);
-  }
   std::ostringstream out;
   out << "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [";
   for (std::size_t id = 0; id < pairs.special.size(); ++id)

@@ -27,8 +27,9 @@ struct LearnedPairs {
 };
 
 /// Learns merges from the words of files: the pair that occurs most often is the next one, and of equal pairs that of
-/// the least ids. Special tokens in the texts end words, and are not counted. Throws UserError(data) for a file that
-/// cannot be read, and for files without a pair.
+/// the least ids. No token is longer than 256 bytes. Special tokens in the texts end words, and are not counted. Throws
+/// UserError(data) for a file that cannot be read and for files without text, and UserError(usage) for special tokens
+/// that are empty, the same, names of other tokens or too many.
 LearnedPairs learn_pairs(const std::vector<std::filesystem::path>& files, const TokenizerTraining& training);
 
 /// Returns the tokenizer.json of a vocabulary.

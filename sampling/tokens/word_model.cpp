@@ -10,7 +10,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t kept_words = 1 << 16;  // 4 MiB
+constexpr std::size_t least_kept = 1 << 10, most_kept = 1 << 16;  // 64 KiB to 4 MiB
 constexpr std::size_t longest_kept = 23;
 
 using WordKey = decltype(KeptWord::key);
@@ -41,11 +41,11 @@ WordKey key_of(std::string_view word) {
   return {first, load<std::uint64_t>(from + 8), load_few(from + 16, size - 16) | length};
 }
 
-std::size_t place_of(const WordKey& key) {
+std::size_t place_of(const WordKey& key, std::size_t lines) {
   std::uint64_t hash = key[0] * 0x9e3779b97f4a7c15 ^ std::rotl(key[1] * 0xc2b2ae3d27d4eb4f, 29) ^
                        std::rotl(key[2] * 0x165667b19e3779f9, 41);
   hash ^= hash >> 32;
-  return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(kept_words));
+  return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(lines));
 }
 
 bool is_key(const WordKey& a, const WordKey& b) { return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0; }
@@ -72,13 +72,16 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
   constexpr std::size_t block = 16;  // words whose lines of the cache are on their way at once
   std::array<WordKey, block> keys;
   std::array<KeptWord*, block> kept;
-  if (scratch.kept.empty()) scratch.kept.resize(kept_words);
   for (; !words.empty(); words = words.subspan(std::min(block, words.size()))) {
+    if (scratch.new_words >= scratch.kept.size() && scratch.kept.size() < most_kept) {
+      scratch.kept.assign(std::max(least_kept, 4 * scratch.kept.size()), {});
+      scratch.new_words = 0;
+    }
     const std::size_t count = std::min(block, words.size());
     for (std::size_t i = 0; i < count; ++i) {
       if (words[i].size() > longest_kept) continue;
       keys[i] = key_of(words[i]);
-      kept[i] = &scratch.kept[place_of(keys[i])];
+      kept[i] = &scratch.kept[place_of(keys[i], scratch.kept.size())];
       __builtin_prefetch(kept[i], 1);
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -98,6 +101,7 @@ void WordModel::encode_and_keep(std::string_view word, KeptWord& kept, std::vect
   encode_anew(word, ids, scratch);
   const std::size_t count = ids.size() - before;
   if (count > kept.ids.size()) return;
+  ++scratch.new_words;
   kept.key = key_of(word);
   kept.count = static_cast<std::uint32_t>(count);
   std::copy_n(ids.end() - static_cast<std::ptrdiff_t>(count), count, kept.ids.begin());

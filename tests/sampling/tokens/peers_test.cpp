@@ -1,7 +1,8 @@
-// Ids beside those of PyPI's tokenizers, where python3 has them.
+// Ids beside those of PyPI's tokenizers, tiktoken and sentencepiece, where python3 has them.
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "sampling/tokens/tokenizer.h"
@@ -49,14 +50,26 @@ void check_equal(const Tokenizer& tokenizer, const std::vector<std::string>& tex
   }
 }
 
+std::string write_corpus(const TempFolder& folder) {
+  std::string corpus;
+  for (const auto& text : drawn_texts(1)) corpus += text + "\nand\n";
+  return folder.write("corpus", corpus).string();
+}
+
+/// Runs learn_peer.py; returns the path of what it wrote.
+std::string learn(const TempFolder& folder, const std::string& kind, const std::string& from, const std::string& name) {
+  const std::string path = folder.write(name, "").string();
+  test::output_of(test::python_command("tests/sampling/tokens/learn_peer.py") + " " + kind + " '" + from + "' '" +
+                  path + "'");
+  return path;
+}
+
 }  // namespace
 
 TEST_CASE("a vocabulary that is learned has the ids that Hugging Face's tokenizers read from its file") {
   SKIP_UNLESS(test::python_has("tokenizers"), "python3-tokenizers", "python3 cannot import tokenizers");
   const TempFolder folder;
-  std::string corpus;
-  for (const auto& text : drawn_texts(1)) corpus += text + "\nand\n";
-  const auto file = folder.write("corpus", corpus);
+  const std::filesystem::path file = write_corpus(folder);
   for (const char* pattern : pattern_names) {
     CAPTURE(pattern);
     const auto json = folder.write(
@@ -67,6 +80,44 @@ TEST_CASE("a vocabulary that is learned has the ids that Hugging Face's tokenize
     for (auto& text : texts) text = "a" + text + "<|end|>" + text + " <|end|>";
     check_equal(*open_tokenizer(json), texts, peer_ids(folder, "tokenizers", json, texts, "special"),
                 {.special_text = true});
+  }
+}
+
+TEST_CASE("vocabularies that Hugging Face's tokenizers learn have their ids") {
+  SKIP_UNLESS(test::python_has("tokenizers"), "python3-tokenizers", "python3 cannot import tokenizers");
+  const TempFolder folder;
+  const auto corpus = write_corpus(folder);
+  for (const std::string kind : {"pairs", "characters", "word_pieces", "unigram"}) {
+    CAPTURE(kind);
+    const auto json = learn(folder, kind, corpus, kind + ".json");
+    const auto texts = drawn_texts(3);
+    check_equal(*open_tokenizer(json), texts, peer_ids(folder, "tokenizers", json, texts));
+  }
+}
+
+TEST_CASE("rank files have the ids that tiktoken reads from them") {
+  SKIP_UNLESS(test::python_has("tiktoken"), "python3-tiktoken", "python3 cannot import tiktoken");
+  const TempFolder folder;
+  const std::filesystem::path corpus = write_corpus(folder);
+  for (const std::string pattern : {"gpt2", "cl100k_base", "o200k_base"}) {
+    CAPTURE(pattern);
+    const auto json =
+        folder.write("own.json", tokenizer_json(learn_pairs({corpus}, {.vocabulary = 900, .pattern = pattern})));
+    const auto ranks = learn(folder, "ranks", json, pattern + ".tiktoken");
+    const auto texts = drawn_texts(4);
+    check_equal(*open_tokenizer(ranks, pattern), texts, peer_ids(folder, "tiktoken", ranks, texts, pattern));
+  }
+}
+
+TEST_CASE("models of SentencePiece have the ids that it reads from them") {
+  SKIP_UNLESS(test::python_has("sentencepiece"), "python3-sentencepiece", "python3 cannot import sentencepiece");
+  const TempFolder folder;
+  const auto corpus = write_corpus(folder);
+  for (const std::string kind : {"sp_bpe", "sp_unigram"}) {
+    CAPTURE(kind);
+    const auto model = learn(folder, kind, corpus, kind + ".model");
+    const auto texts = drawn_texts(5);
+    check_equal(*open_tokenizer(model), texts, peer_ids(folder, "sentencepiece", model, texts));
   }
 }
 

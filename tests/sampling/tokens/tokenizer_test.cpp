@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "sampling/core/error.h"
 #include "sampling/tokens/train.h"
@@ -150,6 +152,44 @@ TEST_CASE("WordPiece takes the longest pieces, and normalizes as BERT does") {
   CHECK(tokenizer->begin().front() == 2);
 }
 
+TEST_CASE("characters of newer Unicode are punctuation and marks for WordPiece where its reference knows them") {
+  const auto tokenizer = parse_tokenizer(word_pieces, "bert.json");
+  CHECK(tokenizer->encode("cafe\u0301.") == Ids{7, 8});
+  CHECK(tokenizer->encode("un\u061dun") == Ids{1});  // punctuation since Unicode 14, not there
+  CHECK(tokenizer->encode("un\u060cun") == Ids{4, 1, 4});
+  CHECK(tokenizer->encode("un\u0898") == Ids{1});  // a mark since Unicode 14, kept there
+}
+
+TEST_CASE("two texts have the tokens and types that the file prescribes") {
+  std::string text = word_pieces;
+  const auto encode = [&](bool add_special) {
+    std::vector<std::uint32_t> ids, types;
+    parse_tokenizer(text, "bert.json")->encode_pair("un.", "cafe", ids, types, {.add_special = add_special});
+    return std::pair(ids, types);
+  };
+  CHECK(encode(true) == std::pair(Ids{2, 4, 8, 3, 7, 3}, Ids{0, 0, 0, 0, 1, 1}));
+  CHECK(encode(false) == std::pair(Ids{4, 8, 7}, Ids{0, 0, 1}));
+  const auto at = text.find("\"post_processor\""), end = text.find("\"decoder\"");
+  text.replace(at, end - at,
+               R"("post_processor": {"type": "RobertaProcessing", "cls": ["[CLS]", 2], "sep": ["[SEP]", 3]},
+  )");
+  CHECK(encode(true) == std::pair(Ids{2, 4, 8, 3, 3, 7, 3}, Ids{0, 0, 0, 0, 0, 0, 0}));
+  std::vector<std::uint32_t> ids{5}, types;
+  byte_tokenizer()->encode_pair("a", "b", ids, types, {.add_special = true});
+  CHECK(ids == Ids{5, 97, 256, 98, 256});
+  CHECK(types == Ids{0, 0, 1, 1});
+}
+
+TEST_CASE("learned tokens are at most 256 bytes long, so that a long row of spaces is read again") {
+  const auto pairs = learned("x" + std::string(100'000, ' ') + "x" + std::string(60'000, ' '),
+                             {.vocabulary = 400, .pattern = "gpt2", .least_count = 1});
+  const auto tokenizer = parse_tokenizer(tokenizer_json(pairs), "own.json");
+  std::size_t longest = 0;
+  for (std::uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id)
+    longest = std::max(longest, tokenizer->decode({&id, 1}).size());
+  CHECK(longest == 256);
+}
+
 TEST_CASE("a rank file's pairs merge by rank, and a whole word of it is one token") {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto base64 = [&](std::string_view bytes) {
@@ -249,6 +289,23 @@ TEST_CASE("training gives the same vocabulary for any number of threads") {
   CHECK(one.merges.size() == 600 - 257);
   CHECK(one.merges == three.merges);
   CHECK(tokenizer_json(one) == tokenizer_json(three));
+}
+
+TEST_CASE("special tokens that are no names of their own, or too many, are refused") {
+  const auto refusal = [](std::vector<std::string> special) {
+    try {
+      learned("ab ab", {.vocabulary = 258, .pattern = "gpt2", .special = std::move(special)});
+    } catch (const UserError& error) {
+      CHECK(error.code() == ExitCode::usage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal({"<s>"}).empty());
+  CHECK(refusal({"a"}) == "the special token 'a' is the name of another token, too");
+  CHECK(refusal({"<s>", "<s>"}) == "the special token '<s>' is there twice");
+  CHECK(refusal({""}) == "a special token is empty");
+  CHECK(refusal({"<a>", "<b>", "<c>"}) == "a vocabulary of 258 ids cannot hold 256 bytes and 3 special tokens");
 }
 
 TEST_CASE("the pair that occurs most often merges first, and of equal ones that of the least ids") {
