@@ -2,6 +2,7 @@
 // A tokenizer of parts: added tokens, a normal form, a splitter, a model, and the bytes of each id.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
