@@ -54,7 +54,8 @@ class Encoder(torch.nn.Module):
         self.tokens = torch.nn.Embedding(vocabulary, width)
         self.positions = torch.nn.Embedding(length, width)
         self.types = torch.nn.Embedding(2, width)
-        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
+        layer = torch.nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, activation="gelu",
+                                                 batch_first=True, norm_first=True)
         encoder = torch.nn.TransformerEncoder(layer, layers, torch.nn.LayerNorm(width), enable_nested_tensor=False)
         self.layers, self.norm = encoder.layers, encoder.norm
         self.head = torch.nn.Linear(width, outputs)
