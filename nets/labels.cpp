@@ -21,4 +21,12 @@ void check_labels(const at::Tensor& logits, const at::Tensor& label) {
                   "make a net with as many logits as the data has classes; labels count from 0");
 }
 
+std::pair<at::Tensor, at::Tensor> side_by_side(const at::Tensor& logits, const at::Tensor& label) {
+  if (logits.dim() == 3 && !logits.is_contiguous())
+    if (const at::Tensor last = logits.transpose(1, 2);
+        last.is_contiguous() && label.sizes() == last.sizes().slice(0, 2))
+      return {last.flatten(0, 1), label.flatten()};
+  return {logits, label};
+}
+
 }  // namespace flowtrain::nets

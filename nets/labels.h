@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "nets/tensors.h"
 
 namespace flowtrain::nets {
@@ -11,6 +13,10 @@ namespace flowtrain::nets {
 /// logit. Negative labels are no classes. On another device only shapes are checked, because reading values waits for
 /// it.
 void check_labels(const at::Tensor& logits, const at::Tensor& label);
+
+/// Returns logits (B, K, L) that are a view of contiguous (B, L, K), and their labels (B, L), as (B * L, K) and (B *
+/// L): the logits of a label then lie side by side, and nothing is copied. Returns others as they are.
+std::pair<at::Tensor, at::Tensor> side_by_side(const at::Tensor& logits, const at::Tensor& label);
 
 /// Returns the share of `label` in a mixed batch, whose rest belongs to `second_label`; 1 for other batches.
 inline double weight_of_label(const NamedTensors& batch) {

@@ -37,7 +37,8 @@ class CrossEntropy final : public Loss {
 
   at::Tensor compared_with(const at::Tensor& logits, const at::Tensor& labels, at::Reduction::Reduction by) const {
     return compared(logits, labels, classes_, [&] {
-      return at::cross_entropy_loss(logits, labels, /*weight=*/{}, by, no_class, label_smoothing_);
+      const auto [rows, of_rows] = side_by_side(logits, labels);
+      return at::cross_entropy_loss(rows, of_rows, /*weight=*/{}, by, no_class, label_smoothing_);
     });
   }
 

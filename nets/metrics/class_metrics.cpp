@@ -16,6 +16,7 @@
 
 #include "nets/labels.h"
 #include "nets/metrics/metric.h"
+#include "sampling/core/mistake.h"
 #endif
 
 namespace flowtrain::nets {
@@ -30,6 +31,7 @@ struct Labelled {
   const at::Tensor& logits;  ///< (B, K, …)
   at::Tensor label;          ///< (B, …) i64
   at::Tensor known;          ///< (B, …) bool: the label is known
+  const NamedTensors& batch;
 
   std::int64_t classes() const { return logits.size(1); }
 };
@@ -40,7 +42,7 @@ Labelled labelled(const NamedTensors& outputs, const NamedTensors& batch) {
   check_labels(logits, label);
   label = label.to(at::kLong);
   at::Tensor known = label.ge(0);
-  return {logits, std::move(label), std::move(known)};
+  return {logits, std::move(label), std::move(known), batch};
 }
 
 std::vector<double> to_host(const at::Tensor& sums) {
@@ -104,19 +106,67 @@ class TopK final : public Ratio {
   std::int64_t k_;
 };
 
-/// The exp of the mean cross-entropy. Each row's value is rounded to a multiple of 2^-24, which is finer than logits in
-/// f32, so that f64 adds up to 2^29 exactly, in any order and for any number of processes.
+/// Returns the sum of the cross-entropies of all known labels. Each one is rounded to a multiple of 2^-24, which is
+/// finer than logits in f32, so that f64 adds up to 2^29 exactly, in any order and for any number of processes. It
+/// takes some rows at a time, as their logits in f64 are large for many classes.
+at::Tensor entropy_of(const Labelled& rows) {
+  constexpr std::int64_t most_values = 1 << 22;
+  constexpr double steps = 1 << 24;
+  const auto [logits, label] = side_by_side(rows.logits, rows.label);
+  const std::int64_t all = logits.size(0);
+  const std::int64_t at_once =
+      all > 0 ? std::max<std::int64_t>(most_values / std::max<std::int64_t>(logits.numel() / all, 1), 1) : 1;
+  at::Tensor sum = at::zeros({}, logits.options().dtype(at::kDouble));
+  for (std::int64_t first = 0; first < all; first += at_once) {
+    const std::int64_t some = std::min(at_once, all - first);
+    const at::Tensor own = label.narrow(0, first, some);
+    const at::Tensor logs = logits.narrow(0, first, some).to(at::kDouble).log_softmax(1);
+    const at::Tensor log = logs.gather(1, own.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(own.lt(0), 0);
+    sum -= log.mul(steps).round().div(steps).sum();
+  }
+  return sum;
+}
+
+/// The exp of the mean cross-entropy.
 class Perplexity final : public Ratio {
  public:
-  void add(const Labelled& rows) override {
-    const at::Tensor logs = rows.logits.to(at::kDouble).log_softmax(1);
-    const at::Tensor log = logs.gather(1, rows.label.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(~rows.known, 0);
-    constexpr double steps = 1 << 24;
-    add_sums(-log.mul(steps).round().div(steps).sum(), rows.known.sum().to(at::kDouble));
-  }
+  void add(const Labelled& rows) override { add_sums(entropy_of(rows), rows.known.sum().to(at::kDouble)); }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {totals[1] > 0 ? std::exp(totals[0] / totals[1]) : std::nan("")};
+  }
+};
+
+/// The cross-entropy in bits for each byte of text: `label_bytes` (B, L) says how many a label stands for. Without that
+/// field it is one, if there are as few ids as tokenizers of bytes have.
+class BitsPerByte final : public Ratio {
+ public:
+  void add(const Labelled& rows) override {
+    constexpr std::int64_t ids_of_bytes = 257;
+    at::Tensor bytes = rows.known;
+    if (rows.batch.contains("label_bytes")) {
+      bytes = rows.batch.at("label_bytes") * rows.known;
+    } else if (rows.classes() > ids_of_bytes) {
+      throw Mistake(c10::str("the ", rows.classes(), " ids stand for different numbers of bytes, which the batches do ",
+                             "not say: they have no field `label_bytes`"),
+                    "set bytes = true in the [[field]] of as = \"lm\"");
+    }
+    add_sums(entropy_of(rows), bytes.sum().to(at::kDouble));
+  }
+
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
+    return {totals[1] > 0 ? totals[0] / std::log(2.0) / totals[1] : std::nan("")};
+  }
+};
+
+/// The share of rows whose known labels are all predicted, among those that have any.
+class ExactMatch final : public Ratio {
+ public:
+  void add(const Labelled& rows) override {
+    const std::int64_t count = rows.label.size(0);
+    const at::Tensor right = rows.logits.argmax(1).eq(rows.label).logical_or(rows.known.logical_not());
+    const at::Tensor counted = rows.known.reshape({count, -1}).any(1);
+    add_sums(right.reshape({count, -1}).all(1).logical_and(counted).sum(), counted.sum());
   }
 };
 
@@ -251,6 +301,9 @@ FLOWTRAIN_PARTS(class_metrics) {
         return std::make_unique<TopK>(top_of(input.name), input.classes);
       }));
   add("perplexity", "exp of the mean cross-entropy", FLOWTRAIN_MAKE(make_plain<Perplexity>), {.lower_is_better = true});
+  add("bits_per_byte", "cross-entropy in bits, divided by the bytes of text that the labels stand for",
+      FLOWTRAIN_MAKE(make_plain<BitsPerByte>), {.lower_is_better = true});
+  add("exact_match", "share of rows whose labels are all the largest logits", FLOWTRAIN_MAKE(make_plain<ExactMatch>));
   add("accuracy_per_class", "recall of each class, as accuracy.<class>", FLOWTRAIN_MAKE(make_plain<AccuracyPerClass>),
       {.single = false});
   add("confusion", "table that counts labels (rows) and predictions (columns)", FLOWTRAIN_MAKE(make_plain<Confusion>),

@@ -1,6 +1,7 @@
 #pragma once
 // Validation metrics: sums over batches, exact over uneven sizes.
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,19 +20,21 @@ enum class MetricForm {
 /// The names that a metric compares: an output of the net, and a field of the batch.
 struct MetricInputs {
   std::string output = "logits", field = "label";
+  std::size_t axes = 0;  ///< least number of axes that a row of the field has
 };
 
 /// Collects sums over batches, then computes metrics. One thread.
 class Metric {
  public:
   virtual ~Metric() = default;
-  virtual MetricInputs inputs() const { return {}; }
+  /// Returns the pairs that it can compare; update() takes the first one whose tensors it gets.
+  virtual std::vector<MetricInputs> inputs() const { return {{}}; }
   virtual MetricForm form() const { return MetricForm::scalar; }
   /// Returns whether it has totals for each class; the first batch sets the number of classes.
   virtual bool by_class() const { return false; }
   /// Adds the rows of one batch. `logits` (B, K, …) f32 go with `label` (B, …) integer, `prediction` (B, T) with
   /// `target` (B, U), both integer. Negative labels do not count; a negative value ends a sequence. Only metrics of
-  /// sequences wait for the device. Throws std::invalid_argument for shapes that do not fit.
+  /// sequences wait for the device. Throws std::invalid_argument for shapes that do not fit, and for a missing tensor.
   virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
   /// Returns the sums over all batches since reset(); sums of processes can be added up. Waits for the device.
   virtual std::vector<double> totals() const = 0;

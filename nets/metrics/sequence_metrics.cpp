@@ -2,7 +2,8 @@
 // value. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans consist of tags: 0 is outside, 2k - 1 begins a span
 // of kind k, and 2k continues it; a 2k without a span of its kind before it begins one, as in conlleval (E. F. Tjong
 // Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin, end and kind are; tags after the target's end do not
-// count.
+// count. Nets that give no `prediction` have spans of their largest `logits` (B, K, T) against `label` (B, T):
+// positions without a label are left out, and each document of a packed row (`segment`) is a sequence of its own.
 
 #include "nets/entries.h"
 
@@ -17,6 +18,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "nets/labels.h"
 #include "nets/metrics/metric.h"
 #endif
 
@@ -51,13 +53,42 @@ class Sequences {
   at::Tensor values_;
 };
 
+/// Calls `compare` with the predicted and the true labels of each sequence: those at the positions that have a label.
+template <class Compare>
+void compare_labels(const NamedTensors& outputs, const NamedTensors& batch, Compare compare) {
+  const at::Tensor &logits = outputs.at("logits"), &label = batch.at("label");
+  check_labels(logits, label);
+  if (label.dim() != 2) throw std::invalid_argument(c10::str("label has shape ", label.sizes(), ", expected (B, T)"));
+  const auto on_host = [](const at::Tensor& values) { return values.to(at::kCPU, at::kLong).contiguous(); };
+  const at::Tensor found = on_host(logits.argmax(1)), known = on_host(label),
+                   segment = batch.contains("segment") ? on_host(batch.at("segment")) : at::Tensor();
+  const auto of_row = [&](const at::Tensor& values, std::int64_t row) {
+    return values.const_data_ptr<std::int64_t>() + row * label.size(1);
+  };
+  for (std::int64_t row = 0; row < label.size(0); ++row) {
+    std::vector<std::int64_t> prediction, target;
+    const auto end_sequence = [&] {
+      compare(Tokens(prediction), Tokens(target));
+      prediction.clear();
+      target.clear();
+    };
+    for (std::int64_t i = 0; i < label.size(1); ++i) {
+      if (segment.defined() && i > 0 && of_row(segment, row)[i] != of_row(segment, row)[i - 1]) end_sequence();
+      if (of_row(known, row)[i] < 0) continue;
+      prediction.push_back(of_row(found, row)[i]);
+      target.push_back(of_row(known, row)[i]);
+    }
+    end_sequence();
+  }
+}
+
 /// Sums over pairs of sequences.
 template <std::size_t Totals>
 class SequenceMetric : public Metric {
  public:
-  MetricInputs inputs() const final { return {"prediction", "target"}; }
+  std::vector<MetricInputs> inputs() const override { return {{"prediction", "target"}}; }
 
-  void update(const NamedTensors& outputs, const NamedTensors& batch) final {
+  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
     const Sequences predictions(outputs, "prediction"), targets(batch, "target");
     if (predictions.size() != targets.size())
       throw std::invalid_argument(
@@ -70,7 +101,6 @@ class SequenceMetric : public Metric {
  protected:
   virtual void compare(Tokens prediction, Tokens target, std::array<double, Totals>& totals) = 0;
 
- private:
   std::array<double, Totals> totals_{};
 };
 
@@ -123,6 +153,14 @@ enum class SpanStat { precision, recall, f1 };
 class Spans final : public SequenceMetric<3> {
  public:
   explicit Spans(SpanStat scalar) : scalar_(scalar) {}
+
+  std::vector<MetricInputs> inputs() const override {
+    return {{"prediction", "target"}, {"logits", "label", /*axes=*/1}};
+  }
+  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
+    if (outputs.contains("prediction") || !outputs.contains("logits")) return SequenceMetric::update(outputs, batch);
+    compare_labels(outputs, batch, [&](Tokens prediction, Tokens target) { compare(prediction, target, totals_); });
+  }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {
     const double right = totals[0], found = totals[1], true_ones = totals[2];

@@ -108,6 +108,31 @@ TEST_CASE("labels that are ignored do not count, in rows as in maps of them") {
                        "test.toml:1:1: loss.ignore_index: must be an integer or \"none\", got \"all\"", UserError);
 }
 
+TEST_CASE("logits (B, K, L) that are a view of (B, L, K) have the loss and gradients of a copy") {
+  at::manual_seed(6);
+  const at::Tensor values = at::randn({4, 7, 11});
+  const at::Tensor labels = at::randint(11, {4, 7}, at::kLong).masked_fill(at::rand({4, 7}) < 0.3, -100);
+  for (const Values& keys :
+       {Values{}, Values{{"ignore_index", std::int64_t{-100}}}, Values{{"label_smoothing", 0.1}}}) {
+    const auto own = make_loss("cross_entropy", keys);
+    const auto of = [&](bool copied) {
+      const at::Tensor leaf = values.clone().requires_grad_();
+      const at::Tensor view = leaf.transpose(1, 2);
+      const at::Tensor loss = (*own)({{"logits", copied ? view.contiguous() : view}}, {{"label", labels}}).at("loss");
+      loss.backward();
+      return std::pair(loss.item<double>(), leaf.grad());
+    };
+    const auto [view, of_view] = of(false);
+    const auto [copy, of_copy] = of(true);
+    CHECK(view == doctest::Approx(copy).epsilon(1e-6));
+    CHECK(at::allclose(of_view, of_copy, 1e-5, 1e-7));
+  }
+  CHECK_THROWS_WITH_AS((*make_loss("cross_entropy"))({{"logits", values.transpose(1, 2)}},
+                                                     {{"label", labels.masked_fill(labels.eq(-100), 11)}}),
+                       "a label is 11, but the net gives 11 logits per row, for the labels 0 to 10",
+                       flowtrain::Mistake);
+}
+
 TEST_CASE("labels that the net has no logits for, or of another form, are named") {
   for (const std::string name : {"cross_entropy", "mse"}) {
     CAPTURE(name);

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <fstream>
 #include <initializer_list>
 
 #include "sampling/core/mistake.h"
@@ -12,6 +13,7 @@
 
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain::nets;
 using flowtrain::testing::make_metric;
@@ -174,7 +176,111 @@ TEST_CASE("spans are right as a whole; what goes on with nothing begins a span")
   CHECK(value("span_precision") == doctest::Approx(3. / 5));
   CHECK(value("span_recall") == doctest::Approx(3. / 6));
   CHECK(value("span_f1") == doctest::Approx(6. / 11));
-  CHECK(make_metric("span_f1")->inputs().output == "prediction");
+  CHECK(make_metric("span_f1")->inputs().front().output == "prediction");
+}
+
+TEST_CASE("spans of the largest logits: positions without a label are left out, and do not end a sequence") {
+  // Whole words have labels on their first pieces. Tags 1 2 0 against 1 2 1: one span of one found, of two true ones.
+  const at::Tensor label = at::tensor({1, -100, 2, -100, 1, -100}, at::kLong).unsqueeze(0);
+  const at::Tensor best = at::tensor({1, 0, 2, 1, 0, 1}, at::kLong).unsqueeze(0);
+  const NamedTensors outputs{{"logits", at::one_hot(best, 3).to(at::kFloat).transpose(1, 2)}};
+  const auto value = [&](const std::string& name, const NamedTensors& batch) {
+    const auto metric = make_metric(name);
+    metric->update(outputs, batch);
+    return metric->value();
+  };
+  CHECK(value("span_precision", {{"label", label}}) == 1);
+  CHECK(value("span_recall", {{"label", label}}) == 0.5);
+  // In a packed row the tag 2 of another document begins a span of its own.
+  const at::Tensor segment = at::tensor({1, 1, 2, 2, 2, 2}, at::kInt).unsqueeze(0);
+  CHECK(value("span_recall", {{"label", label}, {"segment", segment}}) == doctest::Approx(2. / 3));
+  CHECK_THROWS_WITH_AS(value("span_f1", {{"label", label.narrow(1, 0, 5)}}), doctest::Contains("logits have shape"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_metric("span_f1")->update({{"logits", at::zeros({2, 3})}}, {{"label", at::zeros(2)}}),
+                       "label has shape [2], expected (B, T)", std::invalid_argument);
+}
+
+TEST_CASE("spans are those of seqeval in 1,000 random cases") {
+  std::ifstream golden(flowtrain::test::source_path("tests/nets/golden/spans.txt"));
+  REQUIRE(golden.is_open());
+  std::int64_t state = 1;
+  const auto draw = [&](std::int64_t count) {
+    state = (state * 1103515245 + 12345) % (std::int64_t{1} << 31);
+    return (state >> 16) % count;
+  };
+  const auto f1 = make_metric("span_f1"), all = make_metric("span_f1"), precision = make_metric("span_precision"),
+             recall = make_metric("span_recall");
+  double expected = 0;
+  for (int i = 0; i < 1000; ++i) {
+    CAPTURE(i);
+    const std::int64_t tags = 2 * (1 + draw(3)) + 1;
+    std::vector<std::int64_t> target(static_cast<std::size_t>(1 + draw(24))), found;
+    for (auto& tag : target) tag = draw(tags);
+    for (const auto tag : target) found.push_back(draw(2) == 1 ? tag : draw(tags));
+    const at::Tensor label = at::tensor(target, at::kLong).unsqueeze(0),
+                     logits = at::one_hot(at::tensor(found, at::kLong), 7).t().unsqueeze(0);
+    f1->reset();
+    for (auto* metric : {f1.get(), all.get(), precision.get(), recall.get()})
+      metric->update({{"logits", logits}}, {{"label", label}});
+    golden >> expected;
+    CHECK(std::abs(f1->value() - expected) < 1e-6);
+  }
+  for (auto* metric : {precision.get(), recall.get(), all.get()}) {
+    golden >> expected;
+    CHECK(std::abs(metric->value() - expected) < 1e-8);
+  }
+  CHECK(golden.good());
+}
+
+TEST_CASE("bits per byte are of all bytes that the labels stand for") {
+  const at::Tensor logits = at::tensor({0.0, std::log(3.0)}).to(at::kFloat).view({1, 2, 1}).expand({1, 2, 3});
+  const at::Tensor label = at::tensor({0, 1, -100}, at::kLong).unsqueeze(0);  // probabilities 1/4, 3/4
+  const auto value = [&](const NamedTensors& batch) {
+    const auto metric = make_metric("bits_per_byte");
+    CHECK(std::isnan(metric->value()));
+    metric->update({{"logits", logits}}, batch);
+    metric->update({{"logits", logits}}, batch);
+    return metric->value();
+  };
+  const double bits = 2 + std::log2(4.0 / 3);
+  CHECK(value({{"label", label}}) == doctest::Approx(bits / 2));
+  CHECK(value({{"label", label}, {"label_bytes", at::tensor({3, 4, 9}, at::kInt).unsqueeze(0)}}) ==
+        doctest::Approx(bits / 7));
+  const NamedTensors many{{"logits", at::zeros({1, 258})}};
+  CHECK_THROWS_WITH_AS(make_metric("bits_per_byte")->update(many, {{"label", at::zeros({1}, at::kLong)}}),
+                       "the 258 ids stand for different numbers of bytes, which the batches do not say: they have no "
+                       "field `label_bytes`",
+                       flowtrain::Mistake);
+}
+
+TEST_CASE("a row matches exactly if all of its labels are predicted; one without labels does not count") {
+  const auto metric = make_metric("exact_match");
+  CHECK(metric->value() == 0);
+  const at::Tensor best = at::tensor({0, 1, 2, 2, 1, 0, 1, 1, 1, 0, 0, 0}, at::kLong).view({4, 3});
+  const at::Tensor label = at::tensor({0, 1, 2, 2, 1, 1, 1, -100, 1, -100, -1, -100}, at::kLong).view({4, 3});
+  metric->update({{"logits", at::one_hot(best, 3).transpose(1, 2)}}, {{"label", label}});
+  CHECK(metric->value() == doctest::Approx(2. / 3));
+  update(*metric, {7}, {8}, 10);
+  CHECK(metric->value() == 0.5);
+}
+
+TEST_CASE("perplexity and accuracy of a view of (B, L, K) are those of (B, K, L), for many classes, too") {
+  at::manual_seed(4);
+  const at::Tensor logits = at::randn({2, 3, 2000}).transpose(1, 2);
+  const at::Tensor label = at::tensor({5, 1999, -100, 0, 7, -1}, at::kLong).view({2, 3});
+  for (const std::string name : {"perplexity", "accuracy", "exact_match", "top5"}) {
+    const auto view = make_metric(name), copy = make_metric(name);
+    view->update({{"logits", logits}}, {{"label", label}});
+    copy->update({{"logits", logits.contiguous()}}, {{"label", label}});
+    CHECK(view->value() == doctest::Approx(copy->value()).epsilon(1e-9));
+  }
+  // More values than are taken at a time.
+  const at::Tensor large = at::randn({9, 1 << 20}), of_large = at::arange(9);
+  const auto whole = make_metric("perplexity"), rows = make_metric("perplexity");
+  whole->update({{"logits", large}}, {{"label", of_large}});
+  for (std::int64_t i = 0; i < 9; ++i)
+    rows->update({{"logits", large.narrow(0, i, 1)}}, {{"label", of_large.narrow(0, i, 1)}});
+  CHECK(whole->totals() == rows->totals());
 }
 
 TEST_CASE("a label that there is no logit for is refused by every metric of classes") {
@@ -188,8 +294,10 @@ TEST_CASE("an unknown metric lists the known ones") {
   CHECK_FALSE(find_metric("ap"));
   const flowtrain::UserError unknown = flowtrain::failure_of([] { metrics().at("ap"); });
   CHECK(std::string(unknown.what()) == "no metric is called 'ap'");
-  CHECK(unknown.hint() ==
-        "known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, f1_micro, f1_weighted, "
-        "mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, span_recall, topN");
+  CHECK(
+      unknown.hint() ==
+      "known: accuracy, accuracy_per_class, balanced_accuracy, bits_per_byte, confusion, error_rate, exact_match, f1, "
+      "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
+      "span_recall, topN");
   for (const std::string& name : metrics().names()) CHECK(find_metric(name == "topN" ? "top3" : name));
 }

@@ -1,5 +1,7 @@
 #include "pipeline/base/snapshot/weights.h"
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,6 +16,23 @@ bool floating(std::string_view dtype) { return dtype.starts_with('F') || dtype =
 bool fits(const TensorView& source, const WantedTensor& wanted) {
   return source.shape == wanted.shape &&
          (source.dtype == wanted.dtype || (floating(source.dtype) && floating(wanted.dtype)));
+}
+
+/// Returns whether a tensor is a causal mask, which models of transformers once stored as a buffer of attention.
+bool is_causal_mask(const TensorView& tensor) {
+  const auto& shape = tensor.shape;
+  if (tensor.name.ends_with(".masked_bias")) return shape.empty();
+  return tensor.name.ends_with(".bias") && shape.size() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == shape[3];
+}
+
+/// Returns whether a tensor that the net does not have repeats a matrix that it has: one that two layers share.
+bool is_repeated(const TensorView& tensor, const WeightMatch& match) {
+  if (tensor.shape.size() < 2 || !tensor.data) return false;
+  return std::ranges::any_of(match.matched, [&](const WeightMatch::Pair& pair) {
+    const TensorView& other = pair.source;
+    return other.data && other.dtype == tensor.dtype && other.shape == tensor.shape &&
+           std::memcmp(other.data, tensor.data, tensor.bytes) == 0;
+  });
 }
 
 /// Counts, for each beginning of a name, the names whose rest is among `others`.
@@ -62,6 +81,18 @@ NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedT
   return best;
 }
 
+void fit_prefix(std::vector<TensorView>& file, std::span<const WantedTensor> wanted) {
+  const WeightMatch match = match_weights(file, wanted);
+  if (!match.matched.empty() || !match.misshapen.empty()) return;
+  const NamePrefix prefix = name_prefix(file, wanted);
+  if (prefix.fit < wanted.size()) return;
+  for (TensorView& tensor : file)
+    if (!prefix.of_file)
+      tensor.name = prefix.text + tensor.name;
+    else if (tensor.name.starts_with(prefix.text))
+      tensor.name.erase(0, prefix.text.size());
+}
+
 WeightMatch match_weights(std::span<const TensorView> file, std::span<const WantedTensor> wanted) {
   std::unordered_map<std::string_view, const TensorView*> by_name;
   std::unordered_map<std::string, const TensorView*> by_unwrapped;
@@ -93,7 +124,8 @@ WeightMatch match_weights(std::span<const TensorView> file, std::span<const Want
                                 " in the file, " + wanted[i].dtype + " " + shape_text(wanted[i].shape) + " wanted");
   }
   for (const auto& tensor : file)
-    if (!used.contains(&tensor)) match.unexpected.push_back(tensor.name);
+    if (!used.contains(&tensor) && !is_causal_mask(tensor) && !is_repeated(tensor, match))
+      match.unexpected.push_back(tensor.name);
   return match;
 }
 

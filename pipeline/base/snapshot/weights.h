@@ -23,10 +23,12 @@ struct WeightMatch {
     std::size_t wanted;  ///< index into the wanted tensors
     TensorView source;   ///< may have another floating-point type than wanted, and needs conversion
   };
-  std::vector<Pair> matched;            ///< ordered as the wanted tensors
-  std::vector<std::string> missing;     ///< wanted names that the file does not have
-  std::vector<std::string> unexpected;  ///< names of the file that the net does not have
-  std::vector<std::string> misshapen;   ///< "fc.weight: F32 (10, 4) in the file, F32 (10, 5) wanted"
+  std::vector<Pair> matched;         ///< ordered as the wanted tensors
+  std::vector<std::string> missing;  ///< wanted names that the file does not have
+  /// Names of the file that the net does not have, without causal masks that are stored as buffers (`attn.bias` of
+  /// GPT-2), and without matrices that repeat a matched one bit by bit (`lm_head.weight`, tied to the embedding).
+  std::vector<std::string> unexpected;
+  std::vector<std::string> misshapen;  ///< "fc.weight: F32 (10, 4) in the file, F32 (10, 5) wanted"
 };
 
 /// Returns the name of a tensor in the net itself: without the "module." of DataParallel at its start, and without the
@@ -43,6 +45,9 @@ struct NamePrefix {
 };
 /// Returns the prefix with which most names fit; its `fit` is 0 if there is none.
 NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedTensor> wanted);
+
+/// Adds or removes the prefix with which the file has all names of the net, if it has none of them without.
+void fit_prefix(std::vector<TensorView>& file, std::span<const WantedTensor> wanted);
 
 /// Matches names as they are, or else unwrapped. Shapes must be equal, and so must dtypes unless both are
 /// floating-point. Batch norm's num_batches_tracked may be missing.

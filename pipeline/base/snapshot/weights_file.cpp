@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -252,9 +256,6 @@ void refuse_other_kinds(std::span<const std::byte> bytes, const std::string& pat
     refuse(
         "a web page (HTML or XML), not the weights themselves",
         "open the address in a browser: it may ask for a login; on a hub, a file's address has /resolve/, not /blob/");
-  if (first == '{' && text.find("\"weight_map\"") != text.npos)
-    refuse("the index of weights in several files, not the weights themselves",
-           "load them in Python and save them as one file: torch.save(model.state_dict(), \"weights.pth\")");
   refuse(first == '{' ? "a JSON text" : "a text", "expected safetensors, or a file of torch.save");
 }
 
@@ -269,6 +270,32 @@ TorchWeights parse_any(std::span<const std::byte> bytes, const std::string& path
   return weights;
 }
 
+bool is_index(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.starts_with('{') && text.find("\"weight_map\"") != text.npos;
+}
+
+/// Returns the names of the tensors that an index has in each file.
+std::map<std::string, std::set<std::string>> parse_index(std::span<const std::byte> bytes, const std::string& path) {
+  const auto fail = [&](const std::string& what) {
+    throw UserError(ExitCode::snapshot, path + ": " + what, "get or write the file again");
+  };
+  if (bytes.size() > max_header_bytes) fail("an index of more than 8 MiB");
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const auto index = nlohmann::json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  const auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (index.is_discarded() || map == index.end() || !map->is_object()) fail("a damaged index: weight_map is no object");
+  if (map->size() > max_tensors) fail("more than 2^16 tensors");
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto& [tensor, file] : map->items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || name == "." || name == ".." || std::filesystem::path(name).filename() != name)
+      fail("tensor " + shown(tensor) + " is in " + shown(name) + ", expected the name of a file beside the index");
+    files[name].insert(tensor);
+  }
+  return files;
+}
+
 }  // namespace
 
 TorchWeights parse_torch_weights(std::span<const std::byte> bytes, const std::string& path,
@@ -276,7 +303,34 @@ TorchWeights parse_torch_weights(std::span<const std::byte> bytes, const std::st
   return StateDictReader(bytes, path, choice).run();
 }
 
-WeightsFile::WeightsFile(const std::filesystem::path& path, const WeightsChoice& choice)
-    : map_(path), weights_(parse_any(map_.bytes(), path.string(), choice)) {}
+WeightsFile::WeightsFile(const std::filesystem::path& path, const WeightsChoice& choice) {
+  const std::span<const std::byte> bytes = maps_.emplace_back(path).bytes();
+  if (is_index(bytes))
+    read_index(path, choice);
+  else
+    weights_ = parse_any(bytes, path.string(), choice);
+}
+
+void WeightsFile::read_index(const std::filesystem::path& path, const WeightsChoice& choice) {
+  const auto files = parse_index(maps_.front().bytes(), path.string());
+  const auto fail = [&](const std::string& what) {
+    throw UserError(ExitCode::snapshot, path.string() + ": " + what,
+                    "put all files of the model into one folder, and name the index there");
+  };
+  for (const auto& [name, tensors] : files) {
+    const std::filesystem::path file = folder_of(path) / name;
+    if (!std::filesystem::exists(file)) fail("the file " + shown(name) + " is not beside the index");
+    TorchWeights part = parse_any(maps_.emplace_back(file).bytes(), file.string(), choice);
+    for (const std::string& tensor : tensors) {
+      const auto is_it = [&, bare = unwrapped_name(tensor)](const std::string& own) {
+        return own == tensor || own == bare;
+      };
+      if (std::ranges::none_of(part.tensors, is_it, &TensorView::name))
+        fail("tensor " + shown(tensor) + " is not in " + shown(name) + ", as the index says");
+    }
+    std::ranges::move(part.tensors, std::back_inserter(weights_.tensors));
+    std::ranges::move(part.copies, std::back_inserter(weights_.copies));
+  }
+}
 
 }  // namespace flowtrain

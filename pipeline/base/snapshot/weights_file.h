@@ -35,11 +35,12 @@ struct TorchWeights {
 TorchWeights parse_torch_weights(std::span<const std::byte> bytes, const std::string& path,
                                  const WeightsChoice& choice = {});
 
-/// A file of weights mapped into memory; its first bytes show its kind. Views live as long as it does.
+/// A file of weights mapped into memory, or the files that an index names (`model.safetensors.index.json` of
+/// transformers); the first bytes show the kind. Views live as long as it does.
 class WeightsFile {
  public:
-  /// Throws UserError(snapshot) like parse_safetensors() and parse_torch_weights(), and for files of other kinds, which
-  /// it names: a web page, a pointer of Git LFS, an index of several files.
+  /// Throws UserError(snapshot) like parse_safetensors() and parse_torch_weights(), for files of other kinds, which it
+  /// names (a web page, a pointer of Git LFS), and for an index whose files are not beside it, or have other tensors.
   explicit WeightsFile(const std::filesystem::path& path, const WeightsChoice& choice = {});
 
   const std::vector<TensorView>& tensors() const { return weights_.tensors; }
@@ -47,7 +48,9 @@ class WeightsFile {
   const std::string& place() const { return weights_.place; }
 
  private:
-  MappedFile map_;
+  void read_index(const std::filesystem::path& path, const WeightsChoice& choice);
+
+  std::vector<MappedFile> maps_;
   TorchWeights weights_;
 };
 

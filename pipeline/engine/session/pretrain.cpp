@@ -98,7 +98,8 @@ void load_pretrained(Learner& learner, const Settings& net, Group& group, Interr
   std::vector<WantedTensor> wanted;
   for (auto& tensor : state.model) wanted.push_back({tensor.name, tensor.dtype, tensor.shape});
   const WeightsFile file = open_weights(kept, net, wanted);
-  const auto tensors = renamed(file.tensors(), net);
+  auto tensors = renamed(file.tensors(), net);
+  fit_prefix(tensors, wanted);
   const WeightMatch match = match_weights(tensors, wanted);
 
   std::vector<std::string> parts;

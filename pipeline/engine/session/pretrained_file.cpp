@@ -108,8 +108,10 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   if (!is_remote(named)) {
     if (!fs::exists(named)) throw net.error("pretrain", "no such file: " + named);
     if (fs::is_directory(named))
-      throw net.error("pretrain", named + " is a folder", ExitCode::usage,
-                      "name the file of weights in it, such as model.safetensors or pytorch_model.bin");
+      throw net.error(
+          "pretrain", named + " is a folder", ExitCode::usage,
+          "name the file in it: model.safetensors, pytorch_model.bin, or model.safetensors.index.json where the "
+          "weights are in several files");
     if (wanted.empty()) return named;
     if (const auto found = sha256_of(named); found != wanted) throw another_file(net, named, found, ExitCode::usage);
     return named;

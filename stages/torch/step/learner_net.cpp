@@ -164,7 +164,7 @@ nets::NetInput input_of(const LearnerSpec& spec) {
     input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
   for (auto& field : fields) {
     if (field.name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
-    if (field.name == "label") input.labels = field.values;
+    if (field.name == "label" && !field.shape.empty()) input.labels = field.values;
   }
   return input;
 }

@@ -51,16 +51,22 @@ void ValidationMetrics::add(const std::string& name, Make make) {
 
 void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val) const {
   check_groups(layout, val);
+  const auto& fields = layout.fields();
+  const auto fits = [&](const nets::MetricInputs& pair) {
+    return net.may_give(pair.output) && std::ranges::any_of(fields, [&](const Field& there) {
+             return there.name == pair.field && there.shape.size() >= pair.axes;
+           });
+  };
   for (auto& [name, make, metric] : metrics_) {
-    const auto [output, field] = metric->inputs();
+    const auto pairs = metric->inputs();
+    if (std::ranges::any_of(pairs, fits)) continue;
+    const auto& [output, field, axes] = pairs.front();
     if (!net.may_give(output))
       throw val.metrics.error(
           concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
           output == "logits" ? "nets that find objects have ap, ap50 and so on; [] = none"
                              : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
                                "(net.package) that was exported with that output");
-    const auto& fields = layout.fields();
-    if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
     throw val.metrics.error(
         concat("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
         ExitCode::usage, concat("take another metric, or a sampler whose batches have '", field, "'"));

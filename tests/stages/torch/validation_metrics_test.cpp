@@ -279,6 +279,7 @@ TEST_CASE("what the net or the batches do not give is not measured") {
         "a.toml:3:1: val.metrics: 'span_f1' is made of 'prediction', which this net does not give -> "
         "a TorchScript net (net.script) whose forward returns a dict may, or a package (net.package) that was exported "
         "with that output");
+  CHECK(refusal("span_f1", {image, {"label", DType::i64, {5}}}) == "");  // of the logits of each position
   CHECK(refusal("f1", {image}) ==
         "a.toml:3:1: val.metrics: 'f1' compares with 'label', not among what the sampler gives: image -> "
         "take another metric, or a sampler whose batches have 'label'");

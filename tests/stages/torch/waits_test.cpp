@@ -208,10 +208,32 @@ TEST_CASE("no built-in net, loss or optimizer waits for its device in what a gra
   const auto as_set = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
   nets.insert("script");  // the user's own
   nets.insert("package");
+  for (const char* of_texts : {"gpt2", "encoder"}) nets.insert(of_texts);  // the next test
   CHECK(nets == as_set(nets::nets().names()));
   CHECK(optimizers == as_set(nets::optimizers().names()));
-  losses.insert("output");  // of a script: the next test
+  losses.insert("output");  // of a script: a test of its own
   CHECK(losses == as_set(nets::losses().names()));
+}
+
+TEST_CASE("nets of texts wait for nothing, be their rows packed or padded") {
+  const testing::Values keys{{"layers", std::int64_t{1}}, {"heads", std::int64_t{2}}, {"width", std::int64_t{8}}};
+  const auto loss = testing::make_loss("cross_entropy", {{"ignore_index", std::int64_t{-100}}});
+  const at::Tensor tokens = at::arange(12).view({2, 6});
+  for (const std::string name : {"gpt2", "encoder"}) {
+    const auto net = testing::make_net({name, {.vocabulary = 12, .length = 6, .labels = 12}, keys});
+    for (const bool packed : {false, true}) {
+      nets::NamedTensors batch{{"tokens", tokens}, {"label", tokens}};
+      if (packed) {
+        batch.add("segment", tokens.div(4, "floor").to(at::kInt));
+        batch.add("position", tokens.remainder(4).to(at::kInt));
+      } else {
+        batch.add("tokens_length", at::tensor({6, 3}, at::kLong));
+      }
+      const Waits waits;
+      (*loss)(net->forward(batch), batch).at("loss").backward();
+      CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
+    }
+  }
 }
 
 TEST_CASE("taking a net's own loss waits for nothing") {

@@ -28,10 +28,12 @@ TEST_CASE("a key of another net is an error that names the nets which have it") 
   check_refused(mlp + "script = \"m.pt\"\n", "a.toml:5:1: net.script: the net 'mlp' has no such key",
                 "it is a key of the net script");
   check_refused(letters + "[net]\nname = \"script\"\nscript = \"m.pt\"\ndropout = 0.5\n",
-                "a.toml:6:1: net.dropout: the net 'script' has no such key", "it is a key of these nets: lenet, mlp");
+                "a.toml:6:1: net.dropout: the net 'script' has no such key",
+                "it is a key of these nets: encoder, gpt2, lenet, mlp");
   // Also where its value is the default.
   check_refused(letters + "[net]\nname = \"resnet18\"\ndropout = 0.0\n",
-                "a.toml:5:1: net.dropout: the net 'resnet18' has no such key", "it is a key of these nets: lenet, mlp");
+                "a.toml:5:1: net.dropout: the net 'resnet18' has no such key",
+                "it is a key of these nets: encoder, gpt2, lenet, mlp");
   check_refused(letters + "[net]\nhidden = [8]\n", "a.toml:4:1: net.hidden: no net is named",
                 "it is a key of the net mlp");
   CHECK(refusal(mlp + "hiden = [8]\n").message == "a.toml:5:1: unknown key 'net.hiden'; did you mean 'net.hidden'?");

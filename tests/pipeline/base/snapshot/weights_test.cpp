@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "pipeline/base/snapshot/weights_file.h"
+#include "sampling/core/text.h"
+#include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
@@ -68,4 +73,57 @@ TEST_CASE("weights: a prefix of all names is found, in the file or in the net") 
   CHECK_FALSE(longer.of_file);
   CHECK(longer.fit == 2);
   CHECK(name_prefix(file, std::vector<WantedTensor>{{"other", "U8", {1}}}).fit == 0);
+}
+
+TEST_CASE("weights: a prefix is added or removed without being asked if all names fit only so") {
+  Tensor one("h.a", "U8", {1}, 1), other("h.b", "U8", {1}, 2);
+  const auto names = [&](const std::vector<WantedTensor>& wanted) {
+    std::vector<TensorView> file{one.view, other.view};
+    fit_prefix(file, wanted);
+    return file[0].name + " " + file[1].name;
+  };
+  CHECK(names({{"net.h.a", "U8", {1}}, {"net.h.b", "U8", {1}}}) == "net.h.a net.h.b");
+  CHECK(names({{"a", "U8", {1}}, {"b", "U8", {1}}}) == "a b");
+  CHECK(names({{"a", "U8", {1}}, {"b", "U8", {1}}, {"c", "U8", {1}}}) == "h.a h.b");
+  CHECK(names({{"h.h.a", "U8", {1}}, {"h.b", "U8", {2}}}) == "h.a h.b");
+}
+
+TEST_CASE("weights: stored masks and repeated matrices are not unexpected") {
+  Tensor table("wte.weight", "U8", {2, 3}, 1), tied("lm_head.weight", "U8", {2, 3}, 1),
+      untied("other.weight", "U8", {2, 3}, 2), mask("h.0.attn.bias", "U8", {1, 1, 4, 4}),
+      masked("h.0.attn.masked_bias", "F32", {}), bias("h.0.mlp.bias", "U8", {1, 1, 4, 3});
+  const std::vector<TensorView> file{table.view, tied.view, untied.view, mask.view, masked.view, bias.view};
+  const auto match = match_weights(file, std::vector<WantedTensor>{{"wte.weight", "U8", {2, 3}}});
+  CHECK(match.matched.size() == 1);
+  CHECK(match.unexpected == std::vector<std::string>{"other.weight", "h.0.mlp.bias"});
+}
+
+TEST_CASE("weights: an index opens the files beside it") {
+  const std::string model = source_path("tests/nets/golden/gpt2/model.safetensors.index.json");
+  const WeightsFile file(model);
+  CHECK(file.tensors().size() == 28);
+  CHECK(std::ranges::count(file.tensors(), "transformer.ln_f.bias", &TensorView::name) == 1);
+  const auto table = std::ranges::find(file.tensors(), "transformer.wte.weight", &TensorView::name);
+  REQUIRE(table != file.tensors().end());
+  CHECK(table->shape == std::vector<std::int64_t>{61, 16});
+  CHECK(table->bytes == 61 * 16 * 4);
+
+  TempFolder folder;
+  Tensor a("a", "U8", {1}, 1);
+  {
+    File part = File::create(folder / "part");
+    write_safetensors(part, std::vector<TensorView>{a.view});
+  }
+  const auto refused = [&](const std::string& map) {
+    put(folder / "index.json", R"({"metadata": {}, "weight_map": )" + map + "}");
+    return message_of([&] { WeightsFile(folder / "index.json"); });
+  };
+  put(folder / "whole.json", R"({"weight_map": {"a": "part"}})");
+  CHECK(WeightsFile(folder / "whole.json").tensors().size() == 1);
+  CHECK(contains(refused(R"({"a": "part", "b": "part-2"})"), "index.json: the file 'part-2' is not beside the index"));
+  CHECK(contains(refused(R"({"a": "part", "b": "part"})"), "tensor 'b' is not in 'part', as the index says"));
+  for (const char* name : {"../part", "/etc/passwd", ".", "", "sub/part"})
+    CHECK(contains(refused(concat(R"({"a": ")", name, R"("})")), "expected the name of a file beside the index"));
+  CHECK(contains(refused("7"), "a damaged index: weight_map is no object"));
+  CHECK(contains(refused("{"), "a damaged index"));
 }

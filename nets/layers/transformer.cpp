@@ -1,0 +1,79 @@
+#include "nets/layers/transformer.h"
+
+#include <torch/nn/init.h>
+
+#include "sampling/core/mistake.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain::nets {
+namespace {
+
+// Returns the value of a key whose default, 0, stands for that of the field `tokens`.
+std::int64_t at_least(const Settings& settings, const std::string& key, std::int64_t of_field, const char* what) {
+  const std::int64_t value = settings.integer(key);
+  if (value == 0 && of_field == 0)
+    throw settings.error(key, concat("the batches have no field `tokens` that says the number of ", what),
+                         ExitCode::usage, concat("set net.", key, ", or make the field `tokens` by a tokenizer"));
+  if (value > 0 && value < of_field)
+    throw settings.error(key, concat(value, " ", what, " are less than the ", of_field, " of the field `tokens`"),
+                         ExitCode::usage, concat("leave it out, or set it to ", of_field, " or more"));
+  return value > 0 ? value : of_field;
+}
+
+}  // namespace
+
+TransformerSize::TransformerSize(const Settings& settings, const NetInput& input)
+    : layers(settings.integer("layers")),
+      heads(settings.integer("heads")),
+      width(settings.integer("width")),
+      length(at_least(settings, "length", input.length, "positions")),
+      vocabulary(at_least(settings, "vocabulary", input.vocabulary, "ids")),
+      dropout(settings.real("dropout")) {
+  if (width % heads != 0)
+    throw settings.error("width", concat(width, " is not a multiple of net.heads, which is ", heads));
+}
+
+torch::nn::LayerNorm layer_norm(std::int64_t width) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
+}
+
+torch::nn::Embedding embedding(std::int64_t rows, std::int64_t width) {
+  return torch::nn::Embedding(torch::nn::EmbeddingOptions(rows, width)._weight(at::empty({rows, width})));
+}
+
+void draw_normal(torch::nn::Module& module, double deviation) {
+  const at::NoGradGuard no_gradients;
+  for (auto& item : module.named_parameters())
+    if (item.value().dim() > 1)
+      torch::nn::init::normal_(item.value(), 0, deviation);
+    else if (item.key().ends_with("bias"))
+      item.value().zero_();
+}
+
+at::Tensor embedded(const torch::nn::Embedding& table, const at::Tensor& ids, const char* field) try {
+  return at::embedding(table->weight, ids);
+} catch (const c10::Error&) {
+  if (!ids.is_cpu() || ids.numel() == 0) throw;
+  const std::int64_t rows = table->weight.size(0);
+  const auto least = ids.min().item<std::int64_t>(), most = ids.max().item<std::int64_t>();
+  if (least >= 0 && most < rows) throw;
+  throw Mistake(
+      concat("the field `", field, "` has the value ", least < 0 ? least : most, ", but the net knows 0 to ", rows - 1),
+      "make the net for the vocabulary of the field");
+}
+
+at::Tensor embedded_texts(const torch::nn::Embedding& tokens, const torch::nn::Embedding& positions,
+                          const NamedTensors& batch) {
+  const at::Tensor& ids = batch.at("tokens");
+  if (ids.dim() != 2)
+    throw Mistake(c10::str("tokens have shape ", ids.sizes(), ", expected (B, L)"), "give the field one axis");
+  const at::Tensor& places = positions->weight;
+  if (ids.size(1) > places.size(0))
+    throw Mistake(concat("a row has ", ids.size(1), " tokens, but the net has ", places.size(0), " positions"),
+                  "make rows shorter (max), or net.length greater");
+  return embedded(tokens, ids, "tokens") + (batch.contains("position")
+                                                ? embedded(positions, batch.at("position"), "position")
+                                                : places.narrow(0, 0, ids.size(1)));
+}
+
+}  // namespace flowtrain::nets
