@@ -25,7 +25,7 @@ struct ContinuationRules {
 /// A text to continue.
 struct Prompt {
   std::uint32_t number = 0;               ///< the key of its draws
-  std::vector<std::int64_t> tokens = {};  ///< as TextForm::encode() gives them: at least one
+  std::vector<std::int64_t> tokens = {};  ///< at least one; see TextForm::encode()
 };
 
 /// The continuation of a prompt.
