@@ -19,6 +19,7 @@
 #include "nets/package/compiled_net.h"
 #include "nets/package/description.h"
 #include "nets/package/given_gradients.h"
+#include "nets/package/package_text.h"
 #include "nets/package/weights.h"
 #include "nets/steps/step.h"
 #include "sampling/core/mistake.h"
@@ -76,7 +77,7 @@ struct LossGraph {
   std::unique_ptr<CompiledGraph> code;  ///< set once the net is on its device
 };
 
-class PackageNet final : public Net, public CompiledNet {
+class PackageNet final : public Net, public CompiledNet, public HasTextNet {
  public:
   explicit PackageNet(const std::string& path) : archive_(path), description_(read_description(archive_)) {
     check_version(description_, archive_);
@@ -165,6 +166,10 @@ class PackageNet final : public Net, public CompiledNet {
   void take_loss_scale(const at::Tensor& scale) override { scale_ = scale; }
   void take_unit_gradient(const at::Tensor& one) override { one_ = one; }
   std::int64_t rows() const override { return rows_of(description_); }
+  TextNet* text_net() override {
+    if (!text_) text_ = PackageText::make(description_, [this](const NamedTensors& batch) { return forward(batch); });
+    return text_.get();
+  }
 
  private:
   void take_tensors(const PackageGraph& graph, const NamedTensors& weights) {
@@ -279,6 +284,7 @@ class PackageNet final : public Net, public CompiledNet {
   std::set<std::string> kept_;           // buffers of frozen layers, which training graphs would change
   NamedTensors scratch_;                 // copies that replace those buffers in these graphs
   at::Tensor scale_, one_;
+  std::unique_ptr<PackageText> text_;  // made when it is first asked for
   bool training_ = true;
 };
 

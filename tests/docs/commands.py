@@ -19,7 +19,7 @@ RENEW = "tests/docs/commands.py build/release/bin/flowtrain --write"
 SHARED_BY = 6  # An option that so many commands have is described once.
 MORE = {  # the page that describes a command
     "train": "training.md", "test": "testing.md", "predict": "predict.md", "bench": "profiling.md", "pack": "pack.md",
-    "tokenizer": "text.md",
+    "tokenizer": "text.md", "generate": "text.md#generate",
     "replay": "runs.md#when-something-goes-wrong", "hooks": "hooks.md", "snapshot": "runs.md#resuming",
     "export": "export.md", "serve": "watching.md", "watch": "watching.md", "metrics": "runs.md#files-of-a-run",
     "report": "runs.md#the-report", "verify": "verify.md", "postmortem": "postmortem.md", "plugins": "extending.md",

@@ -12,7 +12,7 @@ constexpr Decides run_only = validation | joint;  // decides nothing in a test
 constexpr Decides resumed = training | start;
 constexpr Decides shared = training | joint;
 constexpr Decides process = training | own;
-const std::vector<Needs> patience{{.key = "patience"}};
+const std::vector<Needs> patience{{.key = "patience"}}, prompts{{.key = "samples"}};
 const std::vector<std::string> state_parts{"params", "optim", "schedule", "random"};
 
 const std::vector<KeyTable> all_result_tables = {
@@ -36,6 +36,12 @@ const std::vector<KeyTable> all_result_tables = {
            key(run_only, "pictures", 0, {0, 1024},
                "number of samples of each set whose images and predictions a validation writes to the run's pictures/, "
                "and again as many with the greatest loss; 0 = none"),
+           key(run_only, "samples", Texts{},
+               "texts that the net continues at each validation, such as \"Once upon\"; log, metrics.jsonl and "
+               "TensorBoard show what it writes"),
+           read_if(prompts, key(run_only, "sample_tokens", 100, {1, 1 << 20}, "greatest number of tokens of each")),
+           read_if(prompts, key(run_only, "sample_temperature", 0.0, {0, 100},
+                                "temperature of their draws; 0: always the most likely token")),
            key(measured, "metrics", Texts{"accuracy"},
                "metrics beside the loss (`flowtrain plugins` lists them; detection nets have ap, ap50 and more); the "
                "first decides which snapshot is best"),

@@ -27,6 +27,7 @@
 #include "pipeline/engine/session/resume_command.h"
 #include "pipeline/engine/session/run_files.h"
 #include "pipeline/engine/session/run_graph.h"
+#include "pipeline/engine/text/text_samples.h"
 #include "pipeline/engine/train/hash_journal.h"
 #include "pipeline/engine/train/trainer.h"
 #include "sampling/core/secrets.h"
@@ -66,6 +67,7 @@ class Run {
 
   void make_learner(const MakeLearner& make) {
     learner_ = session_.make_learner(make, loader_->layout(), &hooks_, &*profile_);
+    if (!options_.dry_run) texts_.check(*learner_);
     if (session_.validates_async()) replica_ = learner_->make_replica();
     log_debug("the net is made");
   }
@@ -97,6 +99,8 @@ class Run {
                                        set->detection ? &*set->detection : nullptr,
                                        shown.emplace_back(sample_choice(*set)) ? &*shown.back() : nullptr});
     }
+    // The first set is measured last, and its metrics do not depend on what follows.
+    if (texts_.any() && !parts.validation.sets.empty()) parts.validation.sets.front().texts = &texts_;
     std::optional<AsyncValidation> async;
     if (replica_) async.emplace(parts.validation.sets, &interrupt, parts.validation.rules.errors.action);
     const Drawing graph = wire_run(session_, *loader_, parts, loggers, snapshots, async ? &*async : nullptr);
@@ -210,6 +214,7 @@ class Run {
   RunState state_;
   Hooks hooks_;
   std::optional<Profile> profile_{std::in_place};  // It has details with --profile.
+  const TextSamples texts_{config_, seed_of(config_)};
   Session session_;
   RunPlan run_plan_;
   std::unique_ptr<Loader> loader_;

@@ -209,9 +209,14 @@ void TensorBoard::epoch(std::uint64_t iteration, std::uint64_t, const Scalars& m
 }
 
 void TensorBoard::validation(const ValidationEvent& validation) {
-  write_later([this, iteration = validation.iteration, scalars = validation.scalars] {
+  write_later([this, iteration = validation.iteration, scalars = validation.scalars, texts = validation.texts] {
     // A resume repeats a validation whose metrics its snapshot does not hold yet.
-    if (!validations_.contains(iteration)) add_scalars(iteration, "val", fields_of(scalars));
+    if (validations_.contains(iteration)) return;
+    add_scalars(iteration, "val", fields_of(scalars));
+    if (texts.empty()) return;
+    SummaryEvent event(iteration);
+    event.text("samples", without_secrets(to_markdown(texts)));
+    add(event);
   });
 }
 

@@ -60,6 +60,13 @@ void write_confusion(const std::filesystem::path& path, const ClassTable& table)
   }
 }
 
+// Lines of the split "val" are cut off with those of validations.
+JsonObject samples_line(const ValidationEvent& validation) {
+  ordered_json samples = ordered_json::array();
+  for (auto& [prompt, text] : validation.texts) samples.push_back(JsonObject{{"prompt", prompt}, {"text", text}});
+  return {{"iter", validation.iteration}, {"split", "val"}, {"samples", std::move(samples)}};
+}
+
 std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 }  // namespace
@@ -138,8 +145,10 @@ void Display::show(const ValidationEvent& validation) {
   if (validation.replaced > 0)
     line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
   log_info(line + (validation.improved ? "  (best so far)" : ""));
+  for (auto& sample : validation.texts) log_info("sample: " + to_line(sample));
   if (!metrics_) return;
   metrics_->write("val", fields);
+  if (!validation.texts.empty()) metrics_->write("samples", samples_line(validation));
   if (validation.confusion) write_confusion(metrics_->path().parent_path() / "confusion.csv", *validation.confusion);
 }
 

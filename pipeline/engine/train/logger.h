@@ -13,6 +13,7 @@
 #include "pipeline/base/telemetry/drawing.h"
 #include "pipeline/base/telemetry/machine_meter.h"
 #include "pipeline/engine/graph/outlet.h"
+#include "pipeline/engine/text/text_samples.h"
 #include "pipeline/engine/validation/samples.h"
 #include "pipeline/engine/verdict/model.h"
 #include "stages/evaluation/class_table.h"
@@ -91,6 +92,7 @@ struct ValidationEvent {
   /// Samples to look at, [data.val]'s first; null where none are asked for.
   std::shared_ptr<const std::vector<ShownSamples>> samples = {};
   std::vector<std::uint64_t> best = {};  ///< with `samples`: the iterations that the [[best]] rules keep, by now
+  std::vector<TextSample> texts = {};    ///< prompts that the net has continued
 };
 
 /// Gets reports in their order from the compute thread, which must not wait: each logger has a queue and a thread of

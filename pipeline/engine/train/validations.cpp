@@ -189,6 +189,7 @@ Validations::Ranks Validations::record(std::uint64_t iteration, Validated& found
     event.samples = std::make_shared<const std::vector<ShownSamples>>(std::move(found.samples));
     event.best = kept_by(rules_.best, state_.best);
   }
+  event.texts = std::move(found.texts);
   run_.loggers.validation(event);
   return ranks;
 }

@@ -39,6 +39,8 @@ Validated ValidationPass::run(std::uint64_t iteration) {
   for (std::uint64_t batch = 0; batch < set_.batches && next_batch(); ++batch) {
   }
   result_.replaced = record_bad_samples(iteration);
+  // Only rank 0 continues the prompts: the others wait for it.
+  if (set_.texts && group_.leads() && !given_up_) attempt([&] { result_.texts = set_.texts->run(validator_); });
   share_error();
   attempt([&] { finish(); });
   share_error();
@@ -153,6 +155,7 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
   std::exception_ptr error;
   std::uint64_t replaced = 0;
   std::vector<ShownSamples> samples;
+  std::vector<TextSample> texts;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
     Validated one = ValidationPass(set, validator, goes_on, group, on_error).run(iteration);
@@ -164,13 +167,15 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
       for (auto& [name, value] : *one.scalars) name = concat(set.name, ".", name);
     scalars.insert(scalars.begin(), one.scalars->begin(), one.scalars->end());
     replaced += one.replaced;
+    texts.insert(texts.end(), one.texts.begin(), one.texts.end());
     for (auto& shown : one.samples) {
       shown.set = set.name;
       samples.insert(samples.begin(), std::move(shown));
     }
   }
   if (error) return {.error = error};
-  Validated all{.scalars = std::move(scalars), .replaced = replaced, .samples = std::move(samples)};
+  Validated all{
+      .scalars = std::move(scalars), .replaced = replaced, .samples = std::move(samples), .texts = std::move(texts)};
   const ClassTable* confusion = sets.front().name.empty() ? validator.confusion() : nullptr;
   if (confusion) all.confusion = *confusion;
   return all;

@@ -11,6 +11,7 @@
 
 #include "pipeline/base/errors/policies.h"
 #include "pipeline/engine/graph/graph.h"
+#include "pipeline/engine/text/text_samples.h"
 #include "pipeline/engine/validation/detection.h"
 #include "pipeline/engine/validation/samples.h"
 #include "stages/core/group.h"
@@ -28,6 +29,7 @@ struct ValidationSet {
   BadSamples& bad_samples;
   const DetectionMetrics* detection = nullptr;  ///< Null if no metrics of detectors are asked for.
   const SampleChoice* samples = nullptr;        ///< Null if no samples are shown.
+  const TextSamples* texts = nullptr;           ///< Null if the net continues no prompts with this set.
 };
 
 /// The result of a validation. It has neither metrics nor an error if the validation was given up.
@@ -37,6 +39,7 @@ struct Validated {
   std::exception_ptr error = {};             ///< The error that ended the validation, if the run goes on.
   std::uint64_t replaced = 0;                ///< The rows in which another record stands for a bad one.
   std::vector<ShownSamples> samples = {};    ///< The samples of each set that shows any, in rank 0.
+  std::vector<TextSample> texts = {};        ///< The continued prompts, in rank 0.
 };
 
 /// Returns whether a validation goes on. It is asked before and after each batch; the ranks of a group ask equally

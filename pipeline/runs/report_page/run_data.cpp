@@ -143,6 +143,7 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
                     {"texts", metrics.texts},
                     {"events", events_of(metrics)},
                     {"end", metrics.end},
+                    {"samples", metrics.samples},
                     {"graph", drawable_graph(graph)},
                     {"pictures", pictures_of(folder, link, options.picture_bytes)},
                     {"confusion", confusion_of(folder / "confusion.csv")},

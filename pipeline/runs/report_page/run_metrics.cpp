@@ -103,13 +103,15 @@ void RunMetrics::add(std::string_view line) {
     if (epoch >= 1) per_epoch = iteration / epoch;
     return epochs.add(iteration, fields_.data(), field_count_);
   }
-  constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped"};
+  constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped", "samples"};
   if (std::ranges::find(kinds, kind->text) == kinds.end()) return;
   auto whole = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (kind->text == "verdict")
     verdict = std::move(whole);
   else if (kind->text == "end")
     end = std::move(whole);
+  else if (kind->text == "samples")
+    samples = std::move(whole);
   else
     events[kind->text].add(std::move(whole));
 }

@@ -32,9 +32,9 @@ class RunMetrics {
   std::map<std::string, std::string> texts;
   /// Events by kind: resume, snapshot, nonfinite, skipped; falls of the learning rate by a fifth or more are `lr`.
   std::map<std::string, Thinned> events;
-  nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null if there is none
-  std::uint64_t last_iteration = 0;     ///< the greatest iteration of any line
-  double per_epoch = 0;                 ///< iterations of an epoch; 0 before the end of the first one
+  nlohmann::ordered_json verdict, end, samples;  ///< the newest lines of these kinds; null if there is none
+  std::uint64_t last_iteration = 0;              ///< the greatest iteration of any line
+  double per_epoch = 0;                          ///< iterations of an epoch; 0 before the end of the first one
 
   /// Adds the next line. A line that is not a JSON object, such as an unfinished one, is skipped.
   void add(std::string_view line);

@@ -18,7 +18,7 @@ std::string event_line(const nlohmann::ordered_json& line, const RunSummary& sum
     return format_line(progress_of(there, line));
   }
   if (kind == "verdict") return text_in(line, "text").value_or("");
-  if (kind == "epoch" || kind == "profile") return {};
+  if (kind == "epoch" || kind == "profile" || kind == "samples") return {};
   if (kind != "val") return concat(*kind, " at iteration ", *iteration);
   std::string text = concat("validation at iteration ", *iteration, ":");
   std::string_view before = " ";

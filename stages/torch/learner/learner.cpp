@@ -26,6 +26,7 @@
 #include "stages/torch/step/step_graphs.h"
 #include "stages/torch/step/step_readout.h"
 #include "stages/torch/step/train_step.h"
+#include "stages/torch/validation/net_text_model.h"
 #include "stages/torch/validation/net_validator.h"
 #include "stages/torch/validation/validation_replica.h"
 
@@ -47,7 +48,11 @@ void configure_torch(const RunKeys& run, unsigned processes_here) {
   at::globalContext().setBenchmarkCuDNN(*run.cudnn == "auto" && !*run.deterministic);
 }
 
-class TorchLearner : public Learner, public RowValidator, public ClassPredictor, public LayerLister {
+class TorchLearner : public Learner,
+                     public RowValidator,
+                     public ClassPredictor,
+                     public TextValidator,
+                     public LayerLister {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
@@ -137,6 +142,10 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   }
   Logits predict(Slab& slab) override { return validator_.predict(slab); }
   Detector* detector() override { return validator_.detector(); }
+  TextModel* text_model() override {
+    if (!text_model_) text_model_ = make_text_model(spec_, net_);
+    return text_model_.get();
+  }
   const ClassTable* confusion() const override { return validator_.confusion(); }
 
   Scalars end_validation() override {
@@ -222,6 +231,7 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor,
   mutable StepReadout readout_{spec_.process.profile};
   NetValidator validator_;
   bool validating_ = false;
+  std::unique_ptr<NetTextModel> text_model_;  // made when it is first asked for; null: the net continues no texts
   TorchMemoryProbe memory_probe_{spec_, weights_, step_, readout_};
   TorchNonFiniteSearch nonfinite_search_{
       {*this, *net_, step_, *batches_, graphs_, static_cast<std::uint32_t>(*spec_.tables.train.accum)}};

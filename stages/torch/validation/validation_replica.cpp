@@ -15,6 +15,7 @@
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/step/learner_net.h"
+#include "stages/torch/validation/net_text_model.h"
 #include "stages/torch/validation/net_validator.h"
 #include "stages/torch/validation/own_draws.h"
 
@@ -73,11 +74,12 @@ class DeviceStream {
   c10::Event written_, read_;
 };
 
-class TorchNetCopy final : public ValidationReplica, public RowValidator {
+class TorchNetCopy final : public ValidationReplica, public RowValidator, public TextValidator {
  public:
   TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers)
       : training_(*spec.process.group),
         beside_(training_.beside()),
+        spec_(spec),
         seed_(validation_seed(spec)),
         draws_(at::Device(spec.process.device)),
         net_(make_learner_net(spec)),
@@ -129,6 +131,10 @@ class TorchNetCopy final : public ValidationReplica, public RowValidator {
   }
 
   Detector* detector() override { return validator_.detector(); }
+  TextModel* text_model() override {
+    if (!text_model_) text_model_ = make_text_model(spec_, net_);
+    return text_model_.get();
+  }
   Scalars end_validation() override {
     const OwnDraws::Scope own(draws_);
     return validator_.end(beside_);
@@ -139,11 +145,13 @@ class TorchNetCopy final : public ValidationReplica, public RowValidator {
  private:
   Group& training_;
   Group& beside_;
+  const LearnerSpec spec_;
   const std::uint64_t seed_;
   OwnDraws draws_;
   std::shared_ptr<nets::Net> net_;
   std::unique_ptr<nets::Step> step_;
   NetValidator validator_;
+  std::unique_ptr<NetTextModel> text_model_;  // made when it is first asked for; null: the net continues no texts
   nets::NamedTensors model_;
   std::vector<at::Tensor> own_, source_;  // in the same order
   nets::NamedTensors source_buffers_;

@@ -124,6 +124,7 @@ function sectionsOf(runs, differences) {
     hasPictures('samples') &&
       {id: 'pictures', title: 'Validation pictures', data: run.pictures, body: () => picturesOf(run)},
     hasPictures('worst') && {id: 'worst', title: 'Worst samples', data: run.pictures, body: () => worstOf(run)},
+    run.samples && {id: 'texts', title: 'Texts of the net', data: run.samples, body: () => textsOf(run)},
     run.confusion && {id: 'confusion', title: 'Confusion', data: run.confusion, body: () => confusionOf(run)},
     {id: 'reproduce', title: 'Reproduce', data: [run.environment, run.config, run.end], body: () => reproduction(run)},
     {id: 'incidents', title: 'Warnings, bad samples, restarts', data: [run.warnings, run.bad_samples, run.events],

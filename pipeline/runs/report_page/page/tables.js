@@ -64,6 +64,12 @@ function reproduction(run) {
   ]);
 }
 
+/** What the net wrote at the newest validation (val.samples). */
+function textsOf(run) {
+  return [el('p', {}, `Validation at iteration ${count(run.samples.iter)}:`), table('Texts', ['prompt', 'text'],
+    run.samples.samples.map(sample => [words(sample.prompt), words(sample.text)]))];
+}
+
 function incidents(run) {
   const starts = run.events.filter(event => event.kind === 'resume');
   const broken = run.events.filter(event => event.kind === 'nonfinite' || event.kind === 'skipped');

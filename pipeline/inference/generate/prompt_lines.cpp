@@ -1,0 +1,41 @@
+#include "pipeline/inference/generate/prompt_lines.h"
+
+#include "sampling/core/error.h"
+#include "sampling/io/text_lines.h"
+
+namespace flowtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The limit of a line; parsed JSON takes many times its size.
+constexpr std::size_t longest_line = 1 << 20;
+
+GivenPrompt no_prompt(const std::string& problem, ordered_json id = {}) {
+  return {.id = std::move(id), .problem = problem + R"(; a request is a line as {"prompt": "Once upon", "id": 1})"};
+}
+
+}  // namespace
+
+GivenPrompt parse_prompt(const std::string& line) {
+  if (line.size() > longest_line) return no_prompt("the line is longer than 1 MiB");
+  const ordered_json request = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!request.is_object()) return no_prompt("the line is no JSON object");
+  const auto prompt = request.find("prompt");
+  const ordered_json id = request.value("id", ordered_json());
+  if (prompt == request.end() || !prompt->is_string()) return no_prompt("it has no \"prompt\" with a text", id);
+  return {.text = prompt->get<std::string>(), .id = id};
+}
+
+std::vector<GivenPrompt> prompts_of_file(const std::string& path) {
+  const bool is_json = path.ends_with(".jsonl") || path.ends_with(".json");
+  std::vector<GivenPrompt> prompts;
+  for (auto& line : read_text_lines(path)) {
+    if (line.find_first_not_of(" \t") == line.npos) continue;
+    prompts.push_back(is_json ? parse_prompt(line) : GivenPrompt{.text = line});
+  }
+  if (prompts.empty()) throw UserError(ExitCode::data, path + ": there is no prompt in it", "write a prompt a line");
+  return prompts;
+}
+
+}  // namespace flowtrain
