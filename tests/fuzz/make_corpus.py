@@ -377,6 +377,30 @@ def tokenizers():
     put("sentencepiece", "torn", body[:-3])
 
 
+def texts():
+    put("text_index", "lines", "one\r\n\n \t\ntwo\nno newline")
+    put("text_index", "paragraphs", "\n\na\r\nb\r\n\r\n \nc\n\n\nd\ne\n\n")
+    put("text_index", "kept", bytes([0, 3, 2, 5, 1, 0x80 | 7, 1]))
+    put("text_index", "zeros", bytes([0, 0x83, 0]))
+    put("text_index", "torn", bytes([0, 3, 0xff, 0xff]))
+
+    def shard(documents, vocabulary=1000, width=2, end=999, wrong=()):
+        ids = [each for document in documents for each in document]
+        places = [sum(map(len, documents[:count])) for count in range(len(documents) + 1)]
+        fields = dict(magic=b"flowtoks", version=1, width=width, ids=len(ids), documents=len(documents))
+        fields.update(wrong)  # a header that lies
+        header = struct.pack("<8sIIQQQIIQQQ", *fields.values(), vocabulary, end, 0, 0, len(documents), 10)
+        return header + struct.pack(f"<{len(places)}Q", *places) + struct.pack(f"<{len(ids)}{'?.H.I'[width]}", *ids)
+
+    put("token_shard", "narrow", shard([[1, 2, 999], [999], [5, 999]]))
+    put("token_shard", "wide", shard([[1, 70000], [3]], vocabulary=100000, width=4, end=0xffffffff))
+    put("token_shard", "empty", shard([]))
+    put("token_shard", "beyond", shard([[1, 1000]]))
+    put("token_shard", "huge", shard([[1]], wrong={"ids": 2**63, "documents": 2**61}))
+    put("token_shard", "torn", shard([[1, 2, 3]])[:90])
+    put("token_shard", "places", struct.pack("<3Q4H", 0, 1, 4, 999, 1, 2, 999))
+
+
 jpegs()
 pngs()
 webps()
@@ -395,3 +419,4 @@ arrays()
 kept_lengths()
 states()
 tokenizers()
+texts()

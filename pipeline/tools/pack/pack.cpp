@@ -3,33 +3,24 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "pipeline/base/config/source_groups.h"
-#include "pipeline/base/telemetry/console.h"
 #include "pipeline/base/telemetry/format.h"
-#include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/base/telemetry/log.h"
-#include "pipeline/base/telemetry/progress.h"
 #include "pipeline/base/values/periods.h"
 #include "pipeline/engine/graph/graph.h"
 #include "pipeline/engine/session/assembly.h"
-#include "pipeline/engine/session/sources.h"
+#include "pipeline/tools/pack/packing.h"
+#include "pipeline/tools/pack/token_packer.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/reads_until.h"
-#include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/io/stored_array.h"
-#include "sampling/order.h"
 #include "sampling/samplers/keys.h"
 #include "stages/core/error_context.h"
 
@@ -38,17 +29,6 @@ namespace flowtrain {
 namespace {
 
 namespace tbb = oneapi::tbb;
-using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
-
-constexpr auto report_interval = 10s;
-
-struct Split {
-  bool training;
-  std::unique_ptr<Dataset> dataset;
-
-  std::string name() const { return training ? "train" : "val"; }
-};
 
 // A record that is being packed. Jobs are reused, and so is their memory.
 struct PackJob {
@@ -67,43 +47,6 @@ void check_out(const PackOptions& options) {
                     concat("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
                     is_leftover(name) ? "an interrupted pack left it: remove it" : "name a new folder");
   }
-}
-
-Split open_split(const Config& config, bool training) {
-  if (training)
-    refuse_groups(config, "sources with rows of their own are not packed together: their samples have unlike parts",
-                  "pack each source by itself, as the only data set of a configuration");
-  const Settings& data = config.data(training);
-  Split split{training, open_dataset(config, training, /*keeps_split=*/true, /*all_parts=*/true)};
-  if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
-    throw data.error(
-        "dataset", "pictures with boxes but without a label cannot be packed, as shards hold one label per picture",
-        ExitCode::usage,
-        "train on them in place, also in a .tar; for voc, data.mode = \"crops\" or data.target makes labels");
-  return split;
-}
-
-std::vector<Split> open_splits(const Config& config, const PackOptions& options) {
-  std::vector<Split> splits;
-  if (options.train) splits.push_back(open_split(config, true));
-  if (!options.val) return splits;
-  try {
-    splits.push_back(open_split(config, false));
-  } catch (const EmptyDataset& error) {
-    if (splits.empty()) throw;
-    log_warn(concat("no validation data: ", error.what()));  // a run only warns, too
-  }
-  return splits;
-}
-
-// Returns a function that gives the id of the record at each place.
-std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options) {
-  if (options.shuffle) return Permutation(dataset.size(), *options.shuffle);
-  if (!options.sort) return [](std::uint64_t place) { return place; };
-  std::vector<std::uint64_t> ids(dataset.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  std::ranges::stable_sort(ids, {}, [&](std::uint64_t id) { return dataset.label(id); });
-  return [ids = std::move(ids)](std::uint64_t place) { return ids[place]; };
 }
 
 // Returns the file of a part of a record, whose ending tells `webdataset` how to read it; nothing if it is empty.
@@ -161,25 +104,23 @@ std::string class_list(const Dataset& dataset) {
 
 class SplitPacker {
  public:
-  SplitPacker(const Config& config, const PackOptions& options, const Split& split)
+  SplitPacker(const Config& config, const PackOptions& options, const PackedSplit& split)
       : dataset_(*split.dataset),
         options_(options),
         name_(split.name()),
         target_(options.out / name_),
-        budget_(bad_sample_budget(config.data(split.training), dataset_.size())),
         folder_(target_),
         writer_(folder_, name_, options.limits),
-        mode_(mode_of(config)),
-        display_(mode_) {}
+        log_(config, split, "img/s") {}
 
   /// Packs the split. Returns false if it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
     if (!write_shards(workers, interrupt)) return false;
     if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": no sample can be packed");
     if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
-    if (bad_ > 0) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
+    if (!bad_sample_log_.empty()) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
     folder_.commit();
-    display_.finish();
+    log_.finish();
     summarise();
     return true;
   }
@@ -221,79 +162,40 @@ class SplitPacker {
   void take(const PackJob& job, const Interrupt& interrupt) {
     if (job.failed && interrupt.requested())
       return;  // the record may only have failed because its server was not awaited
-    job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.files);
-    show();
-  }
-
-  void leave_out(const PackJob& job) {
-    const auto name = dataset_.describe(job.id);
-    const auto text = concat("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
-    if (++bad_ > budget_) {
-      if (budget_ == 0)
-        throw UserError(ExitCode::data, text,
-                        concat("repair or remove it, or allow some to be left out: data.bad = \"skip\" and ", key_));
-      throw UserError(ExitCode::data, concat(text, "; that is more than ", key_, " = ", budget_, " allows"),
-                      concat("repair the data set, or raise ", key_));
-    }
-    log_warn(text + "; it is left out");
-    bad_sample_log_ +=
-        json_line({{"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}}) +
-        '\n';
-  }
-
-  static ProgressMode mode_of(const Config& config) {
-    const auto mode = progress_mode(config.table("display").text("progress"));
-    if (mode != ProgressMode::automatic) return mode;
-    return console::is_terminal() ? ProgressMode::bar : ProgressMode::plain;
-  }
-
-  double rate() const {
-    return static_cast<double>(writer_.samples()) / std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
-
-  void show() {
-    Progress progress{.iter = writer_.samples() + bad_, .max_iter = dataset_.size()};
-    progress.samples_per_s = rate();
-    progress.eta_s = static_cast<double>(progress.max_iter - progress.iter) / *progress.samples_per_s;
-    display_.update(progress);
-    if (mode_ != ProgressMode::plain || Clock::now() < next_report_) return;
-    log_info(concat(name_, ": ", format_count(progress.iter), " of ", format_count(progress.max_iter), " samples, ",
-                    format_count(static_cast<std::uint64_t>(rate())), " img/s, eta ",
-                    format_duration(*progress.eta_s)));
-    next_report_ += report_interval;
+    if (job.failed)
+      bad_sample_log_ += log_.leave_out(job.id, job.failed, job.reason);
+    else
+      writer_.add(job.id, job.label, job.files);
+    log_.show(writer_.samples() + log_.bad(), writer_.samples());
   }
 
   void summarise() const {
-    std::printf("%s: %s samples in %s shard%s, %.1f MiB, %s img/s, in %s\n", name_.c_str(),
+    std::printf("%s: %s samples in %s shard%s, %.1f MiB, %s, in %s\n", name_.c_str(),
                 format_count(writer_.samples()).c_str(), format_count(writer_.shards()).c_str(),
                 writer_.shards() == 1 ? "" : "s", static_cast<double>(writer_.bytes()) / (1 << 20),
-                format_count(static_cast<std::uint64_t>(rate())).c_str(), target_.c_str());
-    if (bad_ > 0)
-      std::printf("%s: %s bad sample%s left out, listed in %s\n", name_.c_str(), format_count(bad_).c_str(),
-                  bad_ == 1 ? "" : "s", (target_ / "bad_samples.jsonl").c_str());
+                log_.rate(writer_.samples()).c_str(), target_.c_str());
+    if (const auto bad = log_.bad(); bad > 0)
+      std::printf("%s: %s bad sample%s left out, listed in %s\n", name_.c_str(), format_count(bad).c_str(),
+                  bad == 1 ? "" : "s", (target_ / "bad_samples.jsonl").c_str());
   }
 
   const Dataset& dataset_;
   const PackOptions& options_;
   std::string name_;
-  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // the key that a run names, too
   std::filesystem::path target_;
-  std::uint64_t budget_, bad_ = 0;
   std::string bad_sample_log_;
   AtomicFolder folder_;
   ShardWriter writer_;
-  ProgressMode mode_;
-  ProgressDisplay display_;
-  Clock::time_point begin_ = Clock::now(), next_report_ = begin_ + report_interval;
+  PackingLog log_;
 };
 
 }  // namespace
 
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
+  if (options.tokens) return pack_tokens(config, options, interrupt);
   check_out(options);
   options.pictures.decoding = decoding_of(config.table("sampler"));
-  const auto splits =
-      open_splits(config, options);  // all splits are opened first: a missing one is an error before hours of work
+  const auto splits = open_splits(config, options);
   interrupt.set_grace(std::chrono::duration<double>(*config.run().grace_seconds));
   interrupt.defer();  // files exist from here on, which must be removed at a signal
   const bool is_new = !std::filesystem::exists(options.out);
