@@ -7,33 +7,21 @@
 
 #include "sampling/core/registry.h"
 #include "sampling/core/text.h"
+#include "sampling/field_parts.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/transform.h"
 
 namespace flowtrain {
 namespace {
 
-/// Returns the form of a part of the data set; the picture's has the name image_part.
-PartForm form_of(const Settings& settings, const Dataset& dataset) {
-  auto parts = dataset.parts();
-  const std::string& name = settings.text("from");
-  if (name.empty() || name == image_part) return {image_part, Encoding::image};
-  const auto found = std::ranges::find(parts, name, &PartForm::name);
-  if (found != parts.end()) return std::move(*found);
-  std::vector<std::string> known{image_part};
-  for (auto& part : parts) known.push_back(part.name);
-  const auto near = nearest(name, known);
-  throw settings.error("from", "the data set has no part '" + name + "'", ExitCode::usage,
-                       concat(near.empty() ? "" : "did you mean '" + near + "'? ", "its parts: ", join(known)));
-}
-
 class FieldsSampler final : public Sampler {
  public:
   explicit FieldsSampler(const SamplerInput& input) {
     std::set<std::string> names;
-    for (auto& settings : input.fields) {
+    for (auto& table : input.fields) {
+      const Settings settings = input.needs_targets ? table : without_missing_targets(table, input.dataset);
       const auto& name = settings.text("name");
-      const PartForm from = form_of(settings, input.dataset);
+      const PartForm from = part_form(settings, "from", input.dataset);
       transforms_.push_back(
           transforms()
               .at(settings.text("as"))

@@ -143,6 +143,38 @@ void each_step(const JsonPlace& place, const char* list, Each&& each, int depth 
   for (std::size_t i = 0; i < steps.size(); ++i) each_step(steps.at(i), list, each, depth + 1);
 }
 
+/// Returns the ids of a special token in a template.
+std::vector<std::uint32_t> special_ids(const JsonPlace& item, const JsonPlace& specials) {
+  const std::string name(item["SpecialToken"]["id"].text());
+  const auto ids = specials[name.c_str()]["ids"];
+  std::vector<std::uint32_t> all;
+  for (std::size_t i = 0; i < ids.size(); ++i) all.push_back(ids.at(i).id());
+  return all;
+}
+
+PairForm read_pair(const JsonPlace& pair, const JsonPlace& specials) {
+  PairForm form;
+  auto* to = &form.before;
+  for (std::size_t i = 0; i < pair.size(); ++i) {
+    const auto item = pair.at(i);
+    const bool is_text = item["Sequence"].exists();
+    const auto type = item[is_text ? "Sequence" : "SpecialToken"]["type_id"];
+    if (type.exists() && type.id() > 255) type.fail("expected a type from 0 to 255");
+    const auto own = static_cast<std::uint8_t>(type.exists() ? type.id() : 0);
+    if (!is_text) {
+      for (const auto id : special_ids(item, specials)) to->push_back({id, own});
+      continue;
+    }
+    const bool is_first = to == &form.before;
+    if (to == &form.after || item["Sequence"]["id"].text() != (is_first ? "A" : "B"))
+      item.fail("a pair is supported as the text A before the text B, once each");
+    (is_first ? form.first : form.second) = own;
+    to = is_first ? &form.between : &form.after;
+  }
+  if (to != &form.after) pair.fail("a text is missing");
+  return form;
+}
+
 void read_template(const JsonPlace& place, TokenizerParts& parts) {
   const auto single = place["single"];
   const auto specials = place["special_tokens"];
@@ -156,10 +188,10 @@ void read_template(const JsonPlace& place, TokenizerParts& parts) {
       to = &parts.end;
       continue;
     }
-    const std::string name(item["SpecialToken"]["id"].text());
-    const auto ids = specials[name.c_str()]["ids"];
-    for (std::size_t k = 0; k < ids.size(); ++k) to->push_back(ids.at(k).id());
+    const auto ids = special_ids(item, specials);
+    to->insert(to->end(), ids.begin(), ids.end());
   }
+  if (place["pair"].exists() && place["pair"].size() > 0) parts.pair = read_pair(place["pair"], specials);
 }
 
 /// Returns a token without spaces before signs, as transformers cleans up what WordPiece decodes.
@@ -260,8 +292,13 @@ void read_post_processor(const JsonPlace& place, TokenizerParts& parts) {
     if (type != "BertProcessing" && type != "RobertaProcessing")
       step["type"].unsupported("TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence are");
     if (step["cls"].size() != 2 || step["sep"].size() != 2) step.fail("cls and sep are a text and an id");
-    parts.begin.push_back(step["cls"].at(1).id());
-    parts.end.push_back(step["sep"].at(1).id());
+    const auto begin = step["cls"].at(1).id(), end = step["sep"].at(1).id();
+    parts.begin.push_back(begin);
+    parts.end.push_back(end);
+    if (type == "BertProcessing")
+      parts.pair = PairForm{.before = {{begin, 0}}, .between = {{end, 0}}, .after = {{end, 1}}};
+    else
+      parts.pair = PairForm{.before = {{begin, 0}}, .between = {{end, 0}, {end, 0}}, .after = {{end, 0}}, .second = 0};
   });
 }
 

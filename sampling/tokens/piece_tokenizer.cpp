@@ -47,6 +47,7 @@ class PieceTokenizer final : public Tokenizer {
   const std::vector<SpecialToken>& special_tokens() const override { return parts_.specials; }
   std::span<const std::uint32_t> begin() const override { return parts_.begin; }
   std::span<const std::uint32_t> end() const override { return parts_.end; }
+  PairForm pair_form() const override { return parts_.pair ? *parts_.pair : Tokenizer::pair_form(); }
 
  private:
   TokenizerParts parts_;

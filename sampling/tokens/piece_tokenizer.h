@@ -2,6 +2,7 @@
 // A tokenizer of parts: added tokens, a normal form, a splitter, a model, and the bytes of each id.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TokenizerParts {
   std::vector<bool> hidden;              ///< special: left out of decoded texts, by id
   std::vector<SpecialToken> specials;
   std::vector<std::uint32_t> begin, end;
+  std::optional<PairForm> pair;     ///< form of pairs in the file, if it has one
   bool strips_first_space = false;  ///< a space at the beginning of a decoded text is left out
 
   /// Gives an id its name and text.

@@ -99,6 +99,16 @@ std::optional<std::uint32_t> Tokenizer::special(std::string_view name) const {
   return found == special_tokens().end() ? std::nullopt : std::optional(found->id);
 }
 
+PairForm Tokenizer::pair_form() const {
+  PairForm form;
+  for (const auto id : begin()) form.before.push_back({id, form.first});
+  for (const auto id : end()) {
+    form.between.push_back({id, form.first});
+    form.after.push_back({id, form.second});
+  }
+  return form;
+}
+
 std::string_view TextStream::push(std::uint32_t id) {
   text_.erase(0, shown_);
   part_.clear();

@@ -24,6 +24,16 @@ struct SpecialToken {
   std::uint32_t id = 0;
 };
 
+/// The ids that `add_special` puts around a pair of texts, and the type of each id of its row (token_type_ids).
+struct PairForm {
+  struct Special {
+    std::uint32_t id = 0;
+    std::uint8_t type = 0;
+  };
+  std::vector<Special> before = {}, between = {}, after = {};
+  std::uint8_t first = 0, second = 1;  ///< types of the texts' own ids
+};
+
 /// Encodes and decodes texts. Const and called from many threads at once; scratch memory is thread_local, and a warm
 /// call allocates only what `ids` or `text` must grow.
 class Tokenizer {
@@ -44,6 +54,8 @@ class Tokenizer {
   /// Returns the ids that `add_special` puts before and after a text.
   virtual std::span<const std::uint32_t> begin() const { return {}; }
   virtual std::span<const std::uint32_t> end() const { return {}; }
+  /// Returns the form of a pair; where the file has none, begin() stands before it, and end() after each text.
+  virtual PairForm pair_form() const;
 
   std::vector<std::uint32_t> encode(std::string_view text, EncodeOptions options = {}) const;
   std::string decode(std::span<const std::uint32_t> ids, bool special = false) const;

@@ -175,7 +175,12 @@ TokenizerParts read_tokenizer_json(std::string_view bytes, const std::string& na
   read_added_tokens(root["added_tokens"], parts);
   read_post_processor(root["post_processor"], parts);
   const auto known = [&](std::uint32_t id) { return id < parts.names.size(); };
-  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known))
+  const auto all_known = [&](const auto& specials) {
+    return std::ranges::all_of(specials, known, &PairForm::Special::id);
+  };
+  const PairForm pair = parts.pair.value_or(PairForm());
+  if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known) || !all_known(pair.before) ||
+      !all_known(pair.between) || !all_known(pair.after))
     root["post_processor"].fail("an id is not in the vocabulary");
   return parts;
 }

@@ -1,5 +1,3 @@
-#include <rapidjson/document.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -11,23 +9,12 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/tables/columns.h"
+#include "sampling/io/json_texts.h"
 
 namespace flowtrain {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-/// Appends the items of a JSON list; returns false if it is none, or holds other things than texts and numbers.
-bool append_json_items(std::string_view cell, Texts& items) {
-  rapidjson::Document list;
-  list.Parse<rapidjson::kParseNumbersAsStringsFlag>(cell.data(), cell.size());
-  if (list.HasParseError() || !list.IsArray()) return false;
-  for (const auto& item : list.GetArray()) {
-    if (!item.IsString()) return false;
-    items.emplace_back(item.GetString(), item.GetStringLength());
-  }
-  return true;
-}
 
 /// Finds the classes of the cells of two columns.
 class ClassFinder {
@@ -73,7 +60,7 @@ class ClassFinder {
     if (index == columns_.label) {
       items_.emplace_back(cell);
     } else if (cell.starts_with('[')) {
-      if (!append_json_items(cell, items_))
+      if (!append_json_texts(cell, items_))
         fail(index, row, concat(cell, " is no list of classes"), "write [\"cat\", \"dog\"], or cat;dog");
     } else {
       for (auto rest = cell; !rest.empty();) {

@@ -1,0 +1,125 @@
+// The transform `pair`: two texts in a row, as a question and its answer, with the type of each token.
+#include <algorithm>
+#include <utility>
+
+#include "sampling/core/text.h"
+#include "sampling/field_parts.h"
+#include "sampling/transforms/text_ids.h"
+
+namespace flowtrain {
+namespace {
+
+class PairTransform final : public Transform {
+ public:
+  PairTransform(const Settings& settings, const TransformInput& input)
+      : first_(settings, input.from, TextIds::Takes::texts),
+        second_(settings, part_form(settings, "second", input.dataset), TextIds::Takes::texts, first_.tokenizer()),
+        form_(form_of(settings, *first_.tokenizer())),
+        most_(settings.integer("max")),
+        cuts_(settings.text("longer") == "cut") {
+    if (specials() > most_) throw settings.error("max", "it leaves no room between the special tokens");
+    Field field{.name = input.name, .dtype = DType::i64, .shape = {most_}};
+    field.free_axes = 1;
+    field.fill = static_cast<double>(settings.integer("fill"));
+    field.values = first_.vocabulary();
+    field.show = show_ids(first_.tokenizer());
+    fields_.push_back(field);
+    std::uint8_t largest = std::max({std::uint8_t{1}, form_.first, form_.second});
+    for (const auto* specials : {&form_.before, &form_.between, &form_.after})
+      for (auto& special : *specials) largest = std::max(largest, special.type);
+    Field type{.name = "type", .dtype = DType::i64, .shape = {most_}};
+    type.free_axes = 1;
+    type.values = largest + 1;
+    fields_.push_back(std::move(type));
+  }
+
+  std::vector<Field> fields() const override { return fields_; }
+
+  void measure(const Record& record, std::span<std::int64_t> extents) const override {
+    const auto first = first_.count(record), second = second_.count(record);
+    const bool known = first != unknown_extent && second != unknown_extent;
+    std::ranges::fill(extents, known ? length_of(first + second) : unknown_extent);
+  }
+
+  void make(const Record& record, Stream, Row to) const override {
+    const Ids &first = first_(record), &second = second_(record);
+    const auto length = length_of(static_cast<std::int64_t>(first.size() + second.size()));
+    const auto [kept_first, kept_second] =
+        kept_of(first.size(), second.size(), static_cast<std::size_t>(length - specials()));
+    thread_local std::vector<std::int64_t> tokens, types;
+    tokens.clear();
+    types.clear();
+    const auto put_special = [](const std::vector<PairForm::Special>& specials) {
+      for (const auto& special : specials) {
+        tokens.push_back(special.id);
+        types.push_back(special.type);
+      }
+    };
+    const auto put_text = [](const Ids& ids, std::size_t count, std::uint8_t type) {
+      tokens.insert(tokens.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count));
+      types.resize(tokens.size(), type);
+    };
+    put_special(form_.before);
+    put_text(first, kept_first, form_.first);
+    put_special(form_.between);
+    put_text(second, kept_second, form_.second);
+    put_special(form_.after);
+    put_row<std::int64_t>(fields_[0], tokens, to[0], to.extents());
+    put_row<std::int64_t>(fields_[1], types, to[1], to.extents());
+  }
+
+ private:
+  static PairForm form_of(const Settings& settings, const Tokenizer& tokenizer) {
+    PairForm form = settings.boolean("add_special") ? tokenizer.pair_form() : PairForm();
+    if (const auto id = special_of(settings, "begin", tokenizer)) form.before = {{*id, form.first}};
+    if (const auto id = special_of(settings, "end", tokenizer)) {
+      form.between = {{*id, form.first}};
+      form.after = {{*id, form.second}};
+    }
+    return form;
+  }
+
+  std::int64_t specials() const {
+    return static_cast<std::int64_t>(form_.before.size() + form_.between.size() + form_.after.size());
+  }
+
+  std::int64_t length_of(std::int64_t ids) const {
+    const auto length = ids + specials();
+    if (length > most_ && !cuts_) throw SampleError(concat("it has ", length, " tokens, more than max = ", most_));
+    return std::min(length, most_);
+  }
+
+  /// Returns how much of each text is kept in `room`: the longer one is cut first, and then both.
+  static std::pair<std::size_t, std::size_t> kept_of(std::size_t first, std::size_t second, std::size_t room) {
+    if (first + second <= room) return {first, second};
+    const std::size_t shorter = std::min({first, second, room / 2});
+    return first > second ? std::pair{room - shorter, shorter} : std::pair{shorter, room - shorter};
+  }
+
+  TextIds first_, second_;
+  PairForm form_;
+  std::int64_t most_;
+  bool cuts_;
+  std::vector<Field> fields_;
+};
+
+}  // namespace
+
+TransformEntry pair_transform_entry() {
+  auto keys = id_keys({{.name = "second",
+                        .kind = Kind::text,
+                        .fallback = std::string(),
+                        .help = "part of the sample with the second text",
+                        .required = true}},
+                      /*add_special=*/true);
+  return {.name = "pair",
+          .help =
+              "the ids of two texts, i64 (length), and the field type, i64 (length): 0 or 1, the text of each token "
+              "(token_type_ids)",
+          .keys = std::move(keys),
+          .make = [](const Settings& settings, const TransformInput& input) {
+            return std::make_unique<PairTransform>(settings, input);
+          }};
+}
+
+}  // namespace flowtrain
