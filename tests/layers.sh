@@ -73,9 +73,10 @@ check() (
         group["text"] = "^(toml\\+\\+|nlohmann|spdlog|fmt)/"
         group["generated"] = "^(build_info|revision)\\.h$"
         group["std"] = "^[a-z_]+$|^(sys|arpa|netinet|net|gnu|linux|sanitizer)/[a-z_-]+\\.h$|" \
-          "^(assert|ctype|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|getopt|glob|ifaddrs|immintrin|" \
-          "iconv|inttypes|langinfo|link|limits|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|" \
-          "signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|wchar)\\.h$"
+          "^(assert|ctype|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|fnmatch|getopt|glob|ifaddrs|" \
+          "immintrin|iconv|inttypes|langinfo|link|limits|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|" \
+          "setjmp|signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|" \
+          "wchar)\\.h$"
       }
 
       function room_of(path,    folder, best) {

@@ -1,15 +1,13 @@
 #include "sampling/datasets/shard_index.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <span>
 #include <system_error>
-#include <thread>
 
 #include "sampling/core/error.h"
+#include "sampling/core/in_parallel.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
@@ -337,29 +335,13 @@ Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_e
   std::vector<Shard> shards;
   for (const auto& path : paths) shards.push_back({remote ? public_name(path) : path, nullptr});
   const auto access = remote ? remote_access(settings) : nullptr;
-  std::vector<std::exception_ptr> failures(shards.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < shards.size();) {
-      try {
-        if (remote)
-          index_remote(shards[i], paths[i], labels_end, access);
-        else
-          index_local(shards[i], labels_end);
-      } catch (...) {
-        failures[i] = std::current_exception();
-        next = shards.size();  // the shards before it are being read: the first failure is the same each time
-      }
-    }
-  };
-  {
-    // A cold header costs a disk access or a round trip to the server, so several are read at once.
-    std::vector<std::jthread> others(std::min<std::size_t>(shards.size(), 8) - 1);
-    for (auto& thread : others) thread = std::jthread(work);
-    work();
-  }
-  for (const auto& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  // A cold header costs a disk access or a round trip to the server, so several are read at once.
+  in_parallel(shards.size(), 8, [&](std::size_t i) {
+    if (remote)
+      index_remote(shards[i], paths[i], labels_end, access);
+    else
+      index_local(shards[i], labels_end);
+  });
   if (std::ranges::any_of(shards, has_pictures))
     for (auto& shard : shards) {
       drop_without_picture(shard);

@@ -24,6 +24,10 @@ struct ShardList {
   std::vector<std::string> notes = {};  ///< sentences on other shards and folders there that are not used
 };
 
+/// Returns every name of a pattern with ranges "{000..127}", whose numbers are padded to the width of the first; a name
+/// without ranges is its own. Throws the error of `key` for a pattern that cannot be read.
+std::vector<std::string> expand_names(const std::string& pattern, const std::string& key, const Settings& settings);
+
 /// Finds the tar shards that the keys `path` and `split` name; local ones exist. `path` is one shard, a pattern
 /// "a-{000..127}.tar", or a folder, in which `split` names a sub-folder, a shard or a pattern. Without `split` the
 /// usual names of splits decide (see find_splits, and the key `split_names`): those of sub-folders with shards, or else

@@ -21,31 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_shards = 100'000;
 
-/// Returns every name of a pattern with ranges "{000..127}"; numbers are padded to the width of the first.
-std::vector<std::string> expand(const std::string& pattern, const std::string& key, const Settings& settings) {
-  const auto open = pattern.find('{');
-  if (open == pattern.npos) return {pattern};
-  const auto close = std::min(pattern.find('}', open), pattern.size());
-  const auto range = std::string_view(pattern).substr(open + 1, close - open - 1);
-  const auto dots = std::min(range.find(".."), range.size());
-  const bool is_range = close < pattern.size() && dots < range.size();
-  const auto first = is_range ? parse_number<std::uint64_t>(range.substr(0, dots)) : std::nullopt,
-             last = is_range ? parse_number<std::uint64_t>(range.substr(dots + 2)) : std::nullopt;
-  if (!first || !last || *last < *first)
-    throw settings.error(key, "this is not a pattern of shards: " + pattern, ExitCode::usage,
-                         "write it as shard-{000..127}.tar");
-  std::vector<std::string> names;
-  const auto tails = expand(pattern.substr(close + 1), key, settings);
-  if (*last - *first >= max_shards / tails.size())
-    throw settings.error(key, "more than " + std::to_string(max_shards) + " shards: " + pattern);
-  for (auto number = *first; number <= *last; ++number) {
-    auto digits = std::to_string(number);
-    digits.insert(0, dots - std::min(dots, digits.size()), '0');
-    for (const auto& tail : tails) names.push_back(pattern.substr(0, open) + digits + tail);
-  }
-  return names;
-}
-
 /// Returns the .tar files of a folder, sorted; `error` says why it cannot be listed.
 std::vector<std::string> shards_below(const fs::path& folder, std::error_code& error) {
   std::vector<std::string> shards;
@@ -133,10 +108,34 @@ std::vector<std::string> remote_shards(std::string path, const std::string& spli
   if (path.ends_with('/'))
     throw settings.error(key, "a folder on a server cannot be listed: " + public_name(path), ExitCode::data,
                          "name its shards: " + public_name(path) + "shard-{000..127}.tar");
-  return expand(path, key, settings);
+  return expand_names(path, key, settings);
 }
 
 }  // namespace
+
+std::vector<std::string> expand_names(const std::string& pattern, const std::string& key, const Settings& settings) {
+  const auto open = pattern.find('{');
+  if (open == pattern.npos) return {pattern};
+  const auto close = std::min(pattern.find('}', open), pattern.size());
+  const auto range = std::string_view(pattern).substr(open + 1, close - open - 1);
+  const auto dots = std::min(range.find(".."), range.size());
+  const bool is_range = close < pattern.size() && dots < range.size();
+  const auto first = is_range ? parse_number<std::uint64_t>(range.substr(0, dots)) : std::nullopt,
+             last = is_range ? parse_number<std::uint64_t>(range.substr(dots + 2)) : std::nullopt;
+  if (!first || !last || *last < *first)
+    throw settings.error(key, "this is not a pattern of shards: " + pattern, ExitCode::usage,
+                         "write it as shard-{000..127}.tar");
+  std::vector<std::string> names;
+  const auto tails = expand_names(pattern.substr(close + 1), key, settings);
+  if (*last - *first >= max_shards / tails.size())
+    throw settings.error(key, "more than " + std::to_string(max_shards) + " shards: " + pattern);
+  for (auto number = *first; number <= *last; ++number) {
+    auto digits = std::to_string(number);
+    digits.insert(0, dots - std::min(dots, digits.size()), '0');
+    for (const auto& tail : tails) names.push_back(pattern.substr(0, open) + digits + tail);
+  }
+  return names;
+}
 
 ShardList find_shards(const Settings& settings, bool training) {
   const auto& split = settings.text("split");
@@ -154,7 +153,7 @@ ShardList find_shards(const Settings& settings, bool training) {
   const std::string key = split.empty() ? "path" : "split";
   const auto place = split.empty() ? path : path / split;
   if (is_folder(place)) return {shards_in(place, key, settings), true, place.string()};
-  auto shards = expand(place.string(), key, settings);
+  auto shards = expand_names(place.string(), key, settings);
   std::error_code ignored;
   for (const auto& shard : shards)
     if (!fs::exists(shard, ignored)) throw settings.error(key, "no such shard: " + shard, ExitCode::data);

@@ -8,7 +8,7 @@ using namespace flowtrain;
 
 TEST_CASE("all data sets are listed, with help and keys that have help") {
   CHECK(datasets().names() == std::vector<std::string>{"arrays", "cifar", "coco", "idx", "image_folder", "manifest",
-                                                       "shapes", "tensors", "voc", "webdataset"});
+                                                       "shapes", "tensors", "text", "tokens", "voc", "webdataset"});
   for (const auto& name : datasets().names()) {
     const auto& entry = datasets().at(name);
     CHECK(!entry.help.empty());

@@ -1,0 +1,192 @@
+// The `tokens` data set: documents as the ids of their tokens, in shards that `flowtrain pack --tokens` writes.
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "sampling/core/cpus.h"
+#include "sampling/core/in_parallel.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/split_names.h"
+#include "sampling/datasets/tables/split_files.h"
+#include "sampling/datasets/text/token_shard.h"
+#include "sampling/fingerprint.h"
+#include "sampling/named_dataset.h"
+#include "sampling/parts/part_collector.h"
+#include "sampling/remote/remote.h"
+
+namespace flowtrain {
+namespace {
+
+/// Returns the number of the range that holds `place`, of ranges whose ends these are.
+std::size_t range_of(const std::vector<std::uint64_t>& ends, std::uint64_t place) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(ends, place) - ends.begin());
+}
+
+class TokensDataset : public NamedDataset {
+ public:
+  TokensDataset(SplitFiles place, std::vector<TokenShard> shards, std::uint64_t window)
+      : place_(std::move(place)), shards_(std::move(shards)), window_(window) {
+    std::uint64_t ids = 0, documents = 0;
+    for (const auto& shard : shards_) {
+      id_ends_.push_back(ids += shard.header().ids);
+      document_ends_.push_back(documents += shard.header().documents);
+    }
+    size_ = window_ == 0 ? documents : ids < 2 ? 0 : (ids - 2) / window_ + 1;
+    if (size_ == 0) throw EmptyDataset(place_.place + ": there are no tokens in it");
+  }
+
+  std::uint64_t size() const override { return size_; }
+
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    auto [first, count] = range_of_record(id);
+    const auto bytes = count * sizeof(std::int32_t);
+    Record record{.id = id};
+    if (bytes > max_sample_bytes)
+      throw SampleError(concat(describe(id), ": ", bytes, " bytes are more than a sample may have (1 GiB)"));
+    if (buffer.bytes.size() < bytes) buffer.bytes.resize(bytes);
+    const std::span into(reinterpret_cast<std::int32_t*>(buffer.bytes.data()), count);
+    try {
+      // A window may go on in the next shards.
+      for (std::uint64_t done = 0; done < count;) {
+        const auto shard = range_of(id_ends_, first + done);
+        const auto part = std::min(count - done, id_ends_[shard] - first - done);
+        shards_[shard].read(first + done - begin_of(id_ends_, shard), into.subspan(done, part));
+        done += part;
+      }
+    } catch (const std::runtime_error& error) {
+      throw SampleError(describe(id) + ": " + error.what());
+    }
+    PartCollector parts(buffer);
+    parts.add_list(form_, std::as_bytes(into));
+    parts.finish(record);
+    return record;
+  }
+
+  std::vector<PartForm> parts() const override { return {form_}; }
+
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    record = {.id = id};
+    const auto length = static_cast<std::int64_t>(range_of_record(id).count);
+    PartCollector parts(buffer);
+    parts.outline_array(form_, {&length, 1});
+    parts.finish(record);
+    return true;
+  }
+
+  std::int64_t label(std::uint64_t) const override { return -1; }
+  std::vector<std::string> classes() const override { return {}; }
+
+  std::string describe(std::uint64_t id) const override {
+    const auto at = shard_of(id);
+    return as_utf8(concat(shards_[at.shard].path(), window_ > 0 ? ", token " : ", document ", at.number));
+  }
+  /// Returns the name of a document's shard and its number there; of a window its number.
+  std::string name(std::uint64_t id) const override {
+    const auto at = shard_of(id);
+    const auto file = std::filesystem::path(shards_[at.shard].path()).filename().string();
+    return as_utf8(window_ > 0 ? std::to_string(id) : concat(file, "#", at.number));
+  }
+  bool has_split() const override { return place_.has_split; }
+  std::string place() const override {
+    return as_utf8(concat(place_.place, shards_.size() > 1 ? concat(", ", shards_.size(), " shards") : ""));
+  }
+  std::vector<std::string> notes() const override { return place_.notes; }
+
+  std::uint64_t fingerprint() const override {
+    std::uint64_t all = window_;
+    for (const auto& shard : shards_)
+      all = fingerprint_of(std::as_bytes(std::span(&shard.header(), 1)),
+                           fingerprint_of(std::as_bytes(shard.documents()), all));
+    return all;
+  }
+
+ private:
+  /// A range of the stream of all ids.
+  struct Range {
+    std::uint64_t first, count;
+  };
+  /// The shard in which a record begins, and there the number of the document, or of the first id of a window.
+  struct ShardPlace {
+    std::size_t shard;
+    std::uint64_t number;
+  };
+
+  static std::uint64_t begin_of(const std::vector<std::uint64_t>& ends, std::size_t range) {
+    return range == 0 ? 0 : ends[range - 1];
+  }
+
+  ShardPlace shard_of(std::uint64_t id) const {
+    const auto& ends = window_ > 0 ? id_ends_ : document_ends_;
+    const auto place = window_ > 0 ? id * window_ : id;
+    const auto shard = range_of(ends, place);
+    return {shard, place - begin_of(ends, shard)};
+  }
+
+  Range range_of_record(std::uint64_t id) const {
+    if (window_ > 0) return {id * window_, std::min(window_ + 1, id_ends_.back() - id * window_)};
+    const auto [shard, number] = shard_of(id);
+    const auto& documents = shards_[shard].documents();
+    const auto count = documents[number + 1] - documents[number];
+    const bool has_end = shards_[shard].header().end != TokenHeader::no_end;
+    return {begin_of(id_ends_, shard) + documents[number], has_end && count > 0 ? count - 1 : count};
+  }
+
+  SplitFiles place_;
+  std::vector<TokenShard> shards_;
+  std::uint64_t window_, size_ = 0;
+  std::vector<std::uint64_t> id_ends_, document_ends_;  ///< numbers after the last ones of each shard
+  PartForm form_{"tokens", Encoding::array, DType::i32, {-1}};
+};
+
+/// Refuses shards of two tokenizers.
+void compare(const TokenShard& first, const TokenShard& other) {
+  const auto text = [](const TokenShard& shard) {
+    const auto& header = shard.header();
+    return concat("a vocabulary of ", header.vocabulary, " and ",
+                  header.end == TokenHeader::no_end ? "no end of a text" : concat("the end of a text ", header.end));
+  };
+  if (text(first) != text(other))
+    throw UserError(
+        ExitCode::data,
+        as_utf8(concat(other.path(), ": the shard has ", text(other), ", but ", first.path(), " has ", text(first))),
+        "put shards of different tokenizers into folders of their own");
+}
+
+std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInput& input) {
+  if (is_remote(settings.text("path")))
+    throw settings.error("path", "shards of tokens are mapped into memory, and cannot be on a server", ExitCode::data,
+                         "copy the folder of the shards to this machine");
+  static constexpr std::string_view endings[] = {token_shard_ending};
+  auto place = find_split_files(settings, input.training, endings);
+  std::vector<TokenShard> shards;
+  for (const auto& path : place.paths) shards.emplace_back(path);
+  in_parallel(shards.size(), usable_cores(), [&](std::size_t i) {
+    compare(shards.front(), shards[i]);
+    shards[i].check_ids();
+  });
+  return std::make_unique<TokensDataset>(std::move(place), std::move(shards),
+                                         static_cast<std::uint64_t>(settings.integer("window")));
+}
+
+}  // namespace
+
+DatasetEntry tokens_entry() {
+  return {
+      .name = "tokens",
+      .help =
+          "documents as the ids of their tokens, the part tokens (i32), in memory-mapped shards (.tokens) that "
+          "`flowtrain pack --tokens` writes. path: a shard or a folder of them; split: a sub-folder or shards; "
+          "default: train, or val (else test) to validate, by their usual names",
+      .keys = {{"window", Kind::integer, std::int64_t{0},
+                "makes a record of each `window` + 1 ids of all documents in a row, from each multiple of `window` "
+                "on, the last one shorter; documents end with the id of the end of a text; 0: a record is a document",
+                0, static_cast<double>(1 << 28)},
+               split_names_key()},
+      .make = make_tokens};
+}
+
+}  // namespace flowtrain
