@@ -3,7 +3,8 @@
 # environment: the package's folder, or the site-packages that hold it), in the folder of Python packages, or in the
 # cache folder. The version is fixed, as each has libraries of another name.
 set(_version 26.0.1)
-set(FLOWTRAIN_PARQUET "" CACHE PATH "pyarrow ${_version}, or the site-packages that hold it: builds the reader of Parquet")
+set(FLOWTRAIN_PARQUET "" CACHE PATH
+    "pyarrow ${_version}, or the site-packages that hold it: builds the reader of Parquet")
 set_source_files_properties(datasets/tables/parquet_rows.cpp PROPERTIES
                             COMPILE_DEFINITIONS FLOWTRAIN_PYARROW_VERSION="${_version}")
 if(SKBUILD OR FLOWTRAIN_FUZZ)
@@ -21,7 +22,8 @@ if(NOT _pyarrow)
 endif()
 file(STRINGS ${_pyarrow}/include/arrow/util/config.h _found REGEX "ARROW_VERSION_STRING")
 if(NOT _found MATCHES "\"${_version}\"")
-  message(FATAL_ERROR "${_pyarrow} is not pyarrow ${_version}: pip install --no-deps --target FOLDER pyarrow==${_version}")
+  message(FATAL_ERROR "${_pyarrow} is not pyarrow ${_version}: "
+                      "pip install --no-deps --target FOLDER pyarrow==${_version}")
 endif()
 message(STATUS "Parquet: ${_pyarrow}")
 

@@ -2,8 +2,9 @@
 
     python train_hf_text.py FOLDER RUN STEPS
 
-trains a small GPT-2 of random weights up to STEPS steps, with a checkpoint in RUN every 5 steps. Called again, it goes
-on from the last checkpoint with the next batch. FOLDER may be a pattern, "docs/**/*.md". The loader stands in place of a data set, its tokenizer and its collator:
+trains a small GPT-2 of random weights up to STEPS steps, with a checkpoint in RUN every 5 steps. Called again, it
+goes on from the last checkpoint with the next batch. FOLDER may be a pattern, "docs/**/*.md". The loader stands in
+place of a data set, its tokenizer and its collator:
 
     train_dataset=load_dataset("text", …).map(tokenize).map(group), data_collator=default_data_collator
 

@@ -3,10 +3,10 @@
     python train_torchtitan_text.py FOLDER RUN STEPS
 
 trains a small model of language up to STEPS steps, with a checkpoint in RUN every 5 steps. Called again, it goes on
-from the last checkpoint with the next batch. In a torchtitan configuration: `dataloader=TextLoader.Config(folder=FOLDER,
-tokenizer_file="tokenizer.json")`; torchtitan gives the length of a row and the rows of a batch. Labels are the ids that
-follow, as torchtitan takes them. All ranks save the same state, and a checkpoint may be loaded with another number of
-ranks, which torchtitan's own loaders refuse.
+from the last checkpoint with the next batch. In a torchtitan configuration:
+`dataloader=TextLoader.Config(folder=FOLDER, tokenizer_file="tokenizer.json")`; torchtitan gives the length of a row
+and the rows of a batch. Labels are the ids that follow, as torchtitan takes them. All ranks save the same state,
+and a checkpoint may be loaded with another number of ranks, which torchtitan's own loaders refuse.
 
 Fits torchtitan 0.3.0 and its main branch of August 2026, in which loaders and checkpoints have moved.
 """
