@@ -15,8 +15,15 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
     training = arguments["split"] == "train"
     sizes, stored = core.sizes(), core.stored()
     fields = {name: shape for name, (_, shape, *_) in zip(core.fields(), core.layout())}
-    sized = _sized(values) if training else set()
+    sized, free = _sized(values), core.free_axes()
     first = 1 if _who_makes_floats(arguments) == "the workers" else 0  # axis of heights
+
+    def axes(name: str) -> set[int]:
+        """Returns the axes of a field whose extent differs between batches."""
+        if name in sized:
+            return {first, first + 1} if training else set()
+        return {axis - 1 for axis in free.get(name, {})}
+
     lines = [
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
@@ -24,7 +31,7 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
         _sampler(values),
         *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
         "fields of a row: " + ", ".join(
-            f"{name} {_shape(name, fields, (first, first + 1) if name in sized else ())}" for name in fields),
+            f"{name} {_shape(shape, axes(name))}" for name, shape in fields.items()),
         f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
         "takes the GIL",
         f"copies: each row is written once, into the memory of its batch; batches are in {where}",
@@ -75,11 +82,9 @@ def _sized(values: Mapping[str, Any]) -> set[str]:
     return fields | ({"image"} if "sampler." in tables and _chain(values)[-1] == "classify" else set())
 
 
-def _shape(name: str, fields: Mapping[str, list[int]], sized: tuple[int, ...]) -> str:
+def _shape(shape: list[int], free: set[int]) -> str:
     """Returns the shape of a field; "≤" is before the bounds of axes that differ between batches."""
-    lengths = fields.get(f"{name}_length")
-    free = 0 if lengths is None else lengths[0] if lengths else 1
-    sides = [f"≤{side}" if axis < free or axis in sized else f"{side}" for axis, side in enumerate(fields[name])]
+    sides = [f"≤{side}" if axis in free else f"{side}" for axis, side in enumerate(shape)]
     return f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
 
 

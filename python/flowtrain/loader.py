@@ -111,8 +111,9 @@ class Loader(Generic[BatchT]):
         arrays: pictures and labels in the place of a data set, as Loader.arrays() gives them.
         fields: the fields of a batch, by name: the transform that makes each, "label", or a dict with its keys,
             {"from": "txt", "as": "bytes", "max": 512}. A field whose rows differ in length is as long as the longest of
-            the batch, and has a field `<name>_length` beside it. With `source` in the dict it belongs to the rows of
-            that [[data.source]], and is called `<source>.<name>` (docs/own_data.md, "Groups of rows").
+            the batch, and has a field `<name>_length` beside it. Some transforms of text make further fields, as "lm"
+            makes `label` (docs/text.md, "Rows of text"). With `source` in the dict it belongs to the rows of that
+            [[data.source]], and is called `<source>.<name>` (docs/own_data.md, "Groups of rows").
         layout: "transformers": batches of texts are dicts of what a model of Hugging Face's transformers takes:
             input_ids, attention_mask, labels, position_ids, token_type_ids (docs/text.md, "From Python").
         """

@@ -75,6 +75,33 @@ def test_packed_rows_say_which_letters_belong_together(captions):
     assert sorted(seen) == list(range(COUNT))
 
 
+@pytest.mark.parametrize("form", [{}, {"batch_size": None, "budget": 600}, {"pack": True}, {"train": False}])
+def test_a_transform_of_several_fields_makes_all_of_them_in_each_form_of_batches(captions, form):
+    table = {"from": "caption", "as": "lm", "max": 64, "end": "<|endoftext|>", "bytes": True}
+    loader = open_captions(captions, fields={"tokens": table}, **form)
+    packed, names = "pack" in form, ["tokens", "label", "label_bytes"]
+    bound = {} if packed else {name: {1: 64} for name in names}
+    assert loader.free_axes == bound
+    assert f"label ({'' if packed else '≤'}64,)" in loader.explain()
+    lines, seen = lines_of(captions), []
+    for batch in loader:
+        assert list(batch) == [*names, *(["position", "segment"] if packed else ["tokens_length"]), "ids"]
+        assert batch["label_bytes"].dtype == np.int32
+        assert len({batch[name].shape for name in names}) == 1
+        found = []
+        for row in range(len(batch["tokens"])):
+            tokens, label, label_bytes = (batch[name][row] for name in names)
+            segment = batch["segment"][row] if packed else np.arange(len(tokens)) < batch["tokens_length"][row]
+            assert (label[segment == 0] == -100).all() and (label_bytes == ((label >= 0) & (label < 256))).all()
+            for number in range(1, int(segment.max()) + 1):
+                own = segment == number
+                assert (tokens[own][1:] == label[own][:-1]).all()
+                found.append([*tokens[own].tolist(), int(label[own][-1])])
+        assert found == [[*lines[identity]["caption"].encode(), 256][:65] for identity in batch["ids"]]
+        seen += batch["ids"].tolist()
+    assert sorted(seen) == list(range(COUNT))
+
+
 def stream(loaders, epochs=2):
     """Each batch of all ranks as (ids, arrays without their padding), in order."""
     for _ in range(epochs):

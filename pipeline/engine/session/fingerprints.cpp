@@ -12,6 +12,7 @@
 #include "sampling/class_names.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/field_parts.h"
 #include "sampling/fingerprint.h"
 #include "sampling/samplers/stored.h"
 
@@ -110,7 +111,10 @@ std::optional<PixelForm> pixel_form(const Dataset& dataset) try {
 std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset) {
   auto forms = dataset.parts();
   std::erase_if(forms, [&](auto& form) {
-    return std::ranges::none_of(config.list("field"), [&](auto& field) { return field.text("from") == form.name; });
+    return std::ranges::none_of(config.list("field"), [&](auto& field) {
+      const auto names = part_names_of(field);
+      return std::ranges::find(names, form.name) != names.end();
+    });
   });
   return forms;
 }

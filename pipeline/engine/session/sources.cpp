@@ -16,6 +16,7 @@
 #include "sampling/core/registry.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/relabelled_dataset.h"
+#include "sampling/field_parts.h"
 #include "sampling/field_text.h"
 #include "sampling/plugin_host/plugin.h"
 #include "sampling/sources/grouped_order.h"
@@ -33,7 +34,7 @@ namespace {
 std::vector<std::string> used_parts(const std::vector<Settings>& fields) {
   std::vector<std::string> parts;
   for (auto& field : fields)
-    if (const auto& part = field.text("from"); !part.empty()) parts.push_back(part);
+    for (auto& part : part_names_of(field)) parts.push_back(std::move(part));
   return parts;
 }
 

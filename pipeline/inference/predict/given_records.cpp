@@ -17,6 +17,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/tables/table.h"
+#include "sampling/field_parts.h"
 #include "sampling/io/files.h"
 #include "sampling/parts/part_collector.h"
 
@@ -163,14 +164,17 @@ Input input_of(std::string name, const LearntParts& parts, const GivenRow& value
 
 LearntParts LearntParts::of(const Config& config, std::vector<PartForm> forms) {
   const auto& fields = config.list("field");
+  std::vector<std::string> inputs, classes;
+  for (auto& field : fields) {
+    const FieldParts own = parts_of(field);
+    inputs.insert(inputs.end(), own.inputs.begin(), own.inputs.end());
+    classes.insert(classes.end(), own.classes.begin(), own.classes.end());
+  }
   LearntParts parts{.forms = std::move(forms), .targets = {}, .picture = fields.empty()};
+  std::erase_if(parts.forms, [&](auto& form) { return !is_among(inputs, form.name) && !is_among(classes, form.name); });
   for (auto& form : parts.forms)
-    if (std::ranges::none_of(
-            fields, [&](auto& field) { return field.text("from") == form.name && field.text("as") != "labels"; }))
-      parts.targets.push_back(form.name);
-  for (auto& field : fields)
-    if (field.text("as") != "label" && (field.text("from").empty() || field.text("from") == image_part))
-      parts.picture = true;
+    if (!is_among(inputs, form.name)) parts.targets.push_back(form.name);
+  parts.picture = parts.picture || is_among(inputs, "") || is_among(inputs, image_part);
   return parts;
 }
 

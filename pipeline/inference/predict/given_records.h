@@ -18,8 +18,8 @@ namespace flowtrain {
 
 /// The parts that the fields of a run are made from.
 struct LearntParts {
-  std::vector<PartForm> forms = {};       ///< RunInputs::parts
-  std::vector<std::string> targets = {};  ///< names of those that only targets are made from: nobody gives them
+  std::vector<PartForm> forms = {};       ///< RunInputs::parts, without those of targets that predictions can lack
+  std::vector<std::string> targets = {};  ///< names of those that only classes are made from: nobody gives them
   bool picture = true;                    ///< whether a field is made from the record's own picture
 
   /// Finds them by the tables [[field]].

@@ -13,6 +13,7 @@
 #include "pipeline/engine/validation/patient_detector.h"
 #include "sampling/core/error.h"
 #include "sampling/core/utf8.h"
+#include "sampling/field_parts.h"
 #include "sampling/samplers/keys.h"
 #include "stages/loader/shown_row.h"
 #include "stages/trace/clock.h"
@@ -62,7 +63,7 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   parts_ = LearntParts::of(config_, std::move(state.inputs.parts));
   hidden_.insert("label");
   for (auto& field : config_.list("field"))
-    if (field.text("as") == "label" || field.text("as") == "labels") hidden_.insert(field.text("name"));
+    for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
   form_.emplace(none_, classes_, pixels_, parts_);
   sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
   layout_.emplace(sampler_->fields(), batch_);
