@@ -40,6 +40,12 @@ class Opens(Protocol):
     def __call__(self, path: Path = ..., **arguments: Any) -> Loader[tuple[Tensor, Tensor]]: ...
 
 
+class OpensText(Protocol):
+    """Loader.text and its like, whose batches are dicts."""
+
+    def __call__(self, path: Path = ..., **arguments: Any) -> Loader[dict[str, Any]]: ...
+
+
 class OpensArrays(Protocol):
     """Loader.arrays."""
 

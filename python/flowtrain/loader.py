@@ -14,7 +14,7 @@ import numpy
 
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
-from flowtrain._batches import BatchT, Opens, OpensArrays
+from flowtrain._batches import BatchT, Opens, OpensArrays, OpensText
 from flowtrain._checks import no_argument, refuse_workers, whole
 from flowtrain._epochs import Epoch, Position, Streams
 from flowtrain._explain import explain_loader, explain_rows
@@ -23,6 +23,7 @@ from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
 from flowtrain._rows_output import make_rows_output
+from flowtrain._text import TEXT_LOADERS, check_layout, for_transformers, shifts_labels, text_constructor
 from flowtrain._toml import key_to_toml
 
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
@@ -80,6 +81,7 @@ class Loader(Generic[BatchT]):
         rows: DatasetRows | None = None,
         arrays: Arrays | None = None,
         fields: Mapping[str, Any] | None = None,
+        layout: str | None = None,
     ) -> None:
         """Opens the data of a configuration.
 
@@ -112,6 +114,8 @@ class Loader(Generic[BatchT]):
             the batch, and has a field `<name>_length` beside it. Some transforms of text make further fields, as "lm"
             makes `label` (docs/text.md, "Rows of text"). With `source` in the dict it belongs to the rows of that
             [[data.source]], and is called `<source>.<name>` (docs/own_data.md, "Groups of rows").
+        layout: "transformers": batches of texts are dicts of what a model of Hugging Face's transformers takes:
+            input_ids, attention_mask, labels, position_ids, token_type_ids (docs/text.md, "From Python").
         """
         if split not in ("train", "val"):
             raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
@@ -140,7 +144,7 @@ class Loader(Generic[BatchT]):
             "output": output, "ids": ids, "device": device, "normalize": normalize,
             "memory_format": memory_format, "pin_memory": pin_memory,
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
-            "arrays": arrays, "fields": None,  # they are among `values`
+            "arrays": arrays, "fields": None, "layout": layout,  # `fields` are among `values`
         }
         file, pairs = os.fspath(file), [(key, key_to_toml(key, value)) for key, value in values.items()]
         training, floats = split == "train", dtype == "float32" and normalize == "host"
@@ -160,6 +164,9 @@ class Loader(Generic[BatchT]):
         self._ids = ids
         self._names = self._core.fields()
         self._is_pair = self._names == ["image", "label"]
+        check_layout(layout, self._names)
+        self._layout = layout
+        self._shifts_labels = layout is not None and shifts_labels(self._core.values())
         self._streams = Streams(self._core, os.getpid())
         self._place: Mapping[str, int] = self._core.position()  # after the batch that was handed out last
         self._wait_s = 0.0
@@ -173,9 +180,13 @@ class Loader(Generic[BatchT]):
         coco: ClassVar[Opens]
         idx: ClassVar[Opens]
         image_folder: ClassVar[Opens]
+        jsonl: ClassVar[OpensText]
         manifest: ClassVar[Opens]
+        parquet: ClassVar[OpensText]
         shapes: ClassVar[Opens]
         tensors: ClassVar[Opens]
+        text: ClassVar[OpensText]
+        tokens: ClassVar[OpensText]
         voc: ClassVar[Opens]
         webdataset: ClassVar[Opens]
 
@@ -295,6 +306,8 @@ class Loader(Generic[BatchT]):
         if self._is_pair:
             return (*fields, ids) if self._ids else tuple(fields)
         named = dict(zip(self._names, fields))
+        if self._layout:
+            named = for_transformers(named, self._shifts_labels)
         return {**named, "ids": ids} if self._ids else named
 
     def set_epoch(self, epoch: int) -> None:
@@ -474,7 +487,7 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         overrides = dict(arguments.pop("overrides", None) or {})
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
-               "memory_format", "pin_memory", "copy", "rank", "world_size", "fields"}
+               "memory_format", "pin_memory", "copy", "rank", "world_size", "fields", "layout"}
         own |= {"arrays"} if dataset == "arrays" else set()
         places = {"path", "split"} if dataset != "arrays" else set()
         more: dict[str, Any] = {}
@@ -580,3 +593,5 @@ Raises TypeError for other dtypes, ValueError for shapes that do not fit, DataEr
 
 for _dataset in _DATASETS:
     setattr(Loader, _dataset, _arrays_constructor() if _dataset == "arrays" else _constructor(_dataset))
+for _name, (_dataset, _source) in TEXT_LOADERS.items():
+    setattr(Loader, _name, text_constructor(_name, _source, _constructor(_dataset)))

@@ -1,5 +1,5 @@
-// The `manifest` data set: a table of records, CSV or JSON lines, whose columns are paths of files, texts, numbers and
-// classes.
+// The `manifest` data set: a table of records, CSV, JSON lines or Parquet, whose columns are paths of files, texts,
+// numbers and classes.
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
-#include "sampling/datasets/tables/columns.h"
+#include "sampling/datasets/tables/parquet_rows.h"
 #include "sampling/datasets/tables/split_files.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
@@ -76,9 +76,10 @@ std::vector<bool> file_columns(const Table& table, const Settings& settings) {
 
 class Manifest : public NamedDataset {
  public:
-  /// `used`: names of the parts that are needed; other files are not read. "*": all.
-  Manifest(SplitFiles place, Table table, const Settings& settings, const Texts& used)
-      : place_(std::move(place)), folder_(fs::path(table.path).parent_path()) {
+  /// `used`: names of the parts that are needed; other files are not read. "*": all. `rows`: of Parquet, else null.
+  Manifest(SplitFiles place, Table table, std::unique_ptr<ParquetRows> rows, const Settings& settings,
+           const Texts& used)
+      : place_(std::move(place)), folder_(fs::path(table.path).parent_path()), rows_(std::move(rows)) {
     const ClassColumns in{class_column(table, settings, "label", {"label", "class", "target"}, looks_like_classes),
                           class_column(table, settings, "labels", {"labels"}, [](const TableColumn&) { return true; })};
     const auto are_files = file_columns(table, settings);
@@ -87,6 +88,8 @@ class Manifest : public NamedDataset {
         throw settings.error(key, "the column '" + settings.text(key) + "' is one of files, too");
     if (in.label != none && in.label == in.labels)
       throw settings.error("labels", "the column is that of data.label, too", ExitCode::usage, "set data.label = \"\"");
+    for (const auto index : {in.label, in.labels})
+      if (rows_ && index != none) rows_->fill(table, static_cast<std::size_t>(index));
     auto classes = find_classes(table, in, settings.texts("class_names"));
     labels_ = std::move(classes.labels);
     classes_ = in.label == none && in.labels == none ? Texts() : std::move(classes.names);
@@ -95,12 +98,15 @@ class Manifest : public NamedDataset {
       if (at == in.label) continue;
       if (at == in.labels)
         columns_.push_back(std::move(classes.lists));
+      else if (rows_)
+        add_parquet_column(i, used);
       else
         columns_.push_back(are_files[i] ? make_file_column(table, std::move(table.columns[i]))
                                         : make_column(table, std::move(table.columns[i])));
     }
     take_picture();
     leave_out_unused(used);
+    if (rows_) choose_parquet_columns(table);
     for (auto& column : columns_) {
       if (column.is_file && column.form.encoding == Encoding::array) complete(column, table);
       forms_.push_back(column.form);
@@ -114,6 +120,7 @@ class Manifest : public NamedDataset {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     Record record{.id = id, .label = label(id)};
     PartCollector parts(buffer);
+    if (rows_) return read_row(record, buffer, parts);
     if (has_picture_) {
       record.encoding = Encoding::image;
       if (!picture_[id].empty())
@@ -121,7 +128,7 @@ class Manifest : public NamedDataset {
     }
     for (const auto& column : columns_) {
       if (!column.is_file)
-        add(column, id, parts);
+        add(column, column.bytes(id), parts);
       else if (column.texts[id].empty())
         parts.lack(column.form);
       else
@@ -133,7 +140,7 @@ class Manifest : public NamedDataset {
   }
 
   bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
-    if (std::ranges::any_of(columns_, &ManifestColumn::is_file)) return false;
+    if (rows_ || std::ranges::any_of(columns_, &ManifestColumn::is_file)) return false;
     record = {.id = id, .encoding = has_picture_ ? Encoding::image : Encoding::bytes, .label = label(id)};
     PartCollector parts(buffer);
     for (const auto& column : columns_) {
@@ -158,25 +165,30 @@ class Manifest : public NamedDataset {
                                   "another"
                             : "";
   }
-  std::string describe(std::uint64_t id) const override { return as_utf8(concat(table_.path, ":", table_.lines[id])); }
+  std::string describe(std::uint64_t id) const override {
+    return as_utf8(concat(rows_ ? rows_->path_of(id) : table_.path, ":", table_.lines[id]));
+  }
   /// Returns the picture's path, or else the number of the row.
   std::string name(std::uint64_t id) const override {
-    return has_picture_ && !picture_[id].empty() ? std::string(picture_[id]) : std::to_string(id);
+    return has_picture_ && !rows_ && !picture_[id].empty() ? std::string(picture_[id]) : std::to_string(id);
   }
   bool has_split() const override { return place_.has_split; }
   std::string place() const override { return as_utf8(table_.path); }
   Texts notes() const override { return place_.notes; }
-  bool resident() const override { return !has_picture_ && std::ranges::none_of(columns_, &ManifestColumn::is_file); }
+  bool resident() const override {
+    return !rows_ && !has_picture_ && std::ranges::none_of(columns_, &ManifestColumn::is_file);
+  }
   std::uint64_t fingerprint() const override { return table_.hash; }
 
  private:
   /// Takes the first column of pictures out of the parts: it is the records' own bytes.
   void take_picture() {
     const auto found = std::ranges::find_if(
-        columns_, [](auto& column) { return column.is_file && column.form.encoding == Encoding::image; });
+        columns_, [&](auto& column) { return (column.is_file || rows_) && column.form.encoding == Encoding::image; });
     has_picture_ = found != columns_.end();
     if (!has_picture_) return;
     picture_ = std::move(found->texts);
+    picture_column_ = found->form.name;
     columns_.erase(found);
   }
 
@@ -188,7 +200,7 @@ class Manifest : public NamedDataset {
     };
     if (!std::ranges::all_of(used, is_here)) return;
     std::erase_if(columns_, [&](auto& column) {
-      return column.is_file && std::ranges::find(used, column.form.name) == used.end();
+      return (column.is_file || rows_) && std::ranges::find(used, column.form.name) == used.end();
     });
   }
 
@@ -232,13 +244,52 @@ class Manifest : public NamedDataset {
     }
   }
 
-  static void add(const ManifestColumn& column, std::uint64_t id, PartCollector& parts) {
-    const auto bytes = column.bytes(id);
-    if (column.form.encoding == Encoding::text)
+  /// Adds the part of a column of a Parquet file; one of another type is left out unless it is used.
+  void add_parquet_column(std::size_t index, const Texts& used) {
+    const auto& column = rows_->column(index);
+    if (column.kind != ParquetColumn::Kind::unsupported) {
+      columns_.push_back({.form = rows_->form_of(index)});
+    } else if (std::ranges::find(used, column.name) != used.end()) {
+      throw UserError(ExitCode::data,
+                      concat(place_.place, ": column '", column.name, "' is ", column.type,
+                             ", but texts, bytes, numbers, and lists of texts or numbers are read"),
+                      "write its fields as columns of their own, or the whole as a text of JSON");
+    }
+  }
+
+  /// Lets only the columns be read that are parts, after the one of pictures.
+  void choose_parquet_columns(const Table& table) {
+    const auto place_of = [&](const std::string& name) { return static_cast<std::size_t>(index_of(table, name)); };
+    std::vector<std::size_t> chosen;
+    if (has_picture_) chosen.push_back(place_of(picture_column_));
+    for (const auto& column : columns_)
+      if (column.ends.empty()) chosen.push_back(place_of(column.form.name));  // classes are in memory
+    rows_->choose(std::move(chosen));
+  }
+
+  Record read_row(Record& record, ReadBuffer& buffer, PartCollector& parts) const {
+    thread_local std::vector<std::span<const std::byte>> values;  // keeps its memory
+    try {
+      rows_->read(record.id, buffer, values);
+    } catch (const std::runtime_error& error) {
+      throw SampleError(concat(describe(record.id), ": ", error.what()));
+    }
+    auto next = values.begin();
+    if (has_picture_) {
+      record.encoding = Encoding::image;
+      record.bytes = *next++;
+    }
+    for (const auto& column : columns_) add(column, column.ends.empty() ? *next++ : column.bytes(record.id), parts);
+    parts.finish(record);
+    return record;
+  }
+
+  static void add(const ManifestColumn& column, std::span<const std::byte> bytes, PartCollector& parts) {
+    if (column.form.encoding != Encoding::array)
       parts.add(column.form, bytes);
     else if (bytes.empty())
       parts.lack(column.form);
-    else if (column.ends.empty() || column.form.shape.empty())
+    else if (column.form.shape.empty() || column.form.shape.front() >= 0)
       parts.add(column.form, bytes, column.form.shape);
     else
       parts.add_list(column.form, bytes);
@@ -247,7 +298,9 @@ class Manifest : public NamedDataset {
   SplitFiles place_;
   Table table_;  ///< the path and the lines; columns_ has taken the columns
   fs::path folder_;
+  std::unique_ptr<ParquetRows> rows_;  ///< null: columns_ hold the values
   bool has_picture_ = false;
+  std::string picture_column_;
   Names picture_;
   std::vector<ManifestColumn> columns_;
   std::vector<PartForm> forms_;  ///< forms of columns_
@@ -255,14 +308,28 @@ class Manifest : public NamedDataset {
   Texts classes_;
 };
 
+std::unique_ptr<Dataset> make_parquet_manifest(SplitFiles place, const Settings& settings, const DatasetInput& input) {
+  if (settings.texts("files") != Texts{"auto"})
+    throw settings.error("files", place.place + " is Parquet, whose columns hold no paths");
+  const auto most_bytes = static_cast<std::uint64_t>(settings.integer("row_groups_mb")) << 20;
+  auto rows = std::make_unique<ParquetRows>(place.paths, most_bytes);
+  auto table = rows->table(place.place);
+  if (table.rows() == 0) throw EmptyDataset(place.place + ": the table has no rows");
+  return std::make_unique<Manifest>(std::move(place), std::move(table), std::move(rows), settings, input.parts);
+}
+
 std::unique_ptr<Dataset> make_manifest(const Settings& settings, const DatasetInput& input) {
-  auto place = find_split_files(settings, input.training, table_endings);
+  std::vector<std::string_view> endings(std::begin(table_endings), std::end(table_endings));
+  endings.emplace_back("parquet");
+  auto place = find_split_files(settings, input.training, endings);
+  if (std::ranges::all_of(place.paths, [](const auto& path) { return ending_of(path) == "parquet"; }))
+    return make_parquet_manifest(std::move(place), settings, input);
   if (place.paths.size() > 1)
     throw settings.error(settings.text("split").empty() ? "path" : "split",
                          concat("there are several tables in ", place.place, ": ", listed_classes(place.paths)),
                          ExitCode::data, "name one of them");
   auto table = read_table(place.paths.front());
-  return std::make_unique<Manifest>(std::move(place), std::move(table), settings, input.parts);
+  return std::make_unique<Manifest>(std::move(place), std::move(table), nullptr, settings, input.parts);
 }
 
 }  // namespace
@@ -271,8 +338,9 @@ DatasetEntry manifest_entry() {
   return {
       .name = "manifest",
       .help =
-          "samples that a table lists: .csv, .tsv, or JSON lines (.jsonl, .ndjson), or a folder with tables; columns "
-          "are paths of files (the first of images is the sample's own), texts, numbers and lists of them. split: "
+          "samples that a table lists: .csv, .tsv, JSON lines (.jsonl, .ndjson) or .parquet, or a folder with tables; "
+          "columns are paths of files (the first of images is the sample's own), texts, numbers and lists of them; of "
+          "Parquet also the bytes of files, and a folder may have many. split: "
           "a table or a sub-folder of path; default: train, or val (else test) to validate, by their usual names",
       .keys = {{"files", Kind::texts, Texts{"auto"},
                 "columns of paths, relative to the table's folder or absolute; auto: those called image, file, "
@@ -283,6 +351,7 @@ DatasetEntry manifest_entry() {
                {"labels", Kind::text, "auto",
                 "column of several classes: a JSON list, or texts with ; or | between; auto: labels; empty: none"},
                {"class_names", Kind::texts, Texts(), "names of the classes, in label order; default: those there"},
+               {"row_groups_mb", Kind::integer, 512, "memory for decoded groups of rows of Parquet files", 1, 1 << 20},
                split_names_key()},
       .make = make_manifest};
 }

@@ -288,7 +288,8 @@ TEST_CASE("manifest: what is wrong is named with its line and column") {
         "test.toml:1:1: data.files: FILE has no column 'picture'");
   CHECK(says("a.csv", "array\nnone.npy\n", {{"files", Texts{"array"}}}) ==
         "FILE:2: column 'array': " + (temp.path() / "none.npy").string() + ": No such file or directory");
-  CHECK(says("a.txt", "a\n1\n") == "test.toml:1:1: data.path: FILE is no .csv or .tsv or .jsonl or .ndjson");
+  CHECK(says("a.txt", "a\n1\n") ==
+        "test.toml:1:1: data.path: FILE is no .csv or .tsv or .jsonl or .ndjson or .parquet");
 
   CHECK(says("a.jsonl", "{\"a\": 1}\n{\"a\": }\n") == "FILE:2: malformed JSON at byte 7: Invalid value");
   CHECK(says("a.jsonl", "{\"a\": 1}\n[1]\n") == "FILE:2: the line is no object");

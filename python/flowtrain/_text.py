@@ -1,0 +1,141 @@
+"""Loaders of texts, and batches as models of Hugging Face's transformers take them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from flowtrain import _core
+
+#: The constructors for texts: the data set, and the part that holds the text or the ids; None: `text` names it.
+TEXT_LOADERS = {"text": ("text", "text"), "tokens": ("tokens", "tokens"), "jsonl": ("manifest", None),
+                "parquet": ("manifest", None)}
+_TASKS = ("lm", "tokens", "masked_lm")
+_TRANSFORMS = _core.parts()["field"]
+
+
+def text_constructor(name: str, source: str | None, of_data: Any) -> Any:
+    """Makes Loader.text and its like of a data set's constructor, which gets the field `tokens` among its `fields`."""
+    open_data = of_data.__func__
+
+    def make(cls: Any, *path: Any, **arguments: Any) -> Any:
+        part = source or arguments.pop("text", None)
+        if part is not None and (arguments["task"] if "task" in arguments else "lm") is not None:
+            arguments = _with_tokens(f"Loader.{name}", part, **arguments)
+        return open_data(cls, *path, **{key: value for key, value in arguments.items() if key != "task"})
+
+    make.__name__ = name
+    make.__qualname__ = f"Loader.{name}"
+    make.__doc__ = _doc(source, open_data.__doc__)
+    made: Any = make
+    return classmethod(made)
+
+
+def _with_tokens(
+    function: str,
+    source: str,
+    *,
+    task: str = "lm",
+    tokenizer: str | os.PathLike[str] | None = None,
+    window: int = 0,
+    max_length: int | None = None,
+    fields: Mapping[str, Any] | None = None,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """Returns the arguments of the data set's constructor. Raises ValueError for a task that is none, TypeError without
+    the length of a row."""
+    if task not in _TASKS:
+        raise ValueError(f"task = {task!r}: expected {', '.join(map(repr, _TASKS))}")
+    if not (max_length or window):
+        raise TypeError(f"{function}() lacks max_length, the greatest length of a row in tokens"
+                        + ("" if function in ("Loader.jsonl", "Loader.parquet") else
+                           ", or window, which makes rows of one length"))
+    keys = {key for key, *_ in _TRANSFORMS[task][1]} - {"max", "tokenizer"}
+    field = {"from": source, "as": task, "max": max_length or window,
+             **{key: arguments.pop(key) for key in keys & arguments.keys()}}
+    if tokenizer is not None:
+        field["tokenizer"] = os.fspath(tokenizer)
+    if window:
+        arguments["window"] = window
+    return {**arguments, "fields": {"tokens": field, **(fields or {})}}
+
+
+def _doc(source: str | None, of_data: str) -> str:
+    help_text, _, rest = of_data.partition("\n\nOf the data set:\n")
+    data_keys, _, rest = rest.partition("\n\nOf the sampler")
+    text = "" if source else "    text: the column of the text, or of its ids; without it `fields` makes the batches\n"
+    return (
+        f"{help_text}\n\nBatches are dicts of `tokens`, i64 (batch, length), `tokens_length`, (batch,), and `label`, "
+        f"(batch, length).\n\nOf the data set:\n{data_keys}\n\nOf the tokens:\n{text}"
+        "    task: \"lm\": `label` is the id that follows each; \"masked_lm\": `label` has the ids that are masked;\n"
+        "        \"tokens\": ids alone; None: `fields` makes the batches (default \"lm\")\n"
+        "    tokenizer: a file, or \"bytes\" (default \"bytes\"; stored ids need none)\n"
+        "    max_length: the greatest length of a row, in tokens (default: window)\n"
+        "    fields: more fields, {\"label\": \"label\"}\n"
+        "    and the keys of the transform, end=\"<|endoftext|>\": see `flowtrain plugins`"
+        "\n\nAlso:\n" + rest.partition("\n\nAlso:\n")[2]
+    )
+
+
+def shifts_labels(values: Mapping[str, str]) -> bool:
+    """Returns whether labels are the ids that follow, by the values that decide the batches."""
+    return any(key.endswith(".as") and value.strip("\"'") == "lm" for key, value in values.items())
+
+
+def check_layout(layout: str | None, fields: Sequence[str]) -> None:
+    """Raises ValueError for a layout that is none, ConfigError for fields that it does not fit."""
+    if layout not in (None, "transformers"):
+        raise ValueError(f"layout = {layout!r}: expected 'transformers', or None for the fields' own names")
+    if layout is not None and "tokens" not in fields:
+        raise _core.ConfigError("layout = 'transformers' needs a field `tokens`, but batches have "
+                                f"{', '.join(fields)}\n  hint: Loader.text, or a [[field]] of that name")
+
+
+def for_transformers(batch: Mapping[str, Any], shifts: bool) -> dict[str, Any]:
+    """Returns a batch by the names that models of transformers take; fields that they do not know keep theirs.
+
+    shifts: `label` is the id that follows. transformers' models of language compare the label of a place with what they
+    predict at the place before it. So each label moves to the place after its own, where most often the id itself is.
+    The first one is -100. The label of a row's last place is left out, as no such model counts that prediction.
+
+    Packed rows for such models have no attention_mask, but use_cache=False: only then do these models keep documents
+    apart by position_ids. For other models the mask is bool (batch, 1, length, length).
+    """
+    rest = dict(batch)
+    ids, lengths, segment = rest.pop("tokens"), rest.pop("tokens_length", None), rest.pop("segment", None)
+    made: dict[str, Any] = {"input_ids": ids}
+    if "label" in rest:
+        label = rest.pop("label")
+        made["labels"] = _moved(label) if shifts else label
+    for ours, theirs in (("position", "position_ids"), ("type", "token_type_ids")):
+        if ours in rest:
+            made[theirs] = _as_i64(rest.pop(ours))
+    if lengths is not None:
+        made["attention_mask"] = _as_i64(_arange_of(ids)[None, :] < lengths[:, None])
+    elif segment is not None and shifts:
+        made["use_cache"] = False
+    elif segment is not None:
+        made["attention_mask"] = segment[:, None, :, None] == segment[:, None, None, :]
+    return {**made, **rest}
+
+
+def _moved(label: Any) -> Any:
+    moved = label.copy() if isinstance(label, numpy.ndarray) else label.clone()
+    moved[:, 1:] = label[:, :-1]
+    moved[:, 0] = -100
+    return moved
+
+
+def _arange_of(ids: Any) -> Any:
+    if isinstance(ids, numpy.ndarray):
+        return numpy.arange(ids.shape[1])
+    import torch
+
+    return torch.arange(ids.shape[1], device=ids.device)
+
+
+def _as_i64(values: Any) -> Any:
+    return values.astype(numpy.int64) if isinstance(values, numpy.ndarray) else values.long()
