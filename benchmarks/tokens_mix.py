@@ -37,7 +37,8 @@ def sources(repository):
     names = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True, check=True).stdout
     paths = [repository / name for name in names.splitlines()]
     for folder in ("/usr/include", "/usr/lib/python3.11", "/usr/share/perl"):
-        paths += sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix in (".h", ".hpp", ".py", ".pm", ".pl", ""))
+        paths += sorted(path for path in pathlib.Path(folder).rglob("*")
+                        if path.suffix in (".h", ".hpp", ".py", ".pm", ".pl", ""))
     return [path.read_bytes() for path in paths if path.is_file() and path.stat().st_size < 1 << 20]
 
 

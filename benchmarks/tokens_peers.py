@@ -35,11 +35,15 @@ def peer(path, pattern):
 
 
 def main(bench, path, file, *pattern):
-    with open(file, encoding="utf-8", newline="") as stream:
+    # The references read characters, so both get U+FFFD for bytes that are none.
+    with open(file, encoding="utf-8", errors="replace", newline="") as stream:
         text = stream.read()
-    with tempfile.NamedTemporaryFile() as ids:
-        print("flowtrain:", subprocess.run([bench, path, file, *pattern, "--ids", ids.name], check=True, text=True,
-                                           stdout=subprocess.PIPE).stdout.strip().replace("\n", "; "))
+    with tempfile.NamedTemporaryFile() as ids, tempfile.NamedTemporaryFile() as whole:
+        whole.write(text.encode())
+        whole.flush()
+        ran = subprocess.run([bench, path, whole.name, *pattern, "--ids", ids.name], check=True, text=True,
+                             stdout=subprocess.PIPE)
+        print("flowtrain:", ran.stdout.strip().replace("\n", "; "))
         ours = array.array("I", ids.read()).tolist()
     encode = peer(path, *pattern or [""])
     begin = time.process_time()

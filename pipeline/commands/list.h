@@ -24,8 +24,8 @@ FLOWTRAIN_COMMAND(postmortem, "postmortem", "postmortem RUN", "Look at runs",
 FLOWTRAIN_COMMAND(bench, "bench", "bench CONFIG", "Data and speed",
                   "measure each data stage, or all-reduce of processes")
 FLOWTRAIN_COMMAND(pack, "pack", "pack CONFIG --out FOLDER", "Data and speed", "write a data set as tar shards")
-FLOWTRAIN_COMMAND(tokenizer, "tokenizer", "tokenizer train|encode|decode|show", "Data and speed",
-                  "learn a tokenizer from files, or see what one makes of a text")
+FLOWTRAIN_COMMAND(tokenizer, "tokenizer", "tokenizer train|encode|show", "Data and speed",
+                  "learn a tokenizer from files, or see what one makes of a text; also decode")
 FLOWTRAIN_COMMAND(graph, "graph", "graph CONFIG", "Data and speed", "print the flow graph in DOT, with queue depths")
 
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "Make your own", "print versions and devices, or the layers of a net")

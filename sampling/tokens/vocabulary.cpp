@@ -74,8 +74,11 @@ ByteTree::ByteTree(std::vector<std::pair<std::string_view, std::uint32_t>> texts
   std::vector<Branch> branches{{0, 0, texts.size(), 0}};
   std::vector<unsigned char> bytes;
   while (!branches.empty()) {
-    auto [node, begin, end, depth] = branches.back();
+    const Branch branch = branches.back();
     branches.pop_back();
+    const std::size_t depth = branch.depth, end = branch.end;
+    const std::uint32_t node = branch.node;
+    std::size_t begin = branch.begin;
     if (begin < end && texts[begin].first.size() == depth) nodes_[node].number = texts[begin++].second;
     if (begin == end) continue;
     const auto byte_of = [&](std::size_t i) { return static_cast<unsigned char>(texts[i].first[depth]); };

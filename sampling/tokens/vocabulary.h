@@ -13,7 +13,7 @@ namespace flowtrain {
 
 inline constexpr std::uint32_t no_token = 0xffffffff;
 /// The bound of ids in files, so that a damaged one cannot fill memory.
-inline constexpr std::uint32_t max_token_id = 1 << 24;
+inline constexpr std::uint32_t max_token_id = 1 << 20;
 /// The bound of a token's length: the longest of published vocabularies have 256 bytes.
 inline constexpr std::size_t max_token_bytes = 1024;
 
