@@ -68,6 +68,23 @@ TEST_CASE("inputs: files of any name, picture files of folders and archives, pat
   CHECK(cut[1].starts_with("cut.tar|"));
 }
 
+TEST_CASE("predictions need the parts of all texts, but neither those of classes nor those of tags") {
+  const TempFolder folder;
+  const auto file = folder.write("a.toml",
+                                 "[data]\ndataset = \"shapes\"\n"
+                                 "[[field]]\nname = \"a\"\nfrom = \"q\"\nas = \"pair\"\nsecond = \"r\"\nmax = 9\n"
+                                 "[[field]]\nname = \"b\"\nfrom = \"text\"\nas = \"tags\"\nmax = 9\n"
+                                 "tags_from = \"tag\"\ntags = [\"O\"]\n"
+                                 "[[field]]\nname = \"c\"\nfrom = \"kinds\"\nas = \"labels\"\n");
+  std::vector<PartForm> forms;
+  for (const char* const name : {"q", "r", "text", "tag", "kinds"}) forms.push_back({name, Encoding::text});
+  const auto parts = LearntParts::of(load_config(file, {}), forms);
+  CHECK(parts.names() == "q, r, text");
+  CHECK(parts.targets == std::vector<std::string>{"kinds"});
+  CHECK(parts.forms.size() == 4);
+  CHECK(!parts.picture);
+}
+
 TEST_CASE("a data set of inputs: record 0 has the form of the training data, and stands for what is damaged") {
   const TempFolder folder;
   folder.write("a.tar", TarBytes().entry("z.jpg", "from the archive").end());
