@@ -176,12 +176,14 @@ def main():
     from flowtrain._safetensors import tensors_to_bytes
 
     weights = options.folder / "first.safetensors"
-    weights.write_bytes(tensors_to_bytes({name: value.detach() for name, value in make_twin(1).state_dict().items()}, {}))
+    first_values = {name: value.detach() for name, value in make_twin(1).state_dict().items()}
+    weights.write_bytes(tensors_to_bytes(first_values, {}))
     own, own_times = run_program(options, "adamw", 1, weights)
     twins = []
     for seed in range(1, options.seeds + 1):
-        ran = subprocess.run([sys.executable, __file__, options.folder, options.text, "--steps", str(options.steps),
-                              "--threads", str(options.threads), "--one", str(seed)], check=True, stdout=subprocess.PIPE)
+        command = [sys.executable, __file__, options.folder, options.text, "--steps", str(options.steps), "--threads",
+                   str(options.threads), "--one", str(seed)]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
         twins.append(json.loads(ran.stdout.splitlines()[-1]))
     last = [statistics.fmean(losses[-50:]) for losses, _ in twins]
     first = twins[0]

@@ -29,7 +29,8 @@ def name(draw, syllables):
 
 def entity(draw, kind):
     if kind == "person":
-        return [draw.choice(["Mr", "Mrs", "Dr"]), name(draw, 2)] if draw.random() < 0.5 else [name(draw, 2), name(draw, 3)]
+        title = draw.choice(["Mr", "Mrs", "Dr"]) if draw.random() < 0.5 else name(draw, 2)
+        return [title, name(draw, 2)]
     if kind == "place":
         return [name(draw, 2) + draw.choice(["ville", "ford", "stan"])]
     return draw.choice(TIMES)

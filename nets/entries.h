@@ -27,7 +27,7 @@ struct NetInput {
   std::int64_t height = 0, width = 0;  ///< size of the images, in pixels
   std::int64_t vocabulary = 0;         ///< number of ids that the field `tokens` may have; 0: not known
   std::int64_t length = 0;             ///< greatest length of the field `tokens`; 0: there is no such field
-  std::int64_t labels = 0;             ///< number of values that the field `label` may have; 0: not known
+  std::int64_t labels = 0;             ///< number of values of the field `label` if it has an axis; 0: not known
 };
 struct LossInput {
   std::int64_t classes = 0;  ///< classes of the data; 0: not known

@@ -8,7 +8,7 @@
 
 namespace flowtrain::nets {
 
-/// What a net remembers of texts under way: the keys and values of attention, or the tokens themselves.
+/// Holds what a net remembers of texts under way: the keys and values of attention, or the tokens themselves.
 class TextMemory {
  public:
   virtual ~TextMemory() = default;

@@ -34,7 +34,7 @@ struct Field {
   std::size_t free_axes = 0;  ///< leading axes whose `shape` is a bound: each batch gives them its extent
   double fill = 0;            ///< value of the elements between a row's own extent and that of its batch
   bool sized = false;         ///< the plan of the batches chooses the extents of its free axes, not the records
-  std::int64_t values = 0;    ///< its integers are from 0 to below this, besides negative ones; 0: not known
+  std::int64_t values = 0;    ///< number above its largest integer, whose negative ones mean nothing; 0: not known
   std::uint32_t group = 0;    ///< group of the rows that have it: the number of their source in the batch
   ShowValue show = {};        ///< shows its values; empty: as its dtype and shape allow
 

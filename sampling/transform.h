@@ -39,8 +39,9 @@ struct TransformInput {
   const PartForm& from;   ///< part that it is made from
 };
 
-/// Returns all transforms by name: array, bytes, image, label, labels, number, tokens. Settings for a factory hold
-/// `name`, `from` and the entry's own keys. Factories throw UserError(usage) at the key at fault.
+/// Returns all transforms by name: array, bytes, image, label, labels, lm, masked_lm, number, pair, tags, tokens.
+/// Settings for a factory hold `name`, `from` and the entry's own keys. Factories throw UserError(usage) at the key at
+/// fault.
 Registry<Transform, TransformInput>& transforms();
 
 /// Returns the part that a field is made from. Throws SampleError if the record lacks it.

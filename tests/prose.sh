@@ -29,7 +29,8 @@ VERBS = set("""add allow analyse apply ask average begin build cache call change
     open order
     overwrite pack pass pick plan plot post-process predict prepare print profile put raise read rebuild record refuse
     rename repeat replace replay report require resample resize restart resume run sample save search seed select send
-    serve set show shrink shuffle skip sort split start state stop store summarize sweep take test time trace train trust
+    serve set show shrink shuffle skip sort split start state stop store summarize sweep take test time trace train
+    trust
     try turn unpack use validate verify wait warn watch write""".split())
 
 CPP = (".h", ".hpp", ".c", ".cpp", ".cu", ".cuh")

@@ -1,4 +1,4 @@
-// A shuffle that reads mostly in sequence: blocks of consecutive records are shuffled, and the records of `window`
+// A shuffle that reads mostly in sequence: blocks of consecutive records are shuffled, and the records of `mixed_blocks`
 // blocks are mixed. It is like a shuffle buffer over shards, but a pure function: any position is reached at once.
 
 #include <algorithm>
@@ -52,11 +52,11 @@ OrderEntry block_shuffle_entry() {
   return {.name = "block_shuffle",
           .help = "every record once per epoch; consecutive records are read close together, which suits shards",
           .keys = {{"block", Kind::integer, 1024, "number of consecutive records that stay close together", 1, 1 << 30},
-                   {"window", Kind::integer, 8, "number of blocks whose records are mixed", 1, 1 << 20}},
+                   {"mixed_blocks", Kind::integer, 8, "number of blocks whose records are mixed", 1, 1 << 20}},
           .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
             return std::make_unique<BlockShuffle>(samples_of(input), input.seed,
                                                   static_cast<std::uint64_t>(settings.integer("block")),
-                                                  static_cast<std::uint64_t>(settings.integer("window")));
+                                                  static_cast<std::uint64_t>(settings.integer("mixed_blocks")));
           }};
 }
 

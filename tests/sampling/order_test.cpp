@@ -153,15 +153,15 @@ TEST_CASE("block_shuffle is exact for every block, window and rest") {
     for (const std::int64_t block : {1, 2, 5, 16, 97, 200})
       for (const std::int64_t window : {1, 2, 3, 50}) {
         const Labelled dataset(n);
-        const auto order = make("block_shuffle", dataset, 9, {{"block", block}, {"window", window}});
+        const auto order = make("block_shuffle", dataset, 9, {{"block", block}, {"mixed_blocks", window}});
         for (std::uint64_t epoch = 0; epoch < 6; ++epoch) REQUIRE(is_permutation_of_all(epoch_of(*order, epoch)));
       }
 }
 
-TEST_CASE("block_shuffle reads no more than `window` blocks at a time") {
+TEST_CASE("block_shuffle reads no more than `mixed_blocks` blocks at a time") {
   const std::uint64_t block = 10, window = 3;
   const Labelled dataset(1000);
-  const auto ids = epoch_of(*make("block_shuffle", dataset, 4, {{"block", 10}, {"window", 3}}), 0);
+  const auto ids = epoch_of(*make("block_shuffle", dataset, 4, {{"block", 10}, {"mixed_blocks", 3}}), 0);
   for (std::size_t first = 0; first < ids.size(); first += block * window) {
     std::vector<std::uint64_t> blocks;
     for (auto i = first; i < std::min(ids.size(), first + block * window); ++i) blocks.push_back(ids[i] / block);

@@ -162,7 +162,8 @@ class Composer {
     if (key == "name") toml_.table("order");
     const auto kind = draw_.of({"block_shuffle", "sequential", "class_balanced", "weighted"});
     toml_.word(key, kind);
-    if (kind == "block_shuffle") toml_.number("block", draw_.between(4, 32)).number("window", draw_.between(1, 4));
+    if (kind == "block_shuffle")
+      toml_.number("block", draw_.between(4, 32)).number("mixed_blocks", draw_.between(1, 4));
     if (kind == "weighted") toml_.raw("weights", "[1, 2, 1, 3, 1, 2]");
   }
 
