@@ -1,5 +1,6 @@
-// A shuffle that reads mostly in sequence: blocks of consecutive records are shuffled, and the records of `mixed_blocks`
-// blocks are mixed. It is like a shuffle buffer over shards, but a pure function: any position is reached at once.
+// A shuffle that reads mostly in sequence: blocks of consecutive records are shuffled, and the records of
+// `mixed_blocks` blocks are mixed. It is like a shuffle buffer over shards, but a pure function: any position is
+// reached at once.
 
 #include <algorithm>
 
