@@ -22,7 +22,8 @@ enum class Purpose : std::uint32_t {
   mix = 7,
   erase = 8,
   color = 9,
-  size = 10
+  size = 10,
+  token = 11
 };
 
 /// The random numbers of one position. Cheap to make; one thread at a time.

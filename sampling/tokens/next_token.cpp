@@ -10,9 +10,6 @@
 namespace flowtrain {
 namespace {
 
-/// The purpose of these draws, beside those that training has.
-constexpr auto tokens = Purpose{11};
-
 void check(std::span<const float> logits) {
   const bool has_nan = std::ranges::any_of(logits, [](float logit) { return std::isnan(logit); });
   if (logits.empty() || has_nan || !std::isfinite(*std::ranges::max_element(logits)))
@@ -85,7 +82,7 @@ std::int64_t choose_token(std::span<const float> logits, const TokenChoice& choi
   if (choice.top_k > 0) keep_top_k(probabilities, choice.top_k);
   if (choice.top_p < 1) keep_top_p(probabilities, choice.top_p);
   if (choice.min_p > 0) keep_min_p(probabilities, choice.min_p);
-  return draw(probabilities, Stream(seed, tokens, std::uint64_t{text} << 32 | token));
+  return draw(probabilities, Stream(seed, Purpose::token, std::uint64_t{text} << 32 | token));
 }
 
 }  // namespace flowtrain

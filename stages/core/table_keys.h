@@ -103,7 +103,9 @@ struct ValKeys : TableKeys {
   Text source{table_, "source"};  ///< groups: the source whose fields validation has; empty: the first one
   Text amp{table_, "amp"}, mode{table_, "mode"}, on_error{table_, "on_error"}, group_by{table_, "group_by"};
   Flag flip{table_, "flip"};
-  Texts metrics{table_, "metrics"};
+  Texts metrics{table_, "metrics"}, samples{table_, "samples"};
+  Number sample_tokens{table_, "sample_tokens"};
+  Real sample_temperature{table_, "sample_temperature"};
 };
 
 /// [snapshot]: the snapshots that a run makes and keeps.

@@ -30,28 +30,28 @@ std::string cell_of(const std::string& text) {
 
 }  // namespace
 
-TextSamples::TextSamples(const Config& config, std::uint64_t seed) : val_(config.val().pictures.table()) {
-  const auto& texts = val_.texts("samples");
+TextSamples::TextSamples(const Config& config, std::uint64_t seed) : val_(config.val()) {
+  const auto& texts = *val_.samples;
   if (texts.empty()) return;
   try {
     form_ = text_form(config);
     for (auto& text : texts) prompts_.push_back({static_cast<std::uint32_t>(prompts_.size()), form_.encode(text)});
   } catch (const UserError& error) {
-    throw val_.error("samples", error.what(), error.code(), error.hint());
+    throw val_.samples.error(error.what(), error.code(), error.hint());
   } catch (const SampleError& error) {
-    throw val_.error("samples", error.what(), ExitCode::usage);
+    throw val_.samples.error(error.what(), ExitCode::usage);
   }
-  rules_.choice.temperature = val_.real("sample_temperature");
+  rules_.choice.temperature = *val_.sample_temperature;
   rules_.seed = seed;
-  rules_.most_tokens = static_cast<std::size_t>(val_.integer("sample_tokens"));
+  rules_.most_tokens = static_cast<std::size_t>(*val_.sample_tokens);
 }
 
 void TextSamples::check(Validator& validator) const {
   if (!any()) return;
   auto* const texts = dynamic_cast<TextValidator*>(&validator);
   if (!texts || !texts->text_model())
-    throw val_.error("samples", "the net cannot continue texts", ExitCode::usage,
-                     "leave the key out, or choose a language model");
+    throw val_.samples.error("the net cannot continue texts", ExitCode::usage,
+                             "leave the key out, or choose a language model");
 }
 
 std::vector<TextSample> TextSamples::run(Validator& validator) const {
@@ -59,7 +59,7 @@ std::vector<TextSample> TextSamples::run(Validator& validator) const {
   std::vector<TextSample> samples;
   try {
     for (auto& made : continue_prompts(model, form_, rules_, prompts_))
-      samples.push_back({val_.texts("samples")[samples.size()], std::move(made.text)});
+      samples.push_back({(*val_.samples)[samples.size()], std::move(made.text)});
   } catch (const UserError& error) {
     if (error.code() != ExitCode::numerics) throw;
     log_warn(concat("val.samples: ", error.what()));  // train.nonfinite decides what follows from that

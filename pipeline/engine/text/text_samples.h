@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipeline/engine/text/continuation.h"
+#include "stages/core/table_keys.h"
 #include "stages/model/validator.h"
 
 namespace flowtrain {
@@ -29,7 +30,7 @@ class TextSamples {
   std::vector<TextSample> run(Validator& validator) const;
 
  private:
-  const Settings& val_;
+  const ValKeys val_;
   TextForm form_;
   ContinuationRules rules_;
   std::vector<Prompt> prompts_;

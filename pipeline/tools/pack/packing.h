@@ -1,5 +1,5 @@
 #pragma once
-// The common parts of all ways of packing: the splits, the order of their records, and the log of those that are left out.
+// The common parts of all ways of packing: the splits, the order of their records, and the log of those left out.
 
 #include <chrono>
 #include <cstdint>
