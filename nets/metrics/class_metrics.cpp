@@ -143,7 +143,7 @@ class BitsPerByte final : public Ratio {
  public:
   void add(const Labelled& rows) override {
     constexpr std::int64_t ids_of_bytes = 257;
-    at::Tensor bytes = rows.known;
+    at::Tensor bytes = rows.known & rows.label.lt(ids_of_bytes - 1);  // the last id ends a text, and is no byte
     if (rows.batch.contains("label_bytes")) {
       bytes = rows.batch.at("label_bytes") * rows.known;
     } else if (rows.classes() > ids_of_bytes) {

@@ -158,7 +158,8 @@ class Spans final : public SequenceMetric<3> {
     return {{"prediction", "target"}, {"logits", "label", /*axes=*/1}};
   }
   void update(const NamedTensors& outputs, const NamedTensors& batch) override {
-    if (outputs.contains("prediction") || !outputs.contains("logits")) return SequenceMetric::update(outputs, batch);
+    const bool has_sequences = outputs.contains("prediction") && batch.contains("target");
+    if (has_sequences || !outputs.contains("logits")) return SequenceMetric::update(outputs, batch);
     compare_labels(outputs, batch, [&](Tokens prediction, Tokens target) { compare(prediction, target, totals_); });
   }
 

@@ -38,14 +38,16 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
       app.add_option("--encode", format,
                      "encode all pictures again as jpeg, png or webp; keep (default) encodes only those that must be")
           ->check(CLI::IsMember({"jpeg", "png", "webp", "keep"}));
-  app.add_option("--quality", options.pictures.quality, "set the quality of encoded JPEG and WebP files; default 90")
-      ->check(CLI::Range(1, 100));
+  auto* quality = app.add_option("--quality", options.pictures.quality,
+                                 "set the quality of encoded JPEG and WebP files; default 90")
+                      ->check(CLI::Range(1, 100));
   auto* tokenizer = add_path(app, "--tokens", tokens.tokenizer,
                              "encode texts by this tokenizer: a tokenizer.json, a rank file, a SentencePiece model, or "
                              "bytes")
                         ->excludes(sort)
                         ->excludes(resize)
-                        ->excludes(encode);
+                        ->excludes(encode)
+                        ->excludes(quality);
   app.add_option("--part", tokens.part, "encode this part of the samples; default: their only text")->needs(tokenizer);
   app.add_option(
          "--end", tokens.end,

@@ -123,7 +123,7 @@ std::vector<std::string> expand_names(const std::string& pattern, const std::str
   const auto first = is_range ? parse_number<std::uint64_t>(range.substr(0, dots)) : std::nullopt,
              last = is_range ? parse_number<std::uint64_t>(range.substr(dots + 2)) : std::nullopt;
   if (!first || !last || *last < *first)
-    throw settings.error(key, "this is not a pattern of shards: " + pattern, ExitCode::usage,
+    throw settings.error(key, "this is not a pattern of names: " + pattern, ExitCode::usage,
                          "write it as shard-{000..127}.tar");
   std::vector<std::string> names;
   const auto tails = expand_names(pattern.substr(close + 1), key, settings);

@@ -6,7 +6,7 @@ namespace flowtrain {
 
 bool append_json_texts(std::string_view list, std::vector<std::string>& items) {
   rapidjson::Document read;
-  read.Parse<rapidjson::kParseNumbersAsStringsFlag>(list.data(), list.size());
+  read.Parse<rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseIterativeFlag>(list.data(), list.size());
   if (read.HasParseError() || !read.IsArray()) return false;
   for (const auto& item : read.GetArray()) {
     if (!item.IsString()) return false;

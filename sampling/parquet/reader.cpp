@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "sampling/datasets/tables/parquet.h"
@@ -211,8 +212,7 @@ class Reader final : public ParquetFile {
     properties.enable_buffered_stream();
     file_ = parquet::ParquetFileReader::Open(*file, properties);
     const auto& meta = *file_->metadata();
-    for (int group = 0; group < meta.num_row_groups(); ++group)
-      group_rows_.push_back(static_cast<std::uint64_t>(meta.RowGroup(group)->num_rows()));
+    for (int group = 0; group < meta.num_row_groups(); ++group) group_rows_.push_back(rows_of(meta, group));
     const auto& schema = *meta.schema();
     for (int index = 0; index < schema.num_columns(); ++index) add_leaf(schema, index);
   }
@@ -230,6 +230,15 @@ class Reader final : public ParquetFile {
   }
 
  private:
+  /// Returns the rows of a group. A damaged footer may tell any number.
+  static std::uint64_t rows_of(const parquet::FileMetaData& meta, int group) {
+    const std::int64_t rows = meta.RowGroup(group)->num_rows();
+    if (rows < 0 || rows > std::min<std::int64_t>(meta.num_rows(), std::numeric_limits<std::int32_t>::max()))
+      throw std::runtime_error("a group has " + std::to_string(rows) + " rows by the footer, and the file " +
+                               std::to_string(meta.num_rows()));
+    return static_cast<std::uint64_t>(rows);
+  }
+
   /// Adds the column of a leaf; the leaves of one nested field are one column, which is not supported.
   void add_leaf(const parquet::SchemaDescriptor& schema, int index) {
     const auto& field = *schema.GetColumnRoot(index);

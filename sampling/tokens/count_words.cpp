@@ -1,13 +1,12 @@
 #include "sampling/tokens/count_words.h"
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "sampling/core/error.h"
+#include "sampling/core/in_parallel.h"
 #include "sampling/core/text.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/tokens/added_tokens.h"
@@ -19,13 +18,15 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{4} << 20;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-/// Deals blocks of the files, one after the other. A block ends with a line after which a letter comes, where a word
-/// ends by every pattern, or with its file.
+/// Deals blocks of the files, one after the other. A block ends with a letter before white space, where a word ends by
+/// every pattern, or with its file. White space that may stand in a special token is none here.
 class Blocks {
  public:
-  explicit Blocks(const std::vector<std::filesystem::path>& files) : files_(files) {}
+  Blocks(const std::vector<std::filesystem::path>& files, const std::vector<std::string>& special) : files_(files) {
+    std::erase_if(spaces_, [&](char space) {
+      return std::ranges::any_of(special, [space](auto& token) { return token.find(space) != token.npos; });
+    });
+  }
 
   /// Takes the next block; returns false at the end.
   bool next(std::string& block) {
@@ -35,8 +36,9 @@ class Blocks {
       block.swap(rest_);
       rest_.clear();
       while (offset_ < file_->size_bytes()) {
+        const std::size_t seen = block.size();
         grow(block);
-        if (const std::size_t cut = cut_of(block)) {
+        if (const std::size_t cut = cut_of(block, seen)) {
           rest_ = block.substr(cut);
           block.resize(cut);
           return true;
@@ -69,12 +71,17 @@ class Blocks {
     guarded([&] { read_exactly(*file_, offset_, std::as_writable_bytes(std::span(block).subspan(before))); });
     offset_ += block.size() - before;
   }
-  static std::size_t cut_of(std::string_view block) {
-    for (std::size_t at = block.size(); at-- > 2;)
-      if (block[at - 1] == '\n' && is_letter(block[at]) && is_letter(block[at - 2])) return at;
+  /// Returns the last place of a cut from `seen` on; 0 if there is none.
+  std::size_t cut_of(std::string_view block, std::size_t seen) const {
+    const auto* classes = unicode::classes();
+    for (std::size_t at = block.size(); at-- > std::max<std::size_t>(seen, 1);)
+      if (spaces_.find(block[at]) != spaces_.npos &&
+          (classes[unicode::character_before(block, at).code] & unicode::letter) != 0)
+        return at;
     return 0;
   }
   const std::vector<std::filesystem::path>& files_;
+  std::string spaces_ = " \n\r";
   std::mutex mutex_;
   std::unique_ptr<Descriptor> file_;
   std::size_t number_ = 0;
@@ -114,23 +121,11 @@ std::vector<CountedWord> count_words(const std::vector<std::filesystem::path>& f
   const WordRules rules = *rules_of_pattern(pattern_of_name(training.pattern));
   AddedTokens special;
   for (const auto& text : training.special) special.add({.text = text, .special = true});
-  Blocks blocks(files);
+  Blocks blocks(files, training.special);
   std::vector<Counts> counts(std::max(1u, training.threads));
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&](Counts& own) {
-    try {
-      for (std::string block; blocks.next(block);) count_block(block, rules, special, own);
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (auto& own : counts) threads.emplace_back(work, std::ref(own));
-  }
-  if (error) std::rethrow_exception(error);
+  in_parallel(counts.size(), static_cast<unsigned>(counts.size()), [&](std::size_t i) {
+    for (std::string block; blocks.next(block);) count_block(block, rules, special, counts[i]);
+  });
   for (std::size_t i = 1; i < counts.size(); ++i)
     for (auto& [word, count] : counts[i]) counts[0][word] += count;
   std::vector<CountedWord> words;

@@ -161,7 +161,11 @@ std::string_view TextStream::finish() {
 std::unique_ptr<Tokenizer> byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path, const std::string& pattern) {
-  if (path == "bytes") return byte_tokenizer();
+  if (path == "bytes") {
+    if (!pattern.empty())
+      throw UserError(ExitCode::usage, "bytes: only rank files (.tiktoken) take a pattern", "leave the pattern out");
+    return byte_tokenizer();
+  }
   return parse_tokenizer(read_file(path), path, pattern);
 }
 

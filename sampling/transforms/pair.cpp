@@ -41,7 +41,9 @@ class PairTransform final : public Transform {
   }
 
   void make(const Record& record, Stream, Row to) const override {
-    const Ids &first = first_(record), &second = second_(record);
+    thread_local Ids first;  // second_ may overwrite what first_ keeps
+    first = first_(record);
+    const Ids& second = second_(record);
     const auto length = length_of(static_cast<std::int64_t>(first.size() + second.size()));
     const auto kept = kept_of(first.size(), second.size(), static_cast<std::size_t>(length - specials()));
     thread_local std::vector<std::int64_t> tokens, types;

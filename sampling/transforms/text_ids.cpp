@@ -46,9 +46,10 @@ std::vector<Key> id_keys(std::vector<Key> more, bool add_special) {
   max.min = 1;
   max.max = 1e9;
   max.required = true;
-  Key tokenizer =
-      key("tokenizer", Kind::text, std::string("bytes"),
-          "a tokenizer.json, a rank file (.tiktoken) or a SentencePiece .model; bytes: an id for each byte");
+  Key tokenizer = key(
+      "tokenizer", Kind::text, std::string(),
+      "a tokenizer.json, a rank file (.tiktoken) or a SentencePiece .model; bytes: an id for each byte; empty: bytes "
+      "for texts, none for stored ids");
   tokenizer.is_path = true;
   Key fill = key("fill", Kind::integer, std::int64_t{0}, "id beyond a shorter text's end");
   fill.min = -1e9;
@@ -79,7 +80,8 @@ Key vocabulary_key() {
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_of(const Settings& settings) {
-  return open_tokenizer(settings.text("tokenizer"), settings.text("pattern"));
+  const std::string& name = settings.text("tokenizer");
+  return open_tokenizer(name.empty() ? "bytes" : name, settings.text("pattern"));
 }
 
 EncodeOptions encoding_of(const Settings& settings) { return {.special_text = settings.boolean("special_text")}; }
@@ -110,8 +112,14 @@ TextIds::TextIds(const Settings& settings, const PartForm& from, Takes takes,
     throw wrong_part(settings, from, "of arrays those of ids: i32 or i64 of one axis");
   if (is_stored_ ? takes == Takes::texts : from.encoding == Encoding::pixels || from.encoding == Encoding::image)
     throw wrong_part(settings, from, takes == Takes::texts ? "a text" : "a text, or an array of ids");
-  if (!tokenizer_ && (!is_stored_ || settings.given("tokenizer"))) tokenizer_ = tokenizer_of(settings);
-  one_id_a_byte_ = !is_stored_ && settings.text("tokenizer") == "bytes" && !options_.special_text;
+  const std::string& name = settings.text("tokenizer");
+  if (!tokenizer_ && (!is_stored_ || !name.empty())) tokenizer_ = tokenizer_of(settings);
+  one_id_a_byte_ = !is_stored_ && (name.empty() || name == "bytes") && !options_.special_text;
+  if (is_stored_ && options_.special_text)
+    throw settings.error("special_text", "stored ids are not made of texts again", ExitCode::usage, "leave it out");
+  if (!tokenizer_ && !settings.text("pattern").empty())
+    throw settings.error("pattern", "it belongs to a rank file, but no tokenizer is named", ExitCode::usage,
+                         "name the tokenizer, or leave out pattern");
   vocabulary_ = tokenizer_                   ? static_cast<std::int64_t>(tokenizer_->vocabulary_size())
                 : settings.has("vocabulary") ? settings.integer("vocabulary")
                                              : 0;

@@ -42,7 +42,8 @@ bool is_outline(const Part& part);
 /// Returns the text of a part.
 std::string_view text_of(const Part& part);
 /// Returns what make(value) has filled in for this text, whose length is asked for before its row is made: each thread
-/// keeps the last value of the four transforms that it used last. `instance` is a transform's own number.
+/// keeps the last value of the four transforms that it used last. `instance` is a transform's own number. The value
+/// stays until the next call of any transform.
 template <class Value, class Make>
 const Value& kept(std::uint64_t instance, std::string_view text, const Make& make) {
   struct Last {

@@ -85,7 +85,8 @@ class PromptGroup {
   }
 
   std::int64_t next_token(const TextRow& row, std::span<const float> logits, std::size_t token) const try {
-    return choose_token(logits, rules_.choice, rules_.seed, row.prompt.number, static_cast<std::uint32_t>(token));
+    const auto known = logits.first(form_.tokenizer->vocabulary_size());  // a net may have more, which mean nothing
+    return choose_token(known, rules_.choice, rules_.seed, row.prompt.number, static_cast<std::uint32_t>(token));
   } catch (const std::invalid_argument& error) {
     throw UserError(ExitCode::numerics, error.what(), "choose a snapshot from before the net diverged");
   }
@@ -122,6 +123,8 @@ class EndTexts {
   TextModel& model_;
 };
 
+}  // namespace
+
 void check_vocabulary(const TextModel& model, const TextForm& form) {
   const auto ids = static_cast<std::int64_t>(form.tokenizer->vocabulary_size());
   if (model.vocabulary() < ids)
@@ -129,8 +132,6 @@ void check_vocabulary(const TextModel& model, const TextForm& form) {
                     concat("the net knows ", model.vocabulary(), " ids, but the tokenizer ", form.name, " has ", ids),
                     "name the tokenizer that the net was trained with");
 }
-
-}  // namespace
 
 std::vector<Continuation> continue_prompts(TextModel& model, const TextForm& form, const ContinuationRules& rules,
                                            const std::vector<Prompt>& prompts, const TakePiece& take,

@@ -41,6 +41,9 @@ struct Continuation {
 /// piece of each text may be empty.
 using TakePiece = std::function<void(std::size_t index, std::string_view piece, bool last)>;
 
+/// Throws UserError(usage) if the net knows fewer ids than the tokenizer.
+void check_vocabulary(const TextModel& model, const TextForm& form);
+
 /// Continues the prompts; those with equally many tokens are computed together, `most_rows` at most. The next token
 /// follows from the last length() tokens of prompt and text. Draws depend on the numbers of prompt and token, so that
 /// a text does not depend on the others, but for the rounding of the net. `take` (may be null) gets the texts as they

@@ -16,28 +16,35 @@ namespace fs = std::filesystem;
 // The usual names of the tokens that end a text or an answer, as GPT-2, Llama, SentencePiece and chat models have them.
 constexpr const char* usual_ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "<|im_end|>"};
 
-// Returns the tokenizer that is kept beside shards of tokens: the file `tokenizer` of any ending; empty if there is
-// none. Shards of bytes have no such file.
-std::string tokenizer_beside(const Settings& data) {
-  if (data.text("dataset") != "tokens") return {};
+// Returns the file `tokenizer` of any ending in a folder; empty if there is none.
+std::string tokenizer_in(const fs::path& folder) {
   std::error_code error;
-  const fs::path place = data.text("path");
-  const fs::path folder = fs::is_directory(place, error) ? place : place.parent_path();
   std::set<std::string> found;
   for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
     if (each->path().stem() == "tokenizer") found.insert(each->path().string());
   return found.empty() ? "" : *found.begin();
 }
 
-const Settings& field_of_tokens(const Config& config) {
+// Returns the tokenizer that is kept beside shards of tokens, in the folder of a split; empty if there is none. Shards
+// of bytes have no such file.
+std::string tokenizer_beside(const Settings& data) {
+  if (data.text("dataset") != "tokens") return {};
+  std::error_code error;
+  const fs::path place = data.text("path");
+  if (!fs::is_directory(place, error)) return tokenizer_in(place.parent_path());
+  for (const auto& folder : {place / data.text("split"), place / "train", place})
+    if (auto file = tokenizer_in(folder); !file.empty()) return file;
+  return {};
+}
+
+// Returns the table of the field `tokens`, or of another one that is made by a tokenizer; null if there is none.
+const Settings* field_of_tokens(const Config& config) {
   const Settings* found = nullptr;
   for (auto& field : config.list("field")) {
     if (!field.has("tokenizer")) continue;
     if (!found || field.text("name") == "tokens") found = &field;
   }
-  if (found) return *found;
-  throw UserError(ExitCode::usage, "the run does not learn from texts: no [[field]] has a tokenizer",
-                  "use a run whose field `tokens` is made from texts");
+  return found;
 }
 
 std::vector<std::uint32_t> ids_of(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
@@ -54,18 +61,21 @@ std::vector<std::int64_t> TextForm::encode(const std::string& prompt) const {
 }
 
 TextForm text_form(const Config& config, const std::string& tokenizer) {
-  const Settings& field = field_of_tokens(config);
+  const Settings* const field = field_of_tokens(config);
+  const auto text = [&](const char* key) { return field && field->has(key) ? field->text(key) : std::string(); };
   TextForm form;
   form.name = tokenizer;
-  if (form.name.empty() && !field.given("tokenizer")) form.name = tokenizer_beside(config.data(true));
-  if (form.name.empty()) form.name = field.text("tokenizer");
-  const bool is_rank_file = form.name.ends_with(".tiktoken");
-  form.tokenizer = open_tokenizer(form.name, is_rank_file && field.has("pattern") ? field.text("pattern") : "");
+  if (form.name.empty()) form.name = text("tokenizer");
+  if (form.name.empty()) form.name = tokenizer_beside(config.data(true));
+  if (form.name.empty() && !field && config.data(true).text("dataset") != "tokens")
+    throw UserError(ExitCode::usage, "the run does not learn from texts: no [[field]] has a tokenizer",
+                    "use a run whose field `tokens` is made from texts, or name its tokenizer");
+  if (form.name.empty()) form.name = "bytes";
+  const bool takes_pattern = form.name == text("tokenizer") || form.name.ends_with(".tiktoken");
+  form.tokenizer = open_tokenizer(form.name, takes_pattern ? text("pattern") : "");
   const Tokenizer& opened = *form.tokenizer;
-  const auto named = [&](const char* key) {
-    return field.has(key) && !field.text(key).empty() ? opened.special(field.text(key)) : std::nullopt;
-  };
-  const bool adds_special = field.has("add_special") && field.boolean("add_special");
+  const auto named = [&](const char* key) { return text(key).empty() ? std::nullopt : opened.special(text(key)); };
+  const bool adds_special = field && field->has("add_special") && field->boolean("add_special");
   if (adds_special) form.begin = ids_of(opened.begin());
   if (const auto id = named("begin")) form.begin = {*id};
   if (adds_special) form.ends = ids_of(opened.end());

@@ -18,9 +18,11 @@ std::string cell_of(const std::string& text) {
   for (const char c : as_utf8(text)) {
     if (c == '\n')
       cell += "<br>";
+    else if (c == '&')
+      cell += "&amp;";
     else if (c == '<')
       cell += "&lt;";
-    else if (c == '|' || c == '\\' || c == '`' || c == '*' || c == '_')
+    else if (std::string_view("|\\`*_[]!").find(c) != std::string_view::npos)
       (cell += '\\') += c;
     else
       cell += c;
@@ -52,6 +54,7 @@ void TextSamples::check(Validator& validator) const {
   if (!texts || !texts->text_model())
     throw val_.samples.error("the net cannot continue texts", ExitCode::usage,
                              "leave the key out, or choose a language model");
+  check_vocabulary(*texts->text_model(), form_);
 }
 
 std::vector<TextSample> TextSamples::run(Validator& validator) const {

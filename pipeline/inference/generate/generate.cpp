@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <utility>
 
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_lines.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/engine/text/terminal_text.h"
 #include "pipeline/inference/generate/prompt_lines.h"
@@ -14,6 +16,7 @@
 #include "pipeline/inference/predict/output_file.h"
 #include "pipeline/inference/predict/requests.h"
 #include "sampling/core/text.h"
+#include "stages/trace/clock.h"
 
 namespace flowtrain {
 namespace {
@@ -113,14 +116,21 @@ class GenerateRun {
     if (prompts.empty() && given.empty()) return;
     if (request_.json) return write_json(given, prompts);
     TextWriter writer(out_, texts);
-    const auto made =
-        continue_prompts(net_.model(), form_, request_.rules, prompts,
-                         [&](std::size_t index, std::string_view piece, bool last) { writer.add(index, piece, last); });
-    for (auto& each : made) count(each);
+    for (auto& each : continued(
+             prompts, [&](std::size_t index, std::string_view piece, bool last) { writer.add(index, piece, last); }))
+      count(each);
+  }
+
+  /// Continues prompts, and counts the time.
+  std::vector<Continuation> continued(const std::vector<Prompt>& prompts, const TakePiece& take) {
+    const auto since = std::chrono::steady_clock::now();
+    auto made = continue_prompts(net_.model(), form_, request_.rules, prompts, take);
+    seconds_ += seconds_since(since);
+    return made;
   }
 
   void write_json(std::vector<GivenPrompt>& given, const std::vector<Prompt>& prompts) {
-    const auto made = continue_prompts(net_.model(), form_, request_.rules, prompts);
+    const auto made = continued(prompts, {});
     std::size_t next = 0;
     for (auto& each : given) {
       JsonObject answer;
@@ -137,7 +147,7 @@ class GenerateRun {
         answer["seconds"] = text.seconds;
         answer["tokens_per_s"] = static_cast<double>(text.tokens) / text.seconds;
       }
-      out_.write(json_line(std::move(answer)) + "\n");
+      out_.write(json_text(answer) + "\n");  // json_line() would mask what looks like a secret in a text
     }
   }
 
@@ -151,7 +161,6 @@ class GenerateRun {
   void count(const Continuation& made) {
     ++texts_;
     tokens_ += made.tokens;
-    seconds_ += made.seconds;
   }
 
   const GenerateRequest& request_;

@@ -135,6 +135,12 @@ Table ParquetRows::table(const std::string& path) const {
 void ParquetRows::fill(Table& table, std::size_t column) const {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const auto values = of_file(files_[groups_[group].file].path, [&] { return decode(group, {&column, 1}); });
+    if (const auto& wrong = values.front().wrong; !wrong.empty())
+      throw UserError(
+          ExitCode::data,
+          as_utf8(concat(files_[groups_[group].file].path, ":", table.lines[groups_[group].first + wrong.front().first],
+                         ": column '", columns_[column].name, "': ", wrong.front().second)),
+          "repair the file, or leave out the row");
     for (std::size_t row = 0; row < groups_[group].size; ++row)
       table.columns[column].cells.add(cell_of(values.front().column, columns_[column].is_list, row));
   }

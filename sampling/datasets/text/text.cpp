@@ -95,7 +95,7 @@ class TextDataset : public NamedDataset {
   std::vector<std::string> notes() const override { return files_.notes; }
 
   std::uint64_t fingerprint() const override {
-    std::uint64_t all = fingerprint_of(window_, static_cast<std::uint64_t>(unit_));
+    std::uint64_t all = fingerprint_of(window_, static_cast<std::uint64_t>(unit_) | (checks_ ? 0U : 1U << 8U));
     for (const auto& file : files_.all)
       all = fingerprint_of(file.index.bytes(), fingerprint_of(file.size_bytes, fingerprint_of(file.name, all)));
     return all;

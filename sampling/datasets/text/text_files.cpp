@@ -228,7 +228,9 @@ TextFiles find_text_files(const Settings& settings, bool training) {
   if (!settings.text("split").empty())
     throw settings.error("split", "only a folder can have splits, but path is: " + path);
   TextFiles found{.place = path};
-  for (auto& each : expand_names(path, "path", settings)) {
+  if (settings.value("files") != text_files_key().fallback)
+    throw settings.error("files", "only a folder has files to choose from, but path is: " + path);
+  for (auto& each : exists(path) ? Texts{path} : expand_names(path, "path", settings)) {
     if (!exists(each)) throw settings.error("path", "no such file: " + each, ExitCode::data, hint);
     found.all.push_back({each, fs::path(each).filename().string()});
   }

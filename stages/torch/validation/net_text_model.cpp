@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include <optional>
 #include <utility>
 
 #include "nets/package/package_text.h"
@@ -11,11 +12,24 @@
 
 namespace flowtrain {
 
-NetTextModel::NetTextModel(std::shared_ptr<nets::Net> net, nets::TextNet& text, const LearnerSpec& spec)
-    : net_(std::move(net)), text_(text), where_(spec.process.device), amp_(amp_type(*spec.tables.val.amp)) {}
+NetTextModel::NetTextModel(std::shared_ptr<nets::Net> net, nets::TextNet& text, const LearnerSpec& spec,
+                           OwnDraws* draws)
+    : net_(std::move(net)),
+      text_(text),
+      draws_(draws),
+      where_(spec.process.device),
+      amp_(amp_type(*spec.tables.val.amp)) {}
+
+std::int64_t NetTextModel::vocabulary() const {
+  std::optional<OwnDraws::Scope> own;
+  if (draws_) own.emplace(*draws_);
+  return text_.vocabulary();
+}
 
 void NetTextModel::begin_texts(std::int64_t rows) {
   const torch::NoGradGuard no_gradients;
+  std::optional<OwnDraws::Scope> own;
+  if (draws_) own.emplace(*draws_);
   rows_ = rows;
   memory_.reset();  // before the next one takes as much memory
   memory_ = text_.begin_texts(rows);
@@ -29,6 +43,8 @@ std::span<const float> NetTextModel::continue_texts(std::span<const std::int64_t
   std::copy(tokens.begin(), tokens.end(), input.mutable_data_ptr<std::int64_t>());
   at::Tensor logits;
   {
+    std::optional<OwnDraws::Scope> own;
+    if (draws_) own.emplace(*draws_);
     const Autocast cast(amp_, where_.type());
     logits = text_.continue_texts(*memory_, input.to(where_));
   }
@@ -41,9 +57,10 @@ std::span<const float> NetTextModel::continue_texts(std::span<const std::int64_t
   return logits_;
 }
 
-std::unique_ptr<NetTextModel> make_text_model(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net) {
+std::unique_ptr<NetTextModel> make_text_model(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net,
+                                              OwnDraws* draws) {
   nets::TextNet* const text = nets::text_net(*net);
-  return text ? std::make_unique<NetTextModel>(net, *text, spec) : nullptr;
+  return text ? std::make_unique<NetTextModel>(net, *text, spec, draws) : nullptr;
 }
 
 }  // namespace flowtrain

@@ -132,7 +132,7 @@ class TorchNetCopy final : public ValidationReplica, public RowValidator, public
 
   Detector* detector() override { return validator_.detector(); }
   TextModel* text_model() override {
-    if (!text_model_) text_model_ = make_text_model(spec_, net_);
+    if (!text_model_) text_model_ = make_text_model(spec_, net_, &draws_);
     return text_model_.get();
   }
   Scalars end_validation() override {

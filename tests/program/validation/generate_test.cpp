@@ -88,6 +88,32 @@ TEST_CASE("generate says what a net has learnt by heart, the same each time, in 
   CHECK(text({"--min-p", "1"}) == " jumps över");
 }
 
+TEST_CASE("a run on packed tokens uses the tokenizer beside its shards, also from its own folder") {
+  const TempRun place(
+      "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 40\n"
+      "[data]\ndataset = \"tokens\"\npath = \"shards\"\nwindow = 12\n"
+      "[[field]]\nname = \"tokens\"\nfrom = \"tokens\"\nas = \"lm\"\nmax = 12\nvocabulary = 320\n"
+      "[loader]\nbatch = 8\nworkers = 2\n"
+      "[net]\nname = \"gpt2\"\nlayers = 1\nheads = 2\nwidth = 32\nvocabulary = 320\n"
+      "[loss]\nname = \"cross_entropy\"\nignore_index = -100\n[val]\nevery = 0\n"
+      "[optim]\nname = \"adam\"\nlr = 0.02\n[snapshot]\nevery = 20\n");
+  std::string text;
+  for (int line = 0; line < 200; ++line) text += sentence + "\n";
+  place.folder().write("texts/a.txt", text);
+  place.folder().write("pack.toml", "[data]\ndataset = \"text\"\npath = \"texts\"\n");
+  REQUIRE_EXIT(place.run({"tokenizer", "train", "--vocab", "280", "--out", "own.json", "--special", "<|endoftext|>",
+                          "texts/a.txt"}),
+               0);
+  REQUIRE_EXIT(place.run({"pack", "pack.toml", "--tokens", "own.json", "--out", "shards"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  const auto said = generate(place, {"--prompt", "the q", "--max-tokens", "6"});
+  REQUIRE_EXIT(said, 0);
+  CHECK(said.out.starts_with("the quick brown"));
+  // The run's own configuration has all keys, also those that nobody gave.
+  REQUIRE_EXIT(place.run({"run", "--max-iter", "60"}), 0);
+  CHECK(generate(place, {"--prompt", "the q", "--max-tokens", "6"}).out.starts_with("the quick brown"));
+}
+
 TEST_CASE("generate answers lines of standard input and of files, and names those that it cannot use") {
   const TextRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);

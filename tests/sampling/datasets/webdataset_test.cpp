@@ -256,7 +256,7 @@ TEST_CASE("webdataset: what is wrong is named") {
                 "data.split: no such shard: " + (temp.path() / "none").string());
   check_failure(at(temp.path() / "s.tar", "val"), ExitCode::usage, "data.split: only a folder can have splits");
   for (const char* pattern : {"{0..", "{a..b}", "{3..1}", "{0-9}", "{0..x}", "{}", "{..}"})
-    check_failure(at(pattern), ExitCode::usage, std::string("this is not a pattern of shards: ") + pattern);
+    check_failure(at(pattern), ExitCode::usage, std::string("this is not a pattern of names: ") + pattern);
   check_failure(at("{0..99999999999}"), ExitCode::usage, "more than 100000 shards");
   check_failure(at("{0..9999}{0..9999}"), ExitCode::usage, "more than 100000 shards");
   std::filesystem::create_directory(temp.path() / "empty");
@@ -414,7 +414,7 @@ TEST_CASE("webdataset: what is wrong with remote shards is named") {
     return gone ? HttpServer::Reply{.status = 404} : files(request, number);
   });
   const auto failure = [&](const std::string& path) { return failure_of([&] { open_remote(path); }); };
-  check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "not a pattern of shards");
+  check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "not a pattern of names");
   check_failure(failure(server.url("b{0..3}.tar?token=secret")), ExitCode::data,
                 server.url("b0.tar: the server answers with status 404 (no such file)"));
   check_failure(failure(server.url("junk.tar")), ExitCode::data,
