@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_model.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::size_t least_kept = 1 << 10, most_kept = 1 << 16;  // 64 KiB to 4 MiB
 constexpr std::size_t longest_kept = 23;
+constexpr std::size_t longest_word = 64 << 20;  // a thread takes up to 36 bytes for each of them
 
 using WordKey = decltype(KeptWord::key);
 
@@ -85,6 +88,9 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
       __builtin_prefetch(kept[i], 1);
     }
     for (std::size_t i = 0; i < count; ++i) {
+      if (words[i].size() > longest_word)
+        throw SampleError(concat("it has a word of ", words[i].size() >> 20,
+                                 " MiB, which this tokenizer would need too much memory for: make records of lines"));
       if (words[i].size() > longest_kept)
         encode_anew(words[i], ids, scratch);
       else if (is_key(kept[i]->key, keys[i]))
