@@ -147,7 +147,8 @@ class GenerateRun {
         answer["seconds"] = text.seconds;
         answer["tokens_per_s"] = static_cast<double>(text.tokens) / text.seconds;
       }
-      out_.write(json_text(answer) + "\n");  // json_line() would mask what looks like a secret in a text
+      out_.write(json_text(nlohmann::ordered_json(std::move(answer))) +
+                 "\n");  // json_line() would mask what looks like a secret in a text
     }
   }
 
