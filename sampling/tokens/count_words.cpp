@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "sampling/core/error.h"
 #include "sampling/core/in_parallel.h"
+#include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/tokens/added_tokens.h"
@@ -29,8 +29,8 @@ class Blocks {
   }
 
   /// Takes the next block; returns false at the end.
-  bool next(std::string& block) {
-    const std::scoped_lock lock(mutex_);
+  bool next(std::string& block) FT_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
     while (number_ < files_.size()) {
       if (!file_) open();
       block.swap(rest_);
@@ -53,7 +53,7 @@ class Blocks {
 
  private:
   template <class Body>
-  auto guarded(Body&& body) const {
+  auto guarded(Body&& body) const FT_REQUIRES(mutex_) {
     try {
       return body();
     } catch (const std::runtime_error& error) {
@@ -61,14 +61,17 @@ class Blocks {
     }
   }
 
-  void open() {
-    file_ = std::make_unique<Descriptor>(guarded([&] { return Descriptor::file(files_[number_].c_str()); }));
+  void open() FT_REQUIRES(mutex_) {
+    file_ = std::make_unique<Descriptor>(
+        guarded([&]() FT_REQUIRES(mutex_) { return Descriptor::file(files_[number_].c_str()); }));
     offset_ = 0;
   }
-  void grow(std::string& block) {
+  void grow(std::string& block) FT_REQUIRES(mutex_) {
     const std::size_t before = block.size();
     block.resize(before + std::min<std::uint64_t>(block_bytes, file_->size_bytes() - offset_));
-    guarded([&] { read_exactly(*file_, offset_, std::as_writable_bytes(std::span(block).subspan(before))); });
+    guarded([&]() FT_REQUIRES(mutex_) {
+      read_exactly(*file_, offset_, std::as_writable_bytes(std::span(block).subspan(before)));
+    });
     offset_ += block.size() - before;
   }
   /// Returns the last place of a cut from `seen` on; 0 if there is none.
@@ -82,11 +85,11 @@ class Blocks {
   }
   const std::vector<std::filesystem::path>& files_;
   std::string spaces_ = " \n\r";
-  std::mutex mutex_;
-  std::unique_ptr<Descriptor> file_;
-  std::size_t number_ = 0;
-  std::uint64_t offset_ = 0;
-  std::string rest_;
+  Mutex mutex_;
+  std::unique_ptr<Descriptor> file_ FT_GUARDED_BY(mutex_);
+  std::size_t number_ FT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t offset_ FT_GUARDED_BY(mutex_) = 0;
+  std::string rest_ FT_GUARDED_BY(mutex_);
 };
 
 /// Texts that a table finds by views of texts.
