@@ -15,7 +15,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::string_view space_sign = "\xe2\x96\x81";  // U+2581
+constexpr std::string_view sentence_space = "\xe2\x96\x81";  // U+2581
 
 enum class PieceType : std::uint64_t { normal = 1, unknown = 2, control = 3, user = 4, unused = 5, byte = 6 };
 enum class ModelType : std::uint64_t { unigram = 1, bpe = 2, word = 3, character = 4 };
@@ -92,7 +92,7 @@ struct Ids {
 Ids put_pieces(const Model& model, const std::string& name, TokenizerParts& parts) {
   Ids ids;
   ids.bytes.fill(no_token);
-  const auto spaces = normal::replace(std::string(space_sign), " ");
+  const auto spaces = normal::replace(std::string(sentence_space), " ");
   for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
     const Piece& piece = model.pieces[id];
     std::string text;
