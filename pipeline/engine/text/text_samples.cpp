@@ -13,7 +13,7 @@ namespace {
 
 std::string quoted(const std::string& text) { return terminal_text(nlohmann::json(as_utf8(text)).dump()); }
 
-std::string cell_of(const std::string& text) {
+std::string markdown_of(const std::string& text) {
   std::string cell;
   for (const char c : as_utf8(text)) {
     if (c == '\n')
@@ -74,7 +74,8 @@ std::string to_line(const TextSample& sample) { return concat(quoted(sample.prom
 
 std::string to_markdown(const std::vector<TextSample>& samples) {
   std::string table = "| prompt | text |\n|---|---|\n";
-  for (auto& sample : samples) table += concat("| ", cell_of(sample.prompt), " | ", cell_of(sample.text), " |\n");
+  for (auto& sample : samples)
+    table += concat("| ", markdown_of(sample.prompt), " | ", markdown_of(sample.text), " |\n");
   return table;
 }
 

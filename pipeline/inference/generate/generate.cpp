@@ -22,7 +22,7 @@ namespace flowtrain {
 namespace {
 
 // The most lines of standard input that are answered together.
-constexpr std::size_t most_at_once = 256;
+constexpr std::size_t most_prompts_at_once = 256;
 
 /// Writes prompts with their texts, as they are made. Texts that are made before their turn wait.
 class TextWriter {
@@ -86,7 +86,7 @@ class GenerateRun {
   void read_lines(bool is_json) {
     LineReader reader(STDIN_FILENO);
     if (!is_json && ::isatty(STDIN_FILENO) == 1) log_info("write a prompt a line; Ctrl-D ends the program");
-    for (auto lines = reader.next(most_at_once); !lines.empty(); lines = reader.next(most_at_once)) {
+    for (auto lines = reader.next(most_prompts_at_once); !lines.empty(); lines = reader.next(most_prompts_at_once)) {
       std::vector<GivenPrompt> prompts;
       for (auto& line : lines) {
         if (!is_json && line.empty()) continue;

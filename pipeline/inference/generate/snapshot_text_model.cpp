@@ -11,7 +11,7 @@ namespace flowtrain {
 namespace {
 
 // Drops the metrics, which measure nothing here.
-Config without_metrics(const Config& config) {
+Config without_measures(const Config& config) {
   return config.with("val", "metrics", std::vector<std::string>())
       .with("val", "group_by", std::string())
       .with("val", "flip", false)
@@ -22,7 +22,7 @@ Config without_metrics(const Config& config) {
 
 SnapshotTextModel::SnapshotTextModel(const Config& config, const std::filesystem::path& snapshot,
                                      const MakeLearner& make)
-    : config_(without_metrics(config)) {
+    : config_(without_measures(config)) {
   const OpenSnapshot opened = open_snapshot(snapshot);
   RunState state = RunState::from_json(opened.state_json);
   classes_ = std::move(state.inputs.classes);

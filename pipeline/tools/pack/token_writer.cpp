@@ -10,7 +10,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t most_shards = 1'000'000;  // names of six digits sort in the order of numbers
+constexpr std::uint64_t most_token_shards = 1'000'000;  // names of six digits sort in the order of numbers
 constexpr const char *shard_ending = ".tokens", *bad_ending = ".bad.jsonl";
 
 }  // namespace
@@ -74,7 +74,7 @@ void TokenWriter::add(std::uint64_t record, std::span<const std::uint32_t> ids, 
 }
 
 void TokenWriter::end_shard(std::uint64_t next_record) {
-  if (totals_.shards == most_shards)
+  if (totals_.shards == most_token_shards)
     throw UserError(ExitCode::usage, "there would be more than a million shards",
                     "make them larger: --shard-mb, --shard-samples");
   header_.end_record = next_record;
