@@ -102,19 +102,6 @@ std::vector<TemplateItem> Tokenizer::pair_template() const {
   return items;
 }
 
-void Tokenizer::encode_pair(std::string_view first, std::string_view second, std::vector<std::uint32_t>& ids,
-                            std::vector<std::uint32_t>& types, EncodeOptions options) const {
-  const bool add_special = std::exchange(options.add_special, false);
-  for (const TemplateItem& item : pair_template()) {
-    const std::size_t before = ids.size();
-    if (item.kind != TemplateItem::token)
-      encode(item.kind == TemplateItem::first ? first : second, ids, options);
-    else if (add_special)
-      ids.push_back(item.id);
-    types.insert(types.end(), ids.size() - before, item.type);
-  }
-}
-
 std::string Tokenizer::decode(std::span<const std::uint32_t> ids, bool special) const {
   std::string text;
   decode(ids, text, special);

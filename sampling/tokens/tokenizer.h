@@ -32,6 +32,9 @@ struct TemplateItem {
   std::uint32_t type = 0;  ///< type of the text's ids or of the token (token_type_ids)
 };
 
+/// The usual names of the token that ends a text, as GPT-2, Llama and SentencePiece have them.
+inline constexpr const char* usual_text_ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>"};
+
 /// Encodes and decodes texts. Const and called from many threads at once; scratch memory is thread_local, and a warm
 /// call allocates only what `ids` or `text` must grow.
 class Tokenizer {
@@ -56,10 +59,6 @@ class Tokenizer {
   /// A file that says nothing of two texts has begin(), the first, end(), the second, end(), with the types 0 and 1.
   virtual std::vector<TemplateItem> pair_template() const;
 
-  /// Appends the ids of two texts and their types, which are as many. Without `add_special` there are no tokens beside
-  /// the texts.
-  void encode_pair(std::string_view first, std::string_view second, std::vector<std::uint32_t>& ids,
-                   std::vector<std::uint32_t>& types, EncodeOptions options = {}) const;
   std::vector<std::uint32_t> encode(std::string_view text, EncodeOptions options = {}) const;
   std::string decode(std::span<const std::uint32_t> ids, bool special = false) const;
   /// Returns the id of a special token.

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The usual names of the tokens that end a text or an answer, as GPT-2, Llama, SentencePiece and chat models have them.
-constexpr const char* usual_ends[] = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot_id|>", "<|im_end|>"};
+// The usual names of the tokens that end an answer, beside those that end a text, as Gemma and chat models have them.
+constexpr const char* usual_answer_ends[] = {"<eos>", "<|eot_id|>", "<|im_end|>"};
 
 // Returns the file `tokenizer` of any ending in a folder; empty if there is none.
 std::string tokenizer_in(const fs::path& folder) {
@@ -81,8 +81,10 @@ TextForm text_form(const Config& config, const std::string& tokenizer) {
   if (adds_special) form.ends = ids_of(opened.end());
   if (const auto id = named("end")) form.ends = {*id};
   if (form.ends.empty())
-    for (const char* name : usual_ends)
-      if (const auto id = opened.special(name)) form.ends.push_back(*id);
+    for (const std::span<const char* const> names :
+         {std::span<const char* const>(usual_text_ends), {usual_answer_ends}})
+      for (const char* name : names)
+        if (const auto id = opened.special(name)) form.ends.push_back(*id);
   // In a stream of documents, the token that ends one stands before the next.
   const auto own = opened.begin();
   form.first = form.ends.empty() ? std::vector<std::uint32_t>() : std::vector{form.ends.front()};
