@@ -1,8 +1,5 @@
 #include "pipeline/tools/pack/pack.h"
 
-#include <oneapi/tbb/parallel_pipeline.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -18,7 +15,6 @@
 #include "pipeline/tools/pack/packing.h"
 #include "pipeline/tools/pack/token_packer.h"
 #include "sampling/codecs/encode.h"
-#include "sampling/core/reads_until.h"
 #include "sampling/dataset.h"
 #include "sampling/io/stored_array.h"
 #include "sampling/samplers/keys.h"
@@ -126,37 +122,20 @@ class SplitPacker {
   }
 
  private:
-  // Issues and writes records in order, while all workers prepare those in between. There are no more records under way
-  // than jobs, so the oldest one is always done when its job is needed again.
   bool write_shards(unsigned workers, const Interrupt& interrupt) {
     const auto order = order_of(dataset_, options_);
     std::vector<PackJob> jobs(4 * std::size_t{workers});
     std::uint64_t issued = 0;
-    const auto issue = [&](tbb::flow_control& control) -> PackJob* {
-      if (issued == dataset_.size() || interrupt.requested()) {
-        control.stop();
-        return nullptr;
-      }
-      PackJob& job = jobs[issued % jobs.size()];
+    const auto fill = [&](PackJob& job) {
+      if (issued == dataset_.size()) return false;
       job.id = order(issued++);
-      return &job;
+      return true;
     };
-    const auto work = [&](PackJob* job) {
-      const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
-      prepare(*job, dataset_, options_.pictures);
-      return job;
-    };
-    tbb::task_arena arena(static_cast<int>(workers));
-    arena.execute([&] {
-      tbb::parallel_pipeline(jobs.size(),
-                             tbb::make_filter<void, PackJob*>(tbb::filter_mode::serial_in_order, issue) &
-                                 tbb::make_filter<PackJob*, PackJob*>(tbb::filter_mode::parallel, work) &
-                                 tbb::make_filter<PackJob*, void>(tbb::filter_mode::serial_in_order,
-                                                                  [&](PackJob* job) { take(*job, interrupt); }));
-    });
-    if (interrupt.requested()) return false;
-    writer_.finish();
-    return true;
+    const bool all = run_jobs(
+        jobs, workers, interrupt, fill, [&](PackJob& job) { prepare(job, dataset_, options_.pictures); },
+        [&](const PackJob& job) { take(job, interrupt); });
+    if (all) writer_.finish();
+    return all;
   }
 
   void take(const PackJob& job, const Interrupt& interrupt) {

@@ -43,6 +43,16 @@ PackedSplit open_split(const Config& config, const PackOptions& options, bool tr
 
 }  // namespace
 
+std::string shard_name(const std::string& prefix, std::uint64_t number, const char* ending) {
+  return prefix + '-' + printed("%06ju", std::uintmax_t{number}) + ending;
+}
+
+void check_shards(std::uint64_t shards) {
+  if (shards == 1'000'000)
+    throw UserError(ExitCode::usage, "there would be more than a million shards",
+                    "make them larger: --shard-mb, --shard-samples");
+}
+
 std::vector<PackedSplit> open_splits(const Config& config, const PackOptions& options) {
   std::vector<PackedSplit> splits;
   if (options.train) splits.push_back(open_split(config, options, true));

@@ -1,6 +1,9 @@
 #pragma once
 // The common parts of all ways of packing: the splits, the order of their records, and the log of those left out.
 
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +15,7 @@
 #include "pipeline/base/config/config.h"
 #include "pipeline/base/telemetry/progress.h"
 #include "pipeline/tools/pack/pack.h"
+#include "sampling/core/reads_until.h"
 #include "sampling/dataset.h"
 
 namespace flowtrain {
@@ -31,6 +35,39 @@ std::vector<PackedSplit> open_splits(const Config& config, const PackOptions& op
 
 /// Returns a function that gives the id of the record at each place.
 std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options);
+
+/// Lets `fill(job)` give out jobs in order, until it returns false, and `take(job)` take them in order, while `workers`
+/// threads do work(job) in between. There are no more jobs under way than `jobs`, so the oldest one is always done when
+/// it is needed again. Returns false if it was interrupted.
+template <class Job, class Fill, class Work, class Take>
+bool run_jobs(std::vector<Job>& jobs, unsigned workers, const Interrupt& interrupt, const Fill& fill, const Work& work,
+              const Take& take) {
+  std::uint64_t issued = 0;
+  const auto issue = [&](tbb::flow_control& control) -> Job* {
+    Job& job = jobs[issued++ % jobs.size()];
+    if (!interrupt.requested() && fill(job)) return &job;
+    control.stop();
+    return nullptr;
+  };
+  const auto done = [&](Job* job) {
+    const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
+    work(*job);
+    return job;
+  };
+  tbb::task_arena arena(static_cast<int>(workers));
+  arena.execute([&] {
+    tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
+                                            tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, done) &
+                                            tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
+                                                                         [&](Job* job) { take(*job); }));
+  });
+  return !interrupt.requested();
+}
+
+/// Returns "PREFIX-000000.ENDING", the name of a shard. Names of six digits sort in the order of their numbers.
+std::string shard_name(const std::string& prefix, std::uint64_t number, const char* ending);
+/// Throws UserError(usage) if there are so many shards that one more has no name.
+void check_shards(std::uint64_t shards);
 
 /// Shows how far a split is packed, and lists the records that are left out.
 class PackingLog {

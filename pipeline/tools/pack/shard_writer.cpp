@@ -1,13 +1,13 @@
 #include "pipeline/tools/pack/shard_writer.h"
 
 #include "pipeline/base/telemetry/format.h"
+#include "pipeline/tools/pack/packing.h"
 #include "sampling/core/error.h"
 #include "sampling/io/tar.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t most_shards = 1'000'000;  // names of six digits sort in the order of numbers
 constexpr std::uint64_t end_bytes = 2 * tar_block_bytes;
 
 std::string digits(int count, std::uint64_t number) { return printed("%0*ju", count, std::uintmax_t{number}); }
@@ -39,10 +39,8 @@ void ShardWriter::add(std::uint64_t id, std::int64_t label, std::span<const Samp
 }
 
 void ShardWriter::begin_shard() {
-  if (shards_ == most_shards)
-    throw UserError(ExitCode::usage, "there would be more than a million shards",
-                    "make them larger: --shard-mb, --shard-samples");
-  shard_.emplace(folder_.create_file(prefix_ + '-' + digits(6, shards_) + ".tar"));
+  check_shards(shards_);
+  shard_.emplace(folder_.create_file(shard_name(prefix_, shards_, ".tar")));
   shard_bytes_ = shard_samples_ = 0;
   ++shards_;
 }

@@ -1,8 +1,5 @@
 #include "pipeline/tools/pack/token_packer.h"
 
-#include <oneapi/tbb/parallel_pipeline.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +19,6 @@
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/tools/pack/packing.h"
 #include "pipeline/tools/pack/token_writer.h"
-#include "sampling/core/reads_until.h"
 #include "sampling/core/text.h"
 #include "sampling/fingerprint.h"
 #include "sampling/tokens/tokenizer.h"
@@ -55,7 +51,7 @@ std::uint32_t end_of(const Tokenizer& tokenizer, const std::string& name) {
     if (const auto id = tokenizer.special(name)) return *id;
     throw UserError(ExitCode::usage, concat("--end ", name, ": the tokenizer has no such special token"), known);
   }
-  for (const char* const usual : {"<|endoftext|>", "<|end_of_text|>", "</s>"})
+  for (const char* const usual : usual_text_ends)
     if (const auto id = tokenizer.special(usual)) return *id;
   if (const auto own = tokenizer.end(); own.size() == 1) return own.front();
   throw UserError(ExitCode::usage, "the tokenizer has no usual special token for the end of a text",
@@ -176,38 +172,17 @@ class TokenPacker {
       log_info(concat(name_, ": continues with sample ", format_count(next_), " of ", format_count(dataset_.size())));
   }
 
-  /// Gives records to jobs, and takes their ids in order, while all workers encode those in between. There are no more
-  /// jobs under way than `jobs`, so the oldest one is always done when it is needed again.
+  /// Encodes all records, and writes them in order. Returns false if it was interrupted.
   bool encode(unsigned workers, const Interrupt& interrupt) {
     std::vector<TokenJob> jobs(4 * std::size_t{workers});
-    std::uint64_t issued = 0;
-    const auto issue = [&](tbb::flow_control& control) -> TokenJob* {
-      if (next_ == dataset_.size() || interrupt.requested()) {
-        control.stop();
-        return nullptr;
-      }
-      TokenJob& job = jobs[issued++ % jobs.size()];
-      fill(job);
-      return &job;
-    };
-    const auto work = [&](TokenJob* job) {
-      const ReadsUntil until(interrupt.token());  // an unreachable server delays no reader
-      encode(*job);
-      return job;
-    };
-    tbb::task_arena arena(static_cast<int>(workers));
-    arena.execute([&] {
-      tbb::parallel_pipeline(jobs.size(),
-                             tbb::make_filter<void, TokenJob*>(tbb::filter_mode::serial_in_order, issue) &
-                                 tbb::make_filter<TokenJob*, TokenJob*>(tbb::filter_mode::parallel, work) &
-                                 tbb::make_filter<TokenJob*, void>(tbb::filter_mode::serial_in_order,
-                                                                   [&](TokenJob* job) { take(*job, interrupt); }));
-    });
-    return !interrupt.requested();
+    return run_jobs(
+        jobs, workers, interrupt, [&](TokenJob& job) { return fill(job); }, [&](TokenJob& job) { encode(job); },
+        [&](const TokenJob& job) { take(job, interrupt); });
   }
 
-  /// Gives a job the next records, as many as make some work.
-  void fill(TokenJob& job) {
+  /// Gives a job the next records, as many as make some work. Returns false if there are none.
+  bool fill(TokenJob& job) {
+    if (next_ == dataset_.size()) return false;
     job.first = next_;
     job.documents.clear();
     for (std::uint64_t bytes = 0, count = 0; next_ < dataset_.size() && bytes < job_bytes && count < job_records;) {
@@ -219,6 +194,7 @@ class TokenPacker {
       bytes += part && !part->shape.empty() ? static_cast<std::uint64_t>(part->shape[0]) : 0;
       count += known ? 1 : job_records / job_records_of_unknown_length;
     }
+    return true;
   }
 
   void encode(TokenJob& job) const {

@@ -5,12 +5,12 @@
 
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/telemetry/format.h"
+#include "pipeline/tools/pack/packing.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t most_token_shards = 1'000'000;  // names of six digits sort in the order of numbers
 constexpr const char *shard_ending = ".tokens", *bad_ending = ".bad.jsonl";
 
 }  // namespace
@@ -22,7 +22,7 @@ TokenWriter::TokenWriter(std::filesystem::path folder, std::string prefix, Shard
 }
 
 std::filesystem::path TokenWriter::path(std::uint64_t shard, const char* ending) const {
-  return folder_ / (prefix_ + '-' + printed("%06ju", std::uintmax_t{shard}) + ending);
+  return folder_ / shard_name(prefix_, shard, ending);
 }
 
 std::uint64_t TokenWriter::resume() {
@@ -74,9 +74,7 @@ void TokenWriter::add(std::uint64_t record, std::span<const std::uint32_t> ids, 
 }
 
 void TokenWriter::end_shard(std::uint64_t next_record) {
-  if (totals_.shards == most_token_shards)
-    throw UserError(ExitCode::usage, "there would be more than a million shards",
-                    "make them larger: --shard-mb, --shard-samples");
+  check_shards(totals_.shards);
   header_.end_record = next_record;
   // The list comes first: resume() removes one without its shard.
   if (!bad_samples_.empty()) write_file_atomically(path(totals_.shards, bad_ending), bad_samples_);
