@@ -12,9 +12,9 @@
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/engine/text/terminal_text.h"
 #include "pipeline/inference/generate/prompt_lines.h"
-#include "pipeline/inference/generate/snapshot_text_model.h"
 #include "pipeline/inference/predict/output_file.h"
 #include "pipeline/inference/predict/requests.h"
+#include "pipeline/inference/predict/snapshot_net.h"
 #include "sampling/core/text.h"
 #include "stages/trace/clock.h"
 
@@ -58,12 +58,26 @@ class TextWriter {
   bool begun_ = false;
 };
 
+/// Loads the net of a snapshot. Throws UserError(usage) if it cannot continue texts.
+TextModel& text_model_of(SnapshotNet& net, const std::filesystem::path& snapshot, const MakeLearner& make) {
+  net.lay_out(1);
+  auto* const texts = dynamic_cast<TextValidator*>(&net.load(make, /*validates=*/false));
+  auto* const model = texts ? texts->text_model() : nullptr;
+  if (!model)
+    throw UserError(
+        ExitCode::usage,
+        concat(snapshot.string(), ": its net '", net.config().table("net").text("name"), "' cannot continue texts"),
+        "use the run of a language model");
+  return *model;
+}
+
 class GenerateRun {
  public:
   GenerateRun(const GenerateRequest& request, const MakeLearner& make)
       : request_(request),
         form_(text_form(request.config, request.tokenizer)),
-        net_(request.config, request.snapshot, make) {}
+        net_(request.config.with("val", "flip", false), request.snapshot),
+        model_(text_model_of(net_, request.snapshot, make)) {}
 
   ExitCode run() {
     std::vector<GivenPrompt> prompts;
@@ -124,7 +138,7 @@ class GenerateRun {
   /// Continues prompts, and counts the time.
   std::vector<Continuation> continued(const std::vector<Prompt>& prompts, const TakePiece& take) {
     const auto since = std::chrono::steady_clock::now();
-    auto made = continue_prompts(net_.model(), form_, request_.rules, prompts, take);
+    auto made = continue_prompts(model_, form_, request_.rules, prompts, take);
     seconds_ += seconds_since(since);
     return made;
   }
@@ -153,7 +167,7 @@ class GenerateRun {
   }
 
   void note_cut(std::uint32_t number, const Prompt& prompt) {
-    const auto most = net_.model().length(), tokens = static_cast<std::int64_t>(prompt.tokens.size());
+    const auto most = model_.length(), tokens = static_cast<std::int64_t>(prompt.tokens.size());
     if (most > 0 && tokens > most)
       log_warn(
           concat("prompt ", number + 1, " has ", tokens, " tokens, and the net takes ", most, ": only its end counts"));
@@ -166,7 +180,8 @@ class GenerateRun {
 
   const GenerateRequest& request_;
   const TextForm form_;
-  SnapshotTextModel net_;
+  SnapshotNet net_;
+  TextModel& model_;
   OutputFile out_{"-"};
   std::uint32_t number_ = 0;  // the number of the next prompt
   std::uint64_t texts_ = 0, tokens_ = 0, refused_ = 0;

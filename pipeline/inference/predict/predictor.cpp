@@ -6,9 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/engine/session/assembly.h"
-#include "pipeline/engine/train/snapshot_branch.h"
 #include "pipeline/engine/validation/detection.h"
 #include "pipeline/engine/validation/patient_detector.h"
 #include "sampling/core/error.h"
@@ -27,13 +25,6 @@ using Clock = std::chrono::steady_clock;
 // Addresses mostly wait for a server, so many are read at once.
 constexpr unsigned remote_readers = 16;
 
-// Drops the metrics, which need not fit the net, as predictions measure nothing.
-Config without_metrics(const Config& config) {
-  return config.with("val", "metrics", std::vector<std::string>())
-      .with("val", "group_by", std::string())
-      .with("val", "pictures", std::int64_t{0});
-}
-
 unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
   const auto own = static_cast<unsigned>(*config.loader().readers);
   const bool is_remote = std::ranges::any_of(inputs, [](auto& input) { return input.remote != nullptr; });
@@ -49,35 +40,22 @@ const std::string& damage_of(const Slab& slab, const RowWork& row) {
 
 Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
                      const MakeLearner& make)
-    : config_(without_metrics(config)),
+    : net_(config, snapshot),
       limits_(limits),
-      batch_(batch_rows(config_, false, 1)),
-      workers_(workers_of(config_.loader().workers)) {
-  const OpenSnapshot opened = open_snapshot(snapshot);
-  RunState state = RunState::from_json(opened.state_json);
-  classes_ = std::move(state.inputs.classes);
-  pixels_ = state.inputs.pixels;
-  if (classes_.empty())
+      batch_(batch_rows(net_.config(), false, 1)),
+      workers_(workers_of(net_.config().loader().workers)) {
+  if (classes().empty())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
                     "use the snapshot of a classifier or a detector");
-  parts_ = LearntParts::of(config_, std::move(state.inputs.parts));
   hidden_.insert("label");
-  for (auto& field : config_.list("field"))
+  for (auto& field : net_.config().list("field"))
     for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
-  form_.emplace(none_, classes_, pixels_, parts_);
-  sampler_ = make_sampler(config_, {.dataset = *form_, .training = false, .needs_targets = false});
-  layout_.emplace(sampler_->fields(), batch_);
-  device_ = make_device(session_.device(), Loader::slabs(validation_prefetch), *config_.loader().pin);
+  net_.lay_out(batch_);
+  device_ = make_device(net_.session().device(), Loader::slabs(validation_prefetch), *net_.config().loader().pin);
   scheduler_.emplace(workers_);
-  LearnerSpec spec = session_.learner_spec(*layout_, config_);
-  spec.data.val_layout = &*layout_;
-  spec.data.class_names = classes_;
-  spec.data.classes = static_cast<std::int64_t>(classes_.size());
-  learner_ = make(spec);
-  learner_->load_state({.model = read_model(opened, validates_average(config_))});
-  learner_->begin_validation();
-  detector_ = learner_->detector();
-  class_predictor_ = dynamic_cast<ClassPredictor*>(learner_.get());
+  Learner& learner = net_.load(make, /*validates=*/true);
+  detector_ = learner.detector();
+  class_predictor_ = dynamic_cast<ClassPredictor*>(&learner);
   if (!detector_ && !class_predictor_) throw InternalError("the learner cannot predict");
 }
 
@@ -107,20 +85,21 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
 }
 
 void Predictor::classify(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
-  const InputDataset dataset(inputs, classes_, pixels_, parts_);
+  const InputDataset dataset(inputs, classes(), net_.pixels(), net_.parts());
   const InputOrder order(inputs.size());
-  LoaderParts parts{"predict", dataset, order, *sampler_, *device_, Batches(inputs.size(), batch_, LastBatch::pad)};
+  LoaderParts parts{"predict",      dataset,  order,
+                    net_.sampler(), *device_, Batches(inputs.size(), batch_, LastBatch::pad)};
   std::optional<ShapePlan> plan;
-  if (const auto axes = free_axes_of(layout_->fields()); axes > 0) {
+  if (const auto axes = free_axes_of(net_.layout().fields()); axes > 0) {
     MeasureOptions options{.axes = std::vector<std::size_t>(axes), .folder = {}, .settings = {}};
     std::iota(options.axes.begin(), options.axes.end(), 0);
-    plan.emplace(measure(dataset, *sampler_, options));
+    plan.emplace(measure(dataset, net_.sampler(), options));
     parts.plan = &*plan;
   }
-  parts.seed = seed_of(config_);
+  parts.seed = seed_of(net_.config());
   parts.batch = batch_;
   parts.shape.workers = workers_;
-  parts.shape.readers = readers_of(config_, inputs);
+  parts.shape.readers = readers_of(net_.config(), inputs);
   parts.shape.prefetch = validation_prefetch;
   parts.iterations.last = parts.batches.per_epoch();
   auto since = Clock::now();
@@ -145,12 +124,12 @@ void Predictor::classify(const std::vector<Input>& inputs, const std::function<v
 }
 
 void Predictor::detect(const std::vector<Input>& inputs, const std::function<void(Prediction&)>& take) {
-  const InputDataset dataset(inputs, classes_, pixels_, parts_);
+  const InputDataset dataset(inputs, classes(), net_.pixels(), net_.parts());
   std::vector<std::uint64_t> ids(inputs.size());
   std::iota(ids.begin(), ids.end(), 1);
   PatientDetector detector(*detector_);
   auto since = Clock::now();
-  detect_in(dataset, decoding_of(config_.table("sampler")), ids, workers_, detector,
+  detect_in(dataset, decoding_of(net_.config().table("sampler")), ids, workers_, detector,
             [&](const DetectedImage& detected) {
               Prediction prediction{.name = as_utf8(inputs[detected.image_result.record - 1].name),
                                     .damage = detected.damage};

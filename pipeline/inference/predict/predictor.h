@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "pipeline/engine/graph/graph.h"
-#include "pipeline/engine/session/session.h"
-#include "pipeline/inference/predict/input_dataset.h"
+#include "pipeline/inference/predict/given_records.h"
 #include "pipeline/inference/predict/prediction.h"
+#include "pipeline/inference/predict/snapshot_net.h"
 #include "stages/model/class_predictor.h"
 
 namespace flowtrain {
@@ -39,7 +39,7 @@ class Predictor {
   Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
             const MakeLearner& make);
 
-  const std::vector<std::string>& classes() const { return classes_; }
+  const std::vector<std::string>& classes() const { return net_.classes(); }
   /// Returns what finds the records of inputs that are no pictures.
   const RecordFinder& records() const { return records_; }
   /// Returns whether the net is a detector; otherwise it is a classifier.
@@ -60,23 +60,14 @@ class Predictor {
   Prediction of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const;
   void count(std::uint64_t pictures, double seconds, double net_seconds);
 
-  const Config config_;
-  const PredictionLimits limits_;
-  Session session_{config_};
-  std::vector<std::string> classes_;
-  std::optional<PixelForm> pixels_;
-  LearntParts parts_;
-  const RecordFinder records_{config_, parts_};
-  std::set<std::string> hidden_;  // fields of targets, which inputs do not have
-  const std::vector<Input> none_;
-  std::optional<InputDataset> form_;  // the sampler makes its rows
-  std::unique_ptr<Sampler> sampler_;
-  std::uint32_t batch_;
-  std::optional<SlabLayout> layout_;
-  std::unique_ptr<Device> device_;
-  unsigned workers_;
+  std::unique_ptr<Device> device_;  // it outlives the net
   std::optional<Scheduler> scheduler_;
-  std::unique_ptr<Learner> learner_;
+  SnapshotNet net_;
+  const PredictionLimits limits_;
+  const RecordFinder records_{net_.config(), net_.parts()};
+  std::set<std::string> hidden_;  // fields of targets, which inputs do not have
+  std::uint32_t batch_;
+  unsigned workers_;
   ClassPredictor* class_predictor_ = nullptr;
   Detector* detector_ = nullptr;
   PredictionTimes warm_up_, warm_;
