@@ -39,11 +39,6 @@ std::vector<std::string> shards_in(const fs::path& folder, const std::string& ke
   return shards;
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
 /// Returns the sub-folders that hold shards, sorted.
 std::vector<std::string> shard_folders(const fs::path& folder) {
   std::vector<std::string> names;

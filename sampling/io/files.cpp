@@ -40,11 +40,6 @@ std::string_view hidden_start(std::string_view path) {
   return {};
 }
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;  // opening it says more
-  return fs::is_directory(path, ignored);
-}
-
 Descriptor open_source(const std::string& path, bool is_folder) {
   try {
     return is_folder ? Descriptor::folder(path.c_str()) : Descriptor::file(path.c_str());
@@ -54,6 +49,11 @@ Descriptor open_source(const std::string& path, bool is_folder) {
 }
 
 }  // namespace
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;  // opening it says more
+  return fs::is_directory(path, ignored);
+}
 
 Files::Files(const std::string& path)
     : path_(path), is_folder_(is_folder(path)), source_(open_source(path, is_folder_)) {

@@ -18,6 +18,9 @@ namespace flowtrain {
 
 class Settings;
 
+/// Returns whether a path is a folder; false where the system cannot tell.
+bool is_folder(const std::string& path);
+
 /// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes,
 /// which need not be UTF-8. Hidden files (any part starts with a dot) are left out, and so are those that systems add
 /// to folders (__MACOSX, Thumbs.db …). Const methods may be called from any thread.

@@ -62,11 +62,6 @@ bool fit(Part pattern, Part pattern_end, Part name, Part name_end) {
 
 bool is_pattern(const std::string& path) { return path.find_first_of("*?[") != path.npos; }
 
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
 bool exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);

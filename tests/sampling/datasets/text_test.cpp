@@ -250,7 +250,7 @@ TEST_CASE("text: the index of a large file is kept, and is that of a scan") {
   }
   CHECK(open(path, by_line)->size() == 58'500);
   CHECK(open(path, by_paragraph)->size() == 1'500);
-  // What flowtrain wrote is no text of the folder.
+  // A file that flowtrain wrote is no text of the folder.
   temp.write("val_share-0.1.tsv", "split\tname\n");
   CHECK(open(temp.path(), {{"files", Texts{"*"}}})->size() == 1);
 }
