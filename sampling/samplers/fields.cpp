@@ -22,12 +22,14 @@ class FieldsSampler final : public Sampler {
       const Settings settings = input.needs_targets ? table : without_missing_targets(table, input.dataset);
       const auto& name = settings.text("name");
       const PartForm from = part_form(settings, "from", input.dataset);
-      transforms_.push_back(
+      Made made{
           transforms()
               .at(settings.text("as"))
-              .make(settings, {.dataset = input.dataset, .training = input.training, .name = name, .from = from}));
-      auto own = transforms_.back()->fields();
-      counts_.push_back(own.size());
+              .make(settings, {.dataset = input.dataset, .training = input.training, .name = name, .from = from})};
+      auto own = made.transform->fields();
+      made.fields = own.size();
+      made.axes = free_axes_of(own);
+      made_.push_back(std::move(made));
       if (has_lengths(own.front())) lengths_.push_back(length_field(own.front()));
       for (auto& field : own) {
         if (!names.insert(field.name).second)
@@ -50,29 +52,32 @@ class FieldsSampler final : public Sampler {
   }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
-    std::size_t axis = 0, field = 0;
-    for (std::size_t i = 0; i < transforms_.size(); ++i) {
-      const std::size_t axes = free_axes_of(own_fields(i, field));
-      transforms_[i]->measure(record, extents.subspan(axis, axes));
-      axis += axes;
-      field += counts_[i];
+    std::size_t axis = 0;
+    for (auto& made : made_) {
+      made.transform->measure(record, extents.subspan(axis, made.axes));
+      axis += made.axes;
     }
   }
 
   void sample(const Record& record, Stream& random, Row row) const override {
     const auto all = row.extents().empty() ? std::span<const std::int64_t>(bounds_) : row.extents();
     std::size_t axis = 0, field = 0, length = fields_.size();
-    for (std::size_t i = 0; i < transforms_.size(); ++i) {
-      const std::size_t axes = free_axes_of(own_fields(i, field));
-      const auto extents = all.subspan(axis, axes);
-      transforms_[i]->make(record, random, Row(row.fields().subspan(field, counts_[i]), extents, row.segment()));
-      if (has_lengths(fields_[field])) tell_lengths(i, fields_[field], record, extents, row[length++]);
-      axis += axes;
-      field += counts_[i];
+    for (auto& made : made_) {
+      const auto extents = all.subspan(axis, made.axes);
+      made.transform->make(record, random, Row(row.fields().subspan(field, made.fields), extents, row.segment()));
+      if (has_lengths(fields_[field])) tell_lengths(made, fields_[field], record, extents, row[length++]);
+      axis += made.axes;
+      field += made.fields;
     }
   }
 
  private:
+  /// A transform, and the number of its fields and of all their free axes.
+  struct Made {
+    std::unique_ptr<Transform> transform;
+    std::size_t fields = 0, axes = 0;
+  };
+
   static bool has_lengths(const Field& field) { return field.free_axes > 0 && !field.sized; }
 
   /// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.
@@ -82,22 +87,16 @@ class FieldsSampler final : public Sampler {
     return {of.name + "_length", DType::i64, std::move(shape)};
   }
 
-  /// Returns the fields of a transform, of which the first one is `field`.
-  std::span<const Field> own_fields(std::size_t transform, std::size_t field) const {
-    return std::span(fields_).subspan(field, counts_[transform]);
-  }
-
-  void tell_lengths(std::size_t transform, const Field& field, const Record& record,
-                    std::span<const std::int64_t> extents, std::byte* to) const {
+  static void tell_lengths(const Made& made, const Field& field, const Record& record,
+                           std::span<const std::int64_t> extents, std::byte* to) {
     std::array<std::int64_t, 8> own{};
-    transforms_[transform]->measure(record, std::span(own).first(extents.size()));
+    made.transform->measure(record, std::span(own).first(extents.size()));
     for (std::size_t axis = 0; axis < field.free_axes; ++axis) own[axis] = std::min(own[axis], extents[axis]);
     std::memcpy(to, own.data(), field.free_axes * sizeof own[0]);
   }
 
-  std::vector<std::unique_ptr<Transform>> transforms_;
-  std::vector<std::size_t> counts_;   ///< number of fields of each transform
-  std::vector<Field> fields_;         ///< fields of transforms_
+  std::vector<Made> made_;
+  std::vector<Field> fields_;         ///< fields of all transforms
   std::vector<std::int64_t> bounds_;  ///< bounds of their free axes
   std::vector<Field> lengths_;        ///< one for each transform whose free axes differ between records
 };
