@@ -3,6 +3,7 @@
 // need no LibTorch; nets/steps/make.h adds the code that makes its part.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
+
+struct Field;
 
 namespace nets {
 
@@ -27,6 +30,8 @@ struct NetInput {
   std::int64_t height = 0, width = 0;  ///< size of the images, in pixels
   std::int64_t vocabulary = 0;         ///< number of ids that the field `tokens` may have; 0: not known
   std::int64_t length = 0;             ///< greatest length of the field `tokens`; 0: there is no such field
+  std::int64_t types = 0;              ///< number of values of the field `type`; 0: not known
+  std::int64_t features = 0;           ///< values of a frame in the field `features` (frames, values); 0: no such field
   std::int64_t labels = 0;             ///< number of values of the field `label` if it has an axis; 0: not known
 };
 struct LossInput {
@@ -37,8 +42,9 @@ struct OptimizerInput {
   const std::vector<ParameterGroup>& groups;
 };
 struct MetricInput {
-  std::int64_t classes = 0;  ///< classes of the data; 0: not known
-  std::string name = {};     ///< the name as written: "top5" for the entry "topN"
+  std::int64_t classes = 0;            ///< classes of the data; 0: not known
+  std::string name = {};               ///< the name as written: "top5" for the entry "topN"
+  std::span<const Field> fields = {};  ///< fields of the rows; valid while the metric is made
 };
 struct StepInput {
   Net& net;  ///< outlives the step

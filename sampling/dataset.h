@@ -33,6 +33,7 @@ enum class Encoding : std::uint8_t {
   bytes,   ///< any other bytes, for plugins
   text,    ///< UTF-8
   array,   ///< numbers in memory order, of a Part's dtype and shape
+  audio,   ///< a WAV, FLAC, Ogg or MP3 file, recognised by its first bytes
 };
 /// Returns "pixels", "image", …
 const char* name_of(Encoding encoding);
@@ -95,7 +96,8 @@ class Dataset {
   /// Returns the forms of the parts that records have beside their own bytes.
   virtual std::vector<PartForm> parts() const { return {}; }
   /// Returns a record as read() does, but without any bytes, if the shapes of all its parts are known without a read; a
-  /// text of n bytes then has the shape [n]. Returns false otherwise.
+  /// text of n bytes then has the shape [n], and audio the shape [frames, channels, frames a second]. Returns false
+  /// otherwise.
   virtual bool outline(std::uint64_t, Record&, ReadBuffer&) const { return false; }
   /// Returns the class of a record without reading it; -1 if it has none.
   virtual std::int64_t label(std::uint64_t id) const = 0;

@@ -23,8 +23,8 @@ extern "C" {
 
 enum ft_dtype { FT_U8 = 0, FT_I32 = 1, FT_I64 = 2, FT_F32 = 3 };
 /* The meaning of the bytes of a record or a part; see Encoding in sampling/dataset.h. FT_UTF8 is a text, FT_ARRAY are
- * numbers in memory order. */
-enum ft_encoding { FT_PIXELS = 0, FT_IMAGE = 1, FT_SHAPES = 2, FT_BYTES = 3, FT_UTF8 = 4, FT_ARRAY = 5 };
+ * numbers in memory order, FT_AUDIO is a WAV, FLAC, Ogg or MP3 file. */
+enum ft_encoding { FT_PIXELS = 0, FT_IMAGE = 1, FT_SHAPES = 2, FT_BYTES = 3, FT_UTF8 = 4, FT_ARRAY = 5, FT_AUDIO = 6 };
 /* The type of a setting. */
 enum ft_kind { FT_TEXT = 0, FT_INTEGER = 1, FT_REAL = 2, FT_BOOLEAN = 3 };
 
@@ -41,7 +41,7 @@ typedef struct ft_part {
   uint32_t dtype;       /* enum ft_dtype; FT_ARRAY only */
   const uint8_t* bytes; /* NULL in an outline; otherwise it may be NULL only if bytes_size is 0 */
   uint64_t bytes_size;  /* in an outline: the size that it has when it is read */
-  const int64_t* shape; /* FT_ARRAY only: `ndim` extents */
+  const int64_t* shape; /* FT_ARRAY: `ndim` extents; FT_AUDIO in an outline: frames, channels, rate */
   uint32_t ndim;        /* 0: a single number */
 } ft_part;
 

@@ -6,7 +6,7 @@
 namespace flowtrain {
 
 const char* name_of(Encoding encoding) {
-  constexpr std::array names{"pixels", "image", "shapes", "bytes", "text", "array"};
+  constexpr std::array names{"pixels", "image", "shapes", "bytes", "text", "array", "audio"};
   return names.at(static_cast<std::size_t>(encoding));
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -17,6 +18,7 @@ namespace flowtrain {
 class Settings;
 struct Field;
 struct Shown;
+class Tokenizer;
 
 template <class Part, class Input>
 class Registry;
@@ -36,7 +38,9 @@ struct Field {
   bool sized = false;         ///< the plan of the batches chooses the extents of its free axes, not the records
   std::int64_t values = 0;    ///< number above its largest integer, whose negative ones mean nothing; 0: not known
   std::uint32_t group = 0;    ///< group of the rows that have it: the number of their source in the batch
-  ShowValue show = {};        ///< shows its values; empty: as its dtype and shape allow
+  /// The tokenizer of the texts whose ids the values are (sampling/tokens/tokenizer.h); null: they are none.
+  std::shared_ptr<const Tokenizer> tokenizer = {};
+  ShowValue show = {};  ///< shows its values; empty: as its dtype and shape allow
 
   /// Returns the bytes of a row; of one whose free axes are at their bounds.
   std::size_t row_bytes() const;

@@ -13,10 +13,11 @@
 
 namespace flowtrain {
 
-/// A value as people see it: a line of text, a picture, or both.
+/// A value as people see and hear it: a line of text, a picture, a sound.
 struct Shown {
-  std::string text = {};  ///< text of shown_text(); empty where the picture tells all
-  Image picture = {};     ///< 1 channel (grey) or 3 (RGB); no pixels: none
+  std::string text = {};              ///< text of shown_text(); empty where the picture tells all
+  Image picture = {};                 ///< 1 channel (grey) or 3 (RGB); no pixels: none
+  std::vector<std::byte> sound = {};  ///< a WAV file; empty: none
 };
 
 /// Shows one value of a field as the batch has it (stored_shape). Without Field::show, u8 (H, W, 1|3) is a picture and

@@ -77,12 +77,12 @@ std::int64_t outputs_of(const Settings& settings, const NetInput& input) {
 
 class Encoder final : public nn::Module {
  public:
-  Encoder(const TransformerSize& size, LogitsOf head, std::int64_t outputs)
+  Encoder(const TransformerSize& size, std::int64_t types, LogitsOf head, std::int64_t outputs)
       : dropout_(size.dropout),
         head_kind_(head),
         tokens_(register_module("tokens", embedding(size.vocabulary, size.width))),
         positions_(register_module("positions", embedding(size.length, size.width))),
-        types_(register_module("types", embedding(2, size.width))) {
+        types_(register_module("types", embedding(types, size.width))) {
     const auto list = register_module("layers", nn::ModuleList());
     for (std::int64_t i = 0; i < size.layers; ++i)
       list->push_back(layers_.emplace_back(std::make_shared<EncoderLayer>(size)));
@@ -168,8 +168,10 @@ FLOWTRAIN_PARTS(encoder) {
                   "transformer that reads whole texts: for classes of texts, tags of tokens, or masked tokens",
                   std::move(keys),
                   FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {
-                    return std::make_unique<EncoderNet>(std::make_shared<Encoder>(
-                        TransformerSize(settings, input), logits_of(settings, input), outputs_of(settings, input)));
+                    constexpr std::int64_t usual_types = 2;  // BERT has as many for texts without a second one, too
+                    return std::make_unique<EncoderNet>(
+                        std::make_shared<Encoder>(TransformerSize(settings, input), std::max(usual_types, input.types),
+                                                  logits_of(settings, input), outputs_of(settings, input)));
                   }),
                   {.least_side = 0}});
 }

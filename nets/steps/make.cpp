@@ -82,9 +82,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Settings& settings, const std::v
   return made(optimizers(), settings, OptimizerInput{groups});
 }
 
-std::unique_ptr<Metric> make_metric(const std::string& name, const Settings& settings, std::int64_t classes) {
+std::unique_ptr<Metric> make_metric(const Settings& settings, const MetricInput& input) {
   set_makes();
-  return find_metric(name)->make(settings, {classes, name});
+  return find_metric(input.name)->make(settings, input);
 }
 
 std::unique_ptr<Step> make_step(const Settings& settings, const StepInput& input) {

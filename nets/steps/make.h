@@ -21,8 +21,8 @@ std::unique_ptr<Loss> make_loss(const Settings& settings, const LossInput& input
 /// Throws std::invalid_argument for no parameters, parameters of several types or devices, and factors that are
 /// negative or not finite.
 std::unique_ptr<Optimizer> make_optimizer(const Settings& settings, const std::vector<ParameterGroup>& groups);
-/// `name` is one that find_metric() knows; `settings` has the entry's keys.
-std::unique_ptr<Metric> make_metric(const std::string& name, const Settings& settings, std::int64_t classes);
+/// `input.name` is one that find_metric() knows; `settings` has the entry's keys.
+std::unique_ptr<Metric> make_metric(const Settings& settings, const MetricInput& input);
 std::unique_ptr<Step> make_step(const Settings& settings, const StepInput& input);
 
 }  // namespace flowtrain::nets

@@ -88,7 +88,8 @@ Picture picture_of(const Record& record, Image& scratch, const Decoding& how) {
     case Encoding::shapes: draw_shapes(record.bytes, scratch); break;
     case Encoding::bytes:
     case Encoding::text:
-    case Encoding::array: throw SampleError("the record holds no image");
+    case Encoding::array:
+    case Encoding::audio: throw SampleError("the record holds no image");
   }
   if (record.cache) record.cache->keep(record, scratch.view());
   return scratch.view();

@@ -17,7 +17,7 @@ static_assert(FT_U8 == int(DType::u8) && FT_I32 == int(DType::i32) && FT_I64 == 
               FT_F32 == int(DType::f32));
 static_assert(FT_PIXELS == int(Encoding::pixels) && FT_IMAGE == int(Encoding::image) &&
               FT_SHAPES == int(Encoding::shapes) && FT_BYTES == int(Encoding::bytes) &&
-              FT_UTF8 == int(Encoding::text) && FT_ARRAY == int(Encoding::array));
+              FT_UTF8 == int(Encoding::text) && FT_ARRAY == int(Encoding::array) && FT_AUDIO == int(Encoding::audio));
 
 ft_box to_abi(const Box& box) { return {box.x0, box.y0, box.x1, box.y1, box.label}; }
 

@@ -38,23 +38,23 @@ class LmTransform final : public Transform {
   LmTransform(const Settings& settings, const TransformInput& input)
       : ids_(settings, input.from, TextIds::Takes::texts_and_ids),
         form_(settings, ids_.tokenizer().get(), RowForm::CutEnd::is_cut, 1) {
-    const auto add = [&](std::string name, DType dtype, double fill, std::int64_t values, ShowValue show) {
+    const auto add = [&](std::string name, DType dtype, double fill, const TextIds* ids, ShowValue show) {
       Field field{.name = std::move(name), .dtype = dtype, .shape = {settings.integer("max")}};
       field.free_axes = 1;
       field.fill = fill;
-      field.values = values;
+      if (ids) field.values = ids->vocabulary(), field.tokenizer = ids->tokenizer();
       field.show = std::move(show);
       fields_.push_back(std::move(field));
     };
     const auto& tokenizer = ids_.tokenizer();
-    add(input.name, DType::i64, static_cast<double>(settings.integer("fill")), ids_.vocabulary(), show_ids(tokenizer));
-    add("label", DType::i64, no_label, ids_.vocabulary(), show_next_ids(tokenizer));
+    add(input.name, DType::i64, static_cast<double>(settings.integer("fill")), &ids_, show_ids(tokenizer));
+    add("label", DType::i64, no_label, &ids_, show_next_ids(tokenizer));
     if (!settings.boolean("bytes")) return;
     if (!tokenizer)
       throw settings.error("bytes", "only a tokenizer knows the bytes of an id", ExitCode::usage,
                            "name the tokenizer that the ids were made by");
     bytes_of_.emplace(*tokenizer);
-    add("label_bytes", DType::i32, 0, 0, {});
+    add("label_bytes", DType::i32, 0, nullptr, {});
   }
 
   std::vector<Field> fields() const override { return fields_; }

@@ -31,6 +31,7 @@ class MaskedLmTransform final : public Transform {
     field.free_axes = 1;
     field.fill = static_cast<double>(settings.integer("fill"));
     field.values = ids_.vocabulary();
+    field.tokenizer = tokenizer;
     field.show = show_ids(tokenizer);
     fields_.push_back(field);
     field.name = "label";

@@ -22,6 +22,7 @@ class PairTransform final : public Transform {
     field.free_axes = 1;
     field.fill = static_cast<double>(settings.integer("fill"));
     field.values = first_.vocabulary();
+    field.tokenizer = first_.tokenizer();
     field.show = show_ids(first_.tokenizer());
     fields_.push_back(field);
     std::uint32_t largest = 1;

@@ -84,9 +84,11 @@ class TagsTransform final : public Transform {
     field.free_axes = 1;
     field.fill = static_cast<double>(settings.integer("fill"));
     field.values = static_cast<std::int64_t>(tokenizer_->vocabulary_size());
+    field.tokenizer = tokenizer_;
     field.show = show_ids(tokenizer_);
     fields_.push_back(field);
     field.name = "label";
+    field.tokenizer = nullptr;
     field.fill = no_label;
     field.values = static_cast<std::int64_t>(tags.size());
     field.show = show_names(tags);

@@ -17,6 +17,7 @@ class TokensTransform final : public Transform {
     field_.free_axes = 1;
     field_.values = ids_.vocabulary();
     field_.fill = static_cast<double>(settings.integer("fill"));
+    field_.tokenizer = ids_.tokenizer();
     field_.show = show_ids(ids_.tokenizer());
   }
 

@@ -59,7 +59,7 @@ inline std::unique_ptr<nets::Optimizer> make_optimizer(const OptimizerOf& optimi
 
 /// Makes a metric as val.metrics does.
 inline std::unique_ptr<nets::Metric> make_metric(const std::string& name, std::int64_t classes = 0) {
-  return nets::make_metric(name, Settings("val", nets::find_metric(name)->keys), classes);
+  return nets::make_metric(Settings("val", nets::find_metric(name)->keys), {classes, name});
 }
 
 }  // namespace flowtrain::testing

@@ -164,6 +164,8 @@ nets::NetInput input_of(const LearnerSpec& spec) {
     input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
   for (auto& field : fields) {
     if (field.name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
+    if (field.name == "type" && !field.shape.empty()) input.types = field.values;
+    if (field.name == "features" && field.shape.size() == 2) input.features = field.shape[1];
     if (field.name == "label" && !field.shape.empty()) input.labels = field.values;
   }
   return input;

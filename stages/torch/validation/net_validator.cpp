@@ -87,9 +87,11 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
   const std::string kind = own ? own->text("name") : name;
   const Settings settings = own ? *own : Settings("val", nets::find_metric(kind)->keys);
   if (!own) settings.check_required(val_.metrics.origin().text());
+  const auto& fields = (spec.data.val_layout ? *spec.data.val_layout : spec.data.train_layout).fields();
   rethrow_at_key(own ? *own : val_.metrics.table(), own ? "name" : val_.metrics.key(), [&] {
-    metrics_.add(name,
-                 [kind, settings, classes = metrics_.classes()] { return nets::make_metric(kind, settings, classes); });
+    metrics_.add(name, [kind, settings, classes = metrics_.classes(), fields] {
+      return nets::make_metric(settings, {classes, kind, fields});
+    });
   });
 }
 
