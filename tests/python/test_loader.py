@@ -537,8 +537,8 @@ def test_ctrl_c_ends_a_wait():
     script = (
         "import flowtrain as ft\n"
         "loader = ft.Loader.shapes(batch_size=256, size=512, workers=1)  # a second a batch\n"
-        "print('begun', flush=True)\n"
         "try:\n"
+        "    print('begun', flush=True)\n"
         "    while True:\n"
         "        for batch in loader: pass\n"
         "except KeyboardInterrupt:\n"
