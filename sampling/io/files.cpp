@@ -246,4 +246,9 @@ bool is_other_picture(std::string_view name) {
   return std::ranges::find(known, ending_of(name)) != std::end(known);
 }
 
+bool is_sound(std::string_view name) {
+  static constexpr std::string_view known[] = {"wav", "flac", "ogg", "oga", "opus", "mp3"};
+  return std::ranges::find(known, ending_of(name)) != std::end(known);
+}
+
 }  // namespace flowtrain

@@ -90,5 +90,9 @@ inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, 
 bool is_picture(std::string_view name);
 /// Returns whether a name has the extension of an image format that cannot be decoded.
 bool is_other_picture(std::string_view name);
+/// The extensions of recordings that can be decoded, for messages.
+inline constexpr const char* sound_endings = ".wav, .flac, .ogg, .oga, .opus, .mp3";
+/// Returns whether a name has one of them, in any case.
+bool is_sound(std::string_view name);
 
 }  // namespace flowtrain
