@@ -46,9 +46,11 @@ const char* kind_of_sound(const ByteSource& file) {
   throw SampleError(size == 0 ? "the file is empty" : "it is no WAV, FLAC, Ogg or MP3 file");
 }
 
+// The bounds of recordings: kept forms have 34, 10 and 20 bits for them (sampling/datasets/audio/sound_forms.cpp).
+constexpr std::uint64_t most_frames = (std::uint64_t{1} << 34) - 1;  // libsndfile tells 2^63 - 1 for an unknown length
+constexpr std::uint32_t most_channels = 1023, least_rate = 100, most_rate = 1'000'000;
+
 void check_form(const SoundForm& form) {
-  constexpr std::uint32_t most_channels = 1024, least_rate = 100, most_rate = 10'000'000;
-  constexpr std::uint64_t most_frames = std::uint64_t{1} << 40;  // libsndfile tells 2^63 - 1 where it knows no length
   if (form.frames == 0) throw SampleError("the recording holds 0 frames");
   if (form.frames > most_frames)
     throw SampleError("it does not tell its length: it is cut off, or was written to a pipe (sox IN OUT mends that)");
