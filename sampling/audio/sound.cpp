@@ -248,6 +248,11 @@ void cut_sound(const ByteSource& file, std::uint64_t offset, std::uint64_t size_
   std::memcpy(into.data() + header_bytes, samples.data(), samples.size() * sizeof(float));
 }
 
+const char* sound_ending(std::span<const std::byte> file) {
+  const std::string_view kind = kind_of_sound(MemoryFile(file));
+  return kind == "WAV" ? "wav" : kind == "FLAC" ? "flac" : kind == "Ogg" ? "ogg" : "mp3";
+}
+
 void encode_wav(const Sound& sound, std::vector<std::byte>& into) {
   constexpr float full = 32768;
   const auto header_bytes = begin_wav({{sound.frames(), sound.channels, sound.rate}, false, 2, 0}, into);

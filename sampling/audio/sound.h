@@ -54,6 +54,10 @@ struct FrameRange {
 /// Returns the frames that cut_sound() takes. Throws SampleError as it does.
 FrameRange frames_between(const SoundForm& form, double begin, double end);
 
+/// Returns the usual ending of a file of this kind, by its first bytes: "wav", "flac", "ogg" or "mp3". Throws
+/// SampleError if it is none of them.
+const char* sound_ending(std::span<const std::byte> file);
+
 /// Replaces `into` by a WAV file of 16 bits a sample; samples beyond full scale are clipped.
 void encode_wav(const Sound& sound, std::vector<std::byte>& into);
 /// Replaces `into` by a FLAC file of the same samples: of 16 bits or, if these do not suffice, of 24. Returns false if
