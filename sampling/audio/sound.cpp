@@ -46,7 +46,7 @@ const char* kind_of_sound(const ByteSource& file) {
   throw SampleError(size == 0 ? "the file is empty" : "it is no WAV, FLAC, Ogg or MP3 file");
 }
 
-// The bounds of recordings: kept forms have 34, 10 and 20 bits for them (sampling/datasets/audio/sound_forms.cpp).
+// The bounds of recordings: kept forms have 34, 10 and 20 bits for them (sampling/datasets/sound_forms.cpp).
 constexpr std::uint64_t most_frames = (std::uint64_t{1} << 34) - 1;  // libsndfile tells 2^63 - 1 for an unknown length
 constexpr std::uint32_t most_channels = 1023, least_rate = 100, most_rate = 1'000'000;
 
@@ -55,9 +55,9 @@ void check_form(const SoundForm& form) {
   if (form.frames > most_frames)
     throw SampleError("it does not tell its length: it is cut off, or was written to a pipe (sox IN OUT mends that)");
   if (form.channels == 0 || form.channels > most_channels)
-    throw SampleError(concat("its header tells of ", form.channels, " channels"));
+    throw SampleError(concat("the header tells of ", form.channels, " channels"));
   if (form.rate < least_rate || form.rate > most_rate)
-    throw SampleError(concat("its header tells of ", form.rate, " frames a second"));
+    throw SampleError(concat("the header tells of ", form.rate, " frames a second"));
 }
 
 void check_size(std::uint64_t frames, std::uint32_t channels) {
@@ -69,7 +69,7 @@ void check_size(std::uint64_t frames, std::uint32_t channels) {
 /// The state of an open file for libsndfile, through whose C code no exception may pass.
 struct VirtualFile {
   const ByteSource* source = nullptr;      ///< file that is read
-  std::vector<std::byte>* into = nullptr;  ///< or the memory that is written
+  std::vector<std::byte>* into = nullptr;  ///< memory that is written instead
   sf_count_t position = 0;
   std::exception_ptr failure = nullptr;
 

@@ -79,8 +79,9 @@ std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) 
 
 std::optional<WavLayout> wav_layout(const ByteSource& file) {
   constexpr int most_chunks = 256;
-  constexpr std::uint32_t unknown_size = std::numeric_limits<std::uint32_t>::max();  // of a file written to a pipe
-  std::array<std::byte, 40> bytes{};                                                 // the longest chunk 'fmt '
+  constexpr std::uint32_t unknown_size =
+      std::numeric_limits<std::uint32_t>::max();  // a pipe was written, whose length nobody knew
+  std::array<std::byte, 40> bytes{};              // the longest chunk 'fmt '
   const auto read = [&](std::uint64_t offset, std::size_t size) {
     return std::span<const std::byte>(bytes).first(file.read_at(offset, std::span(bytes).first(size)));
   };
@@ -103,7 +104,7 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
       const auto frame_bytes = layout->frame_bytes();
       if (size != unknown_size && size > there)
         throw SampleError(
-            concat("its header promises ", size / frame_bytes, " frames, but the file holds ", there / frame_bytes));
+            concat("the header promises ", size / frame_bytes, " frames, but the file holds ", there / frame_bytes));
       layout->form.frames = (size == unknown_size ? there : size) / frame_bytes;
       layout->data_offset = offset;
       return layout;

@@ -23,7 +23,7 @@ struct ClassSamples {
   bool has_split = false;                 ///< training and validation have folders of their own
   std::vector<std::string> notes = {};    ///< sentences on files and folders there that are not used
   std::vector<std::string> classes = {};  ///< names of the folders, which need not be UTF-8
-  std::vector<Sample> samples = {};       ///< not empty
+  std::vector<Sample> samples = {};       ///< at least one
 };
 
 /// Finds the samples by the keys `path`, `split` and `split_names`. Throws as find_class_folders(), and EmptyDataset;

@@ -124,7 +124,7 @@ class Indexer {
       key_ = key;
     }
     auto kind = lower_case(entry.name.substr(dot + 1));
-    if (is_sound(entry.name) && kind == ending_of(entry.name)) kind = audio_part;  // as all images are one part
+    if (is_sound(entry.name) && kind == ending_of(entry.name)) kind = audio_part;  // one part, like all kinds of images
     const bool is_label = kind == "cls", is_image = is_picture(entry.name) && kind == ending_of(entry.name);
     if (is_label || is_image) refuse_twice(kind);
     if (is_label) {

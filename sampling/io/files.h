@@ -43,8 +43,8 @@ class Files {
   std::uint64_t size_bytes(std::size_t index) const;
   /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and the system's text.
   void read(std::size_t index, std::vector<std::byte>& into) const;
-  /// Returns body(source, offset, size_bytes) with the place of a file's bytes. Throws as read(): a std::runtime_error of
-  /// `body` other than UserError becomes a SampleError with the file's path before it.
+  /// Returns body(source, offset, size_bytes) with the place of a file's bytes. Throws as read(): a std::runtime_error
+  /// of `body` other than UserError becomes a SampleError with the file's path before it.
   template <class Body>
   auto use(std::size_t index, Body&& body) const {
     return guarded(index, [&] { return opened(index, body); });

@@ -72,7 +72,7 @@ TEST_CASE("sounds: damaged recordings are refused with the reason") {
   const auto samples = as_text<std::int16_t>({1, 2, 3, 4});
   check_refused("", "the file is empty");
   check_refused("hello, this is a text", "no WAV, FLAC, Ogg or MP3 file");
-  check_refused(raw_wav(1, 16, 2, samples, 80), "its header promises 20 frames, but the file holds 2");
+  check_refused(raw_wav(1, 16, 2, samples, 80), "the header promises 20 frames, but the file holds 2");
   check_refused(raw_wav(1, 16, 1, samples, 0), "holds 0 frames");
   check_refused(raw_wav(1, 16, 0, samples, 8), "0 channels of 16 bits");
   check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");

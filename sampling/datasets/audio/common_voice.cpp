@@ -52,7 +52,7 @@ void add_clips(const fs::path& list, Utterances& found) {
     if (first_not_utf8(lines[i])) fail("the line is not UTF-8");
     std::string clip(cells[path]);
     if (clip.empty() || clip.find('/') != clip.npos) fail(concat("'", clip, "' is no name of a clip"));
-    if (ending_of(clip).empty()) clip += ".mp3";  // as the first releases write it
+    if (ending_of(clip).empty()) clip += ".mp3";  // the first releases leave it out
     found.all.push_back({static_cast<std::uint32_t>(found.paths.size())});
     found.paths.add((list.parent_path() / "clips" / clip).string());
     found.names.add(clip);

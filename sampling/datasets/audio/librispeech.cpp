@@ -44,7 +44,7 @@ std::optional<std::size_t> recording_of(const Files& files, const std::string& s
 Utterances read_librispeech(const Settings& settings, bool training) {
   auto files = open_files(settings);
   Utterances found{.place = files.describe_folder("")};
-  std::map<std::string, std::vector<std::size_t>> lists;  // of each folder above those of the speakers
+  std::map<std::string, std::vector<std::size_t>> lists;  // by the folder above those of the speakers
   for (std::size_t file = 0; file < files.size(); ++file)
     if (files.name(file).ends_with(transcripts_ending))
       lists[std::string(outer_folder(files.name(file), 3))].push_back(file);

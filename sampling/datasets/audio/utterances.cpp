@@ -10,7 +10,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
-#include "sampling/datasets/audio/sound_forms.h"
+#include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/text_lines.h"

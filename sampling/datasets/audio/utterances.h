@@ -26,17 +26,17 @@ struct Utterance {
   bool is_segment() const { return begin > 0 || end >= 0; }
 };
 
-/// What the reader of a layout finds. Each list of all utterances has an entry for each, or none at all.
+/// The findings of the reader of a layout. Each list of all utterances has an entry for each, or none at all.
 struct Utterances {
   std::optional<Files> files = {};  ///< the folder or archive that holds the recordings
-  Names paths = {};                 ///< without `files`: the paths of the recordings
-  Names names = {};                 ///< without `files`: their names, which do not depend on the folder
+  Names paths = {};                 ///< paths of the recordings if there are no `files`
+  Names names = {};                 ///< names of these recordings, which do not depend on the folder
   std::vector<Utterance> all = {};
   Names texts = {}, speakers = {};
   std::vector<std::string> classes = {};
-  std::string base = {};  ///< what the names of the recordings in `files` begin with
+  std::string base = {};  ///< beginning of the names in `files`, which is no part of the records' names
   bool has_split = false;
-  std::string place = {};               ///< for messages
+  std::string place = {};               ///< the folder or the list, in messages
   std::vector<std::string> notes = {};  ///< sentences on lists and folders that are not used
 };
 

@@ -10,8 +10,8 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
-#include "sampling/datasets/audio/sound_forms.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/parquet_rows.h"
 #include "sampling/datasets/tables/split_files.h"
@@ -398,7 +398,7 @@ class Manifest : public NamedDataset {
   bool has_picture_ = false;
   std::string picture_column_;
   Names picture_;
-  std::vector<Segment> segments_;  ///< of the rows' recordings; empty: they are whole
+  std::vector<Segment> segments_;  ///< segments of the rows' recordings; empty: they are whole
   std::unique_ptr<const SoundForms> sounds_;
   std::vector<ManifestColumn> columns_;
   std::vector<PartForm> forms_;  ///< forms of columns_

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "sampling/datasets/audio/sound_forms.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/sound_forms.h"
 #include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
@@ -201,7 +201,7 @@ TEST_CASE("recordings: a damaged one is named, by its outline as by its reading"
   ReadBuffer buffer;
   Record record;
   const std::string what = failure_of<SampleError>([&] { set->outline(0, record, buffer); }).what();
-  CHECK(what.find("set/x/bad.wav: its header promises 100 frames, but the file holds 28") != what.npos);
+  CHECK(what.find("set/x/bad.wav: the header promises 100 frames, but the file holds 28") != what.npos);
   CHECK(shown(*set, 1) == "audio=10");
 }
 

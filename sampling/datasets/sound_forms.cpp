@@ -1,4 +1,4 @@
-#include "sampling/datasets/audio/sound_forms.h"
+#include "sampling/datasets/sound_forms.h"
 
 #include <algorithm>
 
