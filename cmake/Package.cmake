@@ -12,7 +12,8 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libcurl4)  # opened when a remote file is read
+# They are opened at their first use: by a file on a server, by a recording that is no WAV file or has another rate.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcurl4, libsndfile1, libsoxr0")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${TORCH_ROOT}/lib ${CUDAToolkit_LIBRARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

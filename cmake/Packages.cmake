@@ -13,6 +13,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(SOXR REQUIRED soxr)         # its header alone, as well
+pkg_check_modules(SNDFILE REQUIRED sndfile)   # its header alone: it is opened at its first use
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 find_package(pugixml REQUIRED)
 find_package(hwy REQUIRED)

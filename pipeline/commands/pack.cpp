@@ -11,7 +11,8 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a configuration's training and validation data as WebDataset tar shards:\n"
       "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
-      "Picture files keep their bytes; stored pixels become PNG files, texts and arrays .txt and .npy files.\n"
+      "Files of pictures and recordings keep their bytes; stored pixels become PNG files, texts and arrays .txt and "
+      ".npy files.\n"
       "Equal data give equal shards.\n"
       "With --tokens it writes texts as shards of token ids instead, for data.dataset = \"tokens\"; the same command\n"
       "continues a packing that was stopped.",
@@ -41,13 +42,17 @@ int pack(const Arguments& arguments, Interrupt& interrupt) {
   auto* quality = app.add_option("--quality", options.pictures.quality,
                                  "set the quality of encoded JPEG and WebP files; default 90")
                       ->check(CLI::Range(1, 100));
+  auto* flac = app.add_flag("--flac", options.flac,
+                            "store WAV recordings as FLAC files of the same samples; recordings keep their bytes "
+                            "otherwise");
   auto* tokenizer = add_path(app, "--tokens", tokens.tokenizer,
                              "encode texts by this tokenizer: a tokenizer.json, a rank file, a SentencePiece model, or "
                              "bytes")
                         ->excludes(sort)
                         ->excludes(resize)
                         ->excludes(encode)
-                        ->excludes(quality);
+                        ->excludes(quality)
+                        ->excludes(flac);
   app.add_option("--part", tokens.part, "encode this part of the samples; default: their only text")->needs(tokenizer);
   app.add_option(
          "--end", tokens.end,

@@ -17,13 +17,13 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Returns the deepest folder that holds all images: "", or ending in a slash.
-std::string common_folder(const Files& files) {
+/// Returns the deepest folder that holds all samples: "", or ending in a slash.
+std::string common_folder(const Files& files, const FileKind& kind) {
   std::string common;
   bool first = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto name = files.name(i);
-    if (!is_picture(name)) continue;
+    if (!kind.fits(name)) continue;
     if (first) common = name;
     first = false;
     const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
@@ -48,8 +48,8 @@ Texts lower_cased(Texts names) {
 
 class Search {
  public:
-  Search(const Files& files, const Settings& settings, bool training)
-      : files_(files), settings_(settings), training_(training), common_(common_folder(files)) {}
+  Search(const Files& files, const FileKind& kind, const Settings& settings, bool training)
+      : files_(files), kind_(kind), settings_(settings), training_(training), common_(common_folder(files, kind)) {}
 
   ClassFolders run() {
     if (const auto& split = settings_.text("split"); !split.empty()) return named(split);
@@ -62,7 +62,7 @@ class Search {
   }
 
  private:
-  Texts folders_in(const std::string& outer) const { return picture_folders(files_, outer); }
+  Texts folders_in(const std::string& outer) const { return sample_folders(files_, kind_, outer); }
   bool holds_classes(const std::string& base) const { return !folders_in(base).empty(); }
 
   /// Returns the folder that the key `split` names; one that differs only in case is taken if there is no other.
@@ -145,7 +145,7 @@ class Search {
     }
   }
 
-  /// Returns whether the splits share a class folder's name; otherwise the images of `test` have no labels.
+  /// Returns whether the splits share a class folder's name; otherwise the samples of `test` have no labels.
   bool shares_classes(const std::string& train, const std::string& test) const {
     const auto classes = folders_in(train);
     return std::ranges::any_of(folders_in(test), [&](auto& name) { return std::ranges::binary_search(classes, name); });
@@ -154,10 +154,10 @@ class Search {
   Texts notes_on(const std::string& outer, const Splits& splits, const std::string& test, bool test_validates,
                  const std::string& base) const {
     Texts notes, unused;
-    const auto pictures = test.empty() ? 0 : pictures_in(test);
+    const auto samples = test.empty() ? 0 : samples_in(test);
     if (!test.empty() && !test_validates)
-      notes.push_back(concat("test data: ", files_.describe_folder(test), " (", pictures,
-                             pictures == 1 ? " picture" : " pictures", "); the run does not use it",
+      notes.push_back(concat("test data: ", files_.describe_folder(test), " (", samples, " ",
+                             samples == 1 ? kind_.one : kind_.many, "); the run does not use it",
                              shares_classes(base, test) ? ", `flowtrain test` does with data.test.split = " +
                                                               to_toml(as_utf8(splits.test.front()))
                                                         : ": it has no folders of these classes"));
@@ -171,11 +171,11 @@ class Search {
     return notes;
   }
 
-  std::size_t pictures_in(const std::string& folder) const {
+  std::size_t samples_in(const std::string& folder) const {
     const auto [first, last] = files_.range(folder);
-    std::size_t pictures = 0;
-    for (auto file = first; file < last; ++file) pictures += is_picture(files_.name(file)) ? 1 : 0;
-    return pictures;
+    std::size_t samples = 0;
+    for (auto file = first; file < last; ++file) samples += kind_.fits(files_.name(file)) ? 1 : 0;
+    return samples;
   }
 
   static Texts shown_names(Texts names) {
@@ -197,7 +197,7 @@ class Search {
     return slash == common_.npos ? "" : common_.substr(0, slash + 1);
   }
 
-  /// Refuses splits below the classes: training on all images would use the test images.
+  /// Refuses splits below the classes: training on all samples would use the test samples.
   void refuse_splits_below(const std::string& base) const {
     for (const auto& name : folders_in(base)) {
       const auto splits = find_splits(folders_in(base + name + '/'));
@@ -207,11 +207,12 @@ class Search {
                                    listed(splits), "; splits must be above the classes"),
                             ExitCode::data,
                             "put the classes below the splits, as train/" + as_utf8(name) + "; " + settings_.table() +
-                                ".split_names = \"ignore\" uses all these images for training");
+                                ".split_names = \"ignore\" uses all these " + kind_.many + " for training");
     }
   }
 
   const Files& files_;
+  const FileKind& kind_;
   const Settings& settings_;
   bool training_;
   std::string common_;
@@ -219,7 +220,7 @@ class Search {
 
 }  // namespace
 
-std::vector<std::string> picture_folders(const Files& files, const std::string& outer) {
+std::vector<std::string> sample_folders(const Files& files, const FileKind& kind, const std::string& outer) {
   Texts folders;
   const auto [first, last] = files.range(outer);
   for (auto file = first; file < last;) {
@@ -231,7 +232,7 @@ std::vector<std::string> picture_folders(const Files& files, const std::string& 
     }
     const std::string folder(name.substr(0, slash));
     const auto end = files.range(outer + folder + '/').second;
-    while (file < end && !is_picture(files.name(file))) ++file;
+    while (file < end && !kind.fits(files.name(file))) ++file;
     if (file < end) folders.push_back(folder);
     file = end;
   }
@@ -239,8 +240,8 @@ std::vector<std::string> picture_folders(const Files& files, const std::string& 
   return folders;
 }
 
-ClassFolders find_class_folders(const Files& files, const Settings& settings, bool training) {
-  return Search(files, settings, training).run();
+ClassFolders find_class_folders(const Files& files, const FileKind& kind, const Settings& settings, bool training) {
+  return Search(files, kind, settings, training).run();
 }
 
 }  // namespace flowtrain

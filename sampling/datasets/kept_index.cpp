@@ -9,12 +9,15 @@
 #include <stdexcept>
 #include <thread>
 
+#include "sampling/core/text.h"
+#include "sampling/fingerprint.h"
+
 namespace flowtrain {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array<char, 8> index_magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '4'};
+constexpr std::array<char, 8> index_magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '5'};
 /// The coarsest step in which file systems note times: two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 
@@ -94,6 +97,31 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
     if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - version_.modified_ns < coarsest_clock_ns) return false;
     return fchmod(file, now.st_mode & 0666) == 0;  // users who may read the file may read its index
   });
+}
+
+KeptValues::KeptValues(const std::filesystem::path& folder, const char* kind, std::uint64_t fingerprint,
+                       std::uint64_t settings)
+    : header_{{'f', 'l', 'o', 'w', kind[0], kind[1], '0', '1'}, fingerprint, settings, 0},
+      path_(folder / concat(hash_hex(fingerprint_of(settings, fingerprint)), ".", kind)) {}
+
+bool KeptValues::recall(std::span<std::byte> into) const try {
+  const auto file = Descriptor::file(path_.c_str());
+  Header header;
+  const auto head = std::as_writable_bytes(std::span(&header, 1));
+  return file.size_bytes() == head.size() + into.size() && file.read_at(0, head) == head.size() &&
+         header.magic == header_.magic && header.fingerprint == header_.fingerprint &&
+         header.settings == header_.settings && file.read_at(head.size(), into) == into.size() &&
+         header.checksum == checksum_of(header, into);
+} catch (const std::runtime_error&) {
+  return false;
+}
+
+bool KeptValues::keep(std::span<const std::byte> bytes) const {
+  auto header = header_;
+  header.checksum = checksum_of(header, bytes);
+  std::error_code failed;  // writing then fails, too
+  std::filesystem::create_directories(path_.parent_path(), failed);
+  return write_cache_file(path_, path_.string() + ".", {std::as_bytes(std::span(&header, 1)), bytes});
 }
 
 }  // namespace flowtrain

@@ -1,10 +1,13 @@
 #pragma once
-// Keeps the index of a large local file in a small file beside it, so that the next start need not scan it again.
+// Keeps what scanning files found: the index of a large local file beside it, numbers about records in the user's
+// cache.
 
 #include <xxhash.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +55,29 @@ class KeptIndex {
  private:
   std::string path_;
   FileVersion version_;
+};
+
+/// Numbers on the records of a data set, in a file `<folder>/<hash>.<kind>` that is named after what decides them. A
+/// damaged file counts as absent. It holds: magic (8 bytes, which end with the kind's first two), the two hashes (u64),
+/// checksum of all that and of the numbers (u64), the numbers. Numbers are little-endian.
+class KeptValues {
+ public:
+  /// `fingerprint` is the data set's; `settings` is the hash of all else that decides the numbers.
+  KeptValues(const std::filesystem::path& folder, const char* kind, std::uint64_t fingerprint, std::uint64_t settings);
+
+  /// Fills `into` and returns true if the file holds numbers of exactly this size.
+  bool recall(std::span<std::byte> into) const;
+  /// Writes the file and makes its folder; returns false if that fails.
+  bool keep(std::span<const std::byte> bytes) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  struct Header {
+    std::array<char, 8> magic;
+    std::uint64_t fingerprint, settings, checksum;
+  };
+  Header header_;
+  std::filesystem::path path_;
 };
 
 }  // namespace flowtrain

@@ -1,10 +1,14 @@
 // The built-in data sets, one line each. FLOWTRAIN_ENTRY says how a line is used.
 
 FLOWTRAIN_ENTRY(arrays)
+FLOWTRAIN_ENTRY(audio_folder)
 FLOWTRAIN_ENTRY(cifar)
 FLOWTRAIN_ENTRY(coco)
+FLOWTRAIN_ENTRY(common_voice)
 FLOWTRAIN_ENTRY(idx)
 FLOWTRAIN_ENTRY(image_folder)
+FLOWTRAIN_ENTRY(kaldi)
+FLOWTRAIN_ENTRY(librispeech)
 FLOWTRAIN_ENTRY(manifest)
 FLOWTRAIN_ENTRY(shapes)
 FLOWTRAIN_ENTRY(tensors)

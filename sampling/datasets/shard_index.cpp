@@ -17,6 +17,7 @@
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
 #include "sampling/io/tar.h"
+#include "sampling/parts/part_collector.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {
@@ -122,7 +123,8 @@ class Indexer {
       finish_sample();
       key_ = key;
     }
-    const auto kind = lower_case(entry.name.substr(dot + 1));
+    auto kind = lower_case(entry.name.substr(dot + 1));
+    if (is_sound(entry.name) && kind == ending_of(entry.name)) kind = audio_part;  // one part, like all kinds of images
     const bool is_label = kind == "cls", is_image = is_picture(entry.name) && kind == ending_of(entry.name);
     if (is_label || is_image) refuse_twice(kind);
     if (is_label) {
@@ -198,7 +200,7 @@ class Indexer {
 
 /// The name of an index in the cache. Its number changes with the layout and with the rules for samples (see also
 /// KeptIndex).
-constexpr std::string_view index_name = "webdataset index 3";
+constexpr std::string_view index_name = "webdataset index 4";
 
 template <class T>
 void put(std::vector<std::byte>& bytes, const T& value) {

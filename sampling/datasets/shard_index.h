@@ -74,10 +74,11 @@ struct Shards {
 
 /// Opens and scans all shards, several at once; labels must be below `labels_end`. A sample has at most one label
 /// (NAME.cls), and an image, the first of several with other extensions; its other files are members, the first of each
-/// kind. Samples without an image count if no shard has any, and if they have a member that is no image of a format
-/// that cannot be decoded. Paths may be remote, with the keys of remote_keys() in `settings`. The index of a shard is
-/// kept, so that it is scanned once: for a local one beside it (kept_index.h), for a remote one in the cache. Throws
-/// UserError(data) for the first shard that cannot be read or is damaged, or has a key twice or a label without image.
+/// kind; all kinds of recordings are one, "audio". Samples without an image count if no shard has any, and if they have
+/// a member that is no image of a format that cannot be decoded. Paths may be remote, with the keys of remote_keys() in
+/// `settings`. The index of a shard is kept, so that it is scanned once: for a local one beside it (kept_index.h), for
+/// a remote one in the cache. Throws UserError(data) for the first shard that cannot be read or is damaged, or has a
+/// key twice or a label without image.
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings);
 
 }  // namespace flowtrain

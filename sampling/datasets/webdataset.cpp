@@ -11,6 +11,7 @@
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
+#include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
@@ -45,6 +46,21 @@ constexpr const char* labels_hint =
     "write each label, a number from 0, to NAME.cls next to NAME's image in the shard; .json and .txt give no labels";
 
 class WebDataset : public NamedDataset {
+ private:
+  /// Returns what `body` returns; its failures become those of a sample.
+  template <class Body>
+  auto guarded(std::uint64_t id, Body&& body) const {
+    try {
+      return body();
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw SampleError(describe(id) + ": " + error.what());
+    } catch (const std::invalid_argument& error) {
+      throw SampleError(describe(id) + ": " + error.what());
+    }
+  }
+
  public:
   /// `classes` 0: as many as `names`, or else as the labels need. `parts`: kinds of members that become parts; "*":
   /// all.
@@ -80,6 +96,8 @@ class WebDataset : public NamedDataset {
                              " has no .cls beside it, but the data set has classes"),
                       labels_hint);
     choose_parts(parts);
+    sounds_ = std::make_unique<SoundForms>(
+        size(), [this] { return fingerprint(); }, [this](std::uint64_t id) { return sound_form_of(id); });
   }
 
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
@@ -90,7 +108,7 @@ class WebDataset : public NamedDataset {
     const ShardSample& sample = place.sample;
     const auto encoding = sample.has_picture() ? Encoding::image : Encoding::bytes;
     Record record{.id = id, .encoding = encoding, .label = sample.label};
-    try {
+    return guarded(id, [&] {
       if (forms_.empty()) {
         read_exactly(*shard.file, sample.offset, sample.size_bytes, buffer.bytes);
         record.bytes = buffer.bytes;
@@ -102,23 +120,25 @@ class WebDataset : public NamedDataset {
         member ? parts.read(form, *shard.file, member->offset, member->size_bytes) : parts.lack(form);
       });
       parts.finish(record);
-    } catch (const std::runtime_error& error) {
-      throw SampleError(describe(id) + ": " + error.what());
-    } catch (const std::invalid_argument& error) {
-      throw SampleError(describe(id) + ": " + error.what());
-    }
-    return record;
+      return record;
+    });
   }
 
   std::vector<PartForm> parts() const override { return forms_; }
 
   bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
-    if (std::ranges::any_of(forms_, [](auto& form) { return form.encoding != Encoding::text; })) return false;
+    std::size_t recordings = 0;
+    for (const auto& form : forms_) {
+      if (form.encoding != Encoding::text && form.encoding != Encoding::audio) return false;
+      recordings += form.encoding == Encoding::audio ? 1 : 0;
+    }
+    if (recordings > 1) return false;
     const auto [shard, sample] = locate(id);
     record = {.id = id, .encoding = sample.has_picture() ? Encoding::image : Encoding::bytes, .label = sample.label};
     PartCollector parts(buffer);
     each_part(shard, sample, [&](const PartForm& form, const ShardMember* member) {
-      parts.outline_text(form, member ? member->size_bytes : 0);
+      form.encoding == Encoding::audio ? parts.outline_audio(form, sounds_->form(id))
+                                       : parts.outline_text(form, member ? member->size_bytes : 0);
     });
     parts.finish(record);
     return true;
@@ -187,6 +207,17 @@ class WebDataset : public NamedDataset {
   Place locate(std::uint64_t id) const {
     const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, id) - ends_.begin());
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
+  }
+
+  /// Reads the form of a sample's recording, which it may lack.
+  SoundForm sound_form_of(std::uint64_t id) const {
+    const auto [shard, sample] = locate(id);
+    SoundForm found;
+    each_part(shard, sample, [&](const PartForm& form, const ShardMember* member) {
+      if (form.encoding == Encoding::audio && member)
+        found = guarded(id, [&] { return sound_form(*shard.file, member->offset, member->size_bytes); });
+    });
+    return found;
   }
 
   /// Calls take(form, member) for each part of a sample; null: it lacks the part.
@@ -296,7 +327,8 @@ class WebDataset : public NamedDataset {
   std::vector<std::uint64_t> ends_;             ///< id after the last one of each shard
   std::int64_t classes_;
   std::vector<std::string> names_;  ///< names of the classes; none: the labels' numbers
-  std::vector<PartForm> forms_;     ///< forms of the members; kinds of members are indices of it
+  std::unique_ptr<const SoundForms> sounds_;
+  std::vector<PartForm> forms_;  ///< forms of the members; kinds of members are indices of it
 };
 
 /// Returns the kinds of members that become parts; for "auto" those that are used, with "auto" at their end.
@@ -325,7 +357,8 @@ DatasetEntry webdataset_entry() {
       .name = "webdataset",
       .help =
           "WebDataset tar shards read in place: images (jpg, png, webp) and their labels (NAME.cls), and other files "
-          "of a sample as its parts (text: txt, json; arrays: npy), also without images. path: a "
+          "of a sample as its parts (text: txt, json; arrays: npy; the part audio: flac, wav, ogg, opus, mp3), also "
+          "without images. path: a "
           ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
           "pattern in the folder path; default: train, or val (else test) to validate, by their usual names in any "
           "case, of sub-folders or of shards",

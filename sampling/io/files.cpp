@@ -167,29 +167,12 @@ std::pair<std::size_t, std::size_t> Files::range(std::string_view prefix) const 
           first_at_or_after([&](std::string_view name) { return name.substr(0, prefix.size()) <= prefix; })};
 }
 
-template <class Body>
-auto Files::guarded(std::size_t index, Body&& body) const {
-  try {
-    return body();
-  } catch (const std::runtime_error& error) {
-    throw SampleError(describe(index) + ": " + error.what());
-  }
-}
-
-template <class Body>
-auto Files::opened(std::size_t index, Body&& body) const {
-  if (!is_folder_) return body(source_, extents_[index].offset, extents_[index].size_bytes);
-  const auto file = Descriptor::file(names_[index].data(), &source_);
-  return body(file, std::uint64_t{0}, file.size_bytes());
-}
-
 std::uint64_t Files::size_bytes(std::size_t index) const {
-  return guarded(index, [&] { return opened(index, [](auto&, auto, auto size) { return size; }); });
+  return use(index, [](auto&, auto, auto size) { return size; });
 }
 
 void Files::read(std::size_t index, std::vector<std::byte>& into) const {
-  guarded(index,
-          [&] { opened(index, [&](auto& file, auto offset, auto size) { read_exactly(file, offset, size, into); }); });
+  use(index, [&](auto& file, auto offset, auto size) { read_exactly(file, offset, size, into); });
 }
 
 void Files::stream(std::size_t index, const std::function<void(std::istream&)>& body) const {
@@ -243,6 +226,17 @@ bool is_picture(std::string_view name) {
 bool is_other_picture(std::string_view name) {
   static constexpr std::string_view known[] = {"bmp", "gif",  "tif",  "tiff", "ppm", "pgm", "pnm",
                                                "jp2", "heic", "heif", "avif", "jxl", "tga"};
+  return std::ranges::find(known, ending_of(name)) != std::end(known);
+}
+
+bool is_sound(std::string_view name) {
+  static constexpr std::string_view known[] = {"wav", "flac", "ogg", "oga", "opus", "mp3"};
+  return std::ranges::find(known, ending_of(name)) != std::end(known);
+}
+
+bool is_other_sound(std::string_view name) {
+  static constexpr std::string_view known[] = {"m4a", "aac", "wma",  "aif", "aiff", "au", "snd", "sph",
+                                               "mp4", "mka", "webm", "amr", "ape",  "wv", "gsm", "raw"};
   return std::ranges::find(known, ending_of(name)) != std::end(known);
 }
 

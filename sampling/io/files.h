@@ -6,11 +6,13 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "sampling/core/error.h"
 #include "sampling/core/names.h"
 #include "sampling/io/descriptor.h"
 
@@ -41,6 +43,12 @@ class Files {
   std::uint64_t size_bytes(std::size_t index) const;
   /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and the system's text.
   void read(std::size_t index, std::vector<std::byte>& into) const;
+  /// Returns body(source, offset, size_bytes) with the place of a file's bytes. Throws as read(): a std::runtime_error
+  /// of `body` other than UserError becomes a SampleError with the file's path before it.
+  template <class Body>
+  auto use(std::size_t index, Body&& body) const {
+    return guarded(index, [&] { return opened(index, body); });
+  }
   /// Passes a file of any length to `body`, which must not keep it. Throws UserError(data) if it cannot be read.
   void stream(std::size_t index, const std::function<void(std::istream&)>& body) const;
   /// Returns "folder/name" or "archive.tar:name", for messages: in UTF-8 (see as_utf8).
@@ -61,10 +69,22 @@ class Files {
   void sort_folders();
   void note_hidden(std::string_view name);
   template <class Body>
-  auto guarded(std::size_t index, Body&& body) const;
+  auto guarded(std::size_t index, Body&& body) const {
+    try {
+      return body();
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw SampleError(describe(index) + ": " + error.what());
+    }
+  }
   /// Calls body(descriptor, offset, size_bytes) with the place of the file's bytes.
   template <class Body>
-  auto opened(std::size_t index, Body&& body) const;
+  auto opened(std::size_t index, Body&& body) const {
+    if (!is_folder_) return body(source_, extents_[index].offset, extents_[index].size_bytes);
+    const auto file = Descriptor::file(names_[index].data(), &source_);
+    return body(file, std::uint64_t{0}, file.size_bytes());
+  }
 
   std::string path_;
   bool is_folder_;
@@ -90,5 +110,11 @@ inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, 
 bool is_picture(std::string_view name);
 /// Returns whether a name has the extension of an image format that cannot be decoded.
 bool is_other_picture(std::string_view name);
+/// The extensions of recordings that can be decoded, for messages.
+inline constexpr const char* sound_endings = ".wav, .flac, .ogg, .oga, .opus, .mp3";
+/// Returns whether a name has one of them, in any case.
+bool is_sound(std::string_view name);
+/// Returns whether a name has the extension of an audio format that cannot be decoded.
+bool is_other_sound(std::string_view name);
 
 }  // namespace flowtrain

@@ -103,6 +103,15 @@ void PartCollector::read(const PartForm& form, const ByteSource& file, std::uint
   push(form, used_ - into.size(), into.size(), header.shape());
 }
 
+void PartCollector::read_segment(const PartForm& form, const ByteSource& file, std::uint64_t offset,
+                                 std::uint64_t size_bytes, double begin, double end) {
+  thread_local std::vector<std::byte> segment;  // keeps its memory
+  cut_sound(file, offset, size_bytes, begin, end, segment);
+  const auto bytes = room(segment.size());
+  std::ranges::copy(segment, bytes.begin());
+  push(form, used_ - bytes.size(), bytes.size(), {});
+}
+
 void PartCollector::read_elements(const PartForm& form, const ByteSource& file, std::uint64_t offset, StoredType type) {
   const auto count = elements_of(form.shape);
   const auto stored = room(count * size_of(type));
@@ -132,6 +141,11 @@ void PartCollector::outline_text(const PartForm& form, std::uint64_t size_bytes)
   outline_array(form, {&length, 1});
 }
 
+void PartCollector::outline_audio(const PartForm& form, const SoundForm& sound) {
+  const std::int64_t shape[]{static_cast<std::int64_t>(sound.frames), sound.channels, sound.rate};
+  outline_array(form, shape);
+}
+
 void PartCollector::outline_array(const PartForm& form, std::span<const std::int64_t> shape) {
   push(form, elsewhere, 0, shape);
   buffer_.parts.back().bytes = {};
@@ -157,10 +171,11 @@ std::uint64_t elements_of(std::span<const std::int64_t> shape) {
 PartForm form_of_file(std::string name, std::string_view file) {
   const auto ending = ending_of(file);
   const bool text = ending == "txt" || ending == "json" || ending == "cls";
-  const auto encoding = text               ? Encoding::text
-                        : ending == "npy"  ? Encoding::array
-                        : is_picture(file) ? Encoding::image
-                                           : Encoding::bytes;
+  const auto encoding = text                                     ? Encoding::text
+                        : ending == "npy"                        ? Encoding::array
+                        : is_picture(file)                       ? Encoding::image
+                        : is_sound(file) || ending == audio_part ? Encoding::audio
+                                                                 : Encoding::bytes;
   return {std::move(name), encoding};
 }
 

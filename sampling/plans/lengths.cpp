@@ -1,13 +1,10 @@
 #include "sampling/plans/lengths.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
 #include <exception>
 #include <limits>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 
 #include "sampling/core/cpus.h"
@@ -24,55 +21,15 @@
 namespace flowtrain {
 namespace {
 
-namespace fs = std::filesystem;
-static_assert(std::endian::native == std::endian::little);
-
-constexpr std::array<char, 8> lengths_magic{'f', 'l', 'o', 'w', 'l', 'e', '0', '1'};
 /// Records that a thread takes at a time.
 constexpr std::uint64_t block_records = 64;
 
-struct LengthsHeader {
-  std::array<char, 8> magic = lengths_magic;
-  std::uint64_t fingerprint = 0, settings = 0, checksum = 0;
-};
-
-/// The file in which lengths are kept.
-class LengthsFile {
- public:
-  LengthsFile(const Dataset& dataset, const MeasureOptions& options) {
-    header_.fingerprint = dataset.fingerprint();
-    header_.settings = fingerprint_of(options.settings, dataset.size());
-    for (const auto axis : options.axes) header_.settings = fingerprint_of(std::uint64_t{axis}, header_.settings);
-    path_ = options.folder / (hash_hex(fingerprint_of(header_.settings, header_.fingerprint)) + ".lengths");
-  }
-
-  bool recall(Lengths& lengths) const try {
-    const auto file = Descriptor::file(path_.c_str());
-    LengthsHeader header;
-    const auto head = std::as_writable_bytes(std::span(&header, 1)), values = std::as_writable_bytes(lengths.values());
-    return file.size_bytes() == head.size() + values.size() && file.read_at(0, head) == head.size() &&
-           header.magic == header_.magic && header.fingerprint == header_.fingerprint &&
-           header.settings == header_.settings && file.read_at(head.size(), values) == values.size() &&
-           header.checksum == checksum_of(header, values);
-  } catch (const std::runtime_error&) {
-    return false;
-  }
-
-  void keep(Lengths& lengths) const {
-    const auto values = std::as_bytes(lengths.values());
-    auto header = header_;
-    header.checksum = checksum_of(header, values);
-    std::error_code failed;  // writing then fails, too
-    fs::create_directories(path_.parent_path(), failed);
-    if (!write_cache_file(path_, path_.string() + ".", {std::as_bytes(std::span(&header, 1)), values}))
-      warn(concat("the lengths of the records cannot be kept in ", path_.string(),
-                  ": they are measured again at the next start"));
-  }
-
- private:
-  LengthsHeader header_;
-  fs::path path_;
-};
+/// Returns the file in which lengths are kept.
+KeptValues lengths_file(const Dataset& dataset, const MeasureOptions& options) {
+  auto settings = fingerprint_of(options.settings, dataset.size());
+  for (const auto axis : options.axes) settings = fingerprint_of(std::uint64_t{axis}, settings);
+  return {options.folder, "lengths", dataset.fingerprint(), settings};
+}
 
 /// The measuring of all records by several threads.
 class Measurement {
@@ -179,10 +136,12 @@ Lengths measure(const Dataset& dataset, const Sampler& sampler, const MeasureOpt
   if (options.folder.empty()) {
     measurement.run(true);
   } else if (!measurement.run(false)) {  // outlines need no file, whose name takes a hash of the data set
-    const LengthsFile file(dataset, options);
-    if (file.recall(lengths)) return lengths;
+    const auto file = lengths_file(dataset, options);
+    if (file.recall(std::as_writable_bytes(lengths.values()))) return lengths;
     measurement.run(true);
-    if (lengths.records_read > 0) file.keep(lengths);
+    if (lengths.records_read > 0 && !file.keep(std::as_bytes(lengths.values())))
+      warn(concat("the lengths of the records cannot be kept in ", file.path().string(),
+                  ": they are measured again at the next start"));
   }
   return lengths;
 }

@@ -29,8 +29,11 @@ class FieldsSampler final : public Sampler {
       auto own = made.transform->fields();
       made.fields = own.size();
       made.axes = free_axes_of(own);
+      made.lacks_length = own.front().free_axes > 0 && !own.front().sized && std::ranges::none_of(own, [&](auto& each) {
+                            return each.name == own.front().name + "_length";
+                          });
+      if (made.lacks_length) lengths_.push_back(length_field(own.front()));
       made_.push_back(std::move(made));
-      if (has_lengths(own.front())) lengths_.push_back(length_field(own.front()));
       for (auto& field : own) {
         if (!names.insert(field.name).second)
           throw settings.error("name", "two fields are called '" + field.name + "'", ExitCode::usage,
@@ -65,7 +68,7 @@ class FieldsSampler final : public Sampler {
     for (auto& made : made_) {
       const auto extents = all.subspan(axis, made.axes);
       made.transform->make(record, random, Row(row.fields().subspan(field, made.fields), extents, row.segment()));
-      if (has_lengths(fields_[field])) tell_lengths(made, fields_[field], record, extents, row[length++]);
+      if (made.lacks_length) tell_lengths(made, fields_[field], record, extents, row[length++]);
       axis += made.axes;
       field += made.fields;
     }
@@ -76,9 +79,9 @@ class FieldsSampler final : public Sampler {
   struct Made {
     std::unique_ptr<Transform> transform;
     std::size_t fields = 0, axes = 0;
+    bool lacks_length =
+        false;  ///< true if no field of it tells the extents of the first one's free axes
   };
-
-  static bool has_lengths(const Field& field) { return field.free_axes > 0 && !field.sized; }
 
   /// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.
   static Field length_field(const Field& of) {
@@ -98,7 +101,7 @@ class FieldsSampler final : public Sampler {
   std::vector<Made> made_;
   std::vector<Field> fields_;         ///< fields of all transforms
   std::vector<std::int64_t> bounds_;  ///< bounds of their free axes
-  std::vector<Field> lengths_;        ///< one for each transform whose free axes differ between records
+  std::vector<Field> lengths_;        ///< one for each transform that lacks it
 };
 
 }  // namespace

@@ -329,6 +329,27 @@ def kept_lengths():
     put("lengths", "file", b"flowle01" + bytes(24) + struct.pack("<2I", 5, 7))
 
 
+def wav(tag, bits, channels, samples, told=None, extra=b"", more=b""):
+    frame = bits // 8 * channels
+    form = struct.pack("<HHIIHH", tag, channels, 16000, 16000 * frame, frame, bits) + extra
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form + more
+    chunks += b"data" + struct.pack("<I", len(samples) if told is None else told) + samples
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def sounds():
+    put("wav", "pcm16", wav(1, 16, 2, struct.pack("<6h", 1, -1, 300, 7, -32768, 32767)))
+    put("wav", "pcm8", wav(1, 8, 1, b"\0\x80\xff"))
+    guid = bytes.fromhex("000000001000800000aa00389b71")
+    put("wav", "extensible", wav(0xFFFE, 24, 1, bytes(range(9)), extra=struct.pack("<HHIH", 22, 24, 4, 1) + guid))
+    put("wav", "float", wav(3, 32, 1, struct.pack("<2f", 0.5, -2)))
+    put("wav", "nan", wav(3, 64, 1, struct.pack("<2d", 0.5, float("nan"))))
+    put("wav", "list", wav(1, 16, 1, b"abcd", more=b"LIST" + struct.pack("<I", 3) + b"xyz\0"))
+    put("wav", "pipe", wav(1, 16, 1, b"abcd", told=0xFFFFFFFF))
+    put("wav", "lies", wav(1, 16, 1, b"abcd", told=4000))
+    put("wav", "no_form", b"RIFF\x10\0\0\0WAVEdata\4\0\0\0abcd")
+
+
 STATE = {
     "iteration": 7, "samples_per_epoch": 100, "order_xxh64_state": "xxh64-0-00", "order_xxh64": "0" * 16,
     "losses": [0.5, 1e300, None], "best": [{"iteration": 5, "value": 0.5}], "validation_batches": 3,
@@ -417,6 +438,7 @@ torch_files()
 tables()
 arrays()
 kept_lengths()
+sounds()
 states()
 tokenizers()
 texts()

@@ -17,9 +17,11 @@
 #include "tests/support/pictures.h"
 #include "tests/support/settings_helper.h"
 
-namespace {
-thread_local long allocations = 0;  // by operator new, of this thread
-}
+namespace flowtrain::test {
+extern thread_local long allocations;
+thread_local long allocations = 0;  // by operator new, of this thread; other tests of this program read it
+}  // namespace flowtrain::test
+using flowtrain::test::allocations;
 
 // noinline keeps GCC from pairing an inlined free with the new that it sees.
 [[gnu::noinline]] void* operator new(std::size_t size) {

@@ -14,9 +14,11 @@
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/tools/pack/packing.h"
 #include "pipeline/tools/pack/token_packer.h"
+#include "sampling/audio/sound.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/dataset.h"
 #include "sampling/io/stored_array.h"
+#include "sampling/parts/part_collector.h"
 #include "sampling/samplers/keys.h"
 #include "stages/core/error_context.h"
 
@@ -31,6 +33,7 @@ struct PackJob {
   std::uint64_t id = 0;
   std::int64_t label = -1;
   ReadBuffer buffer;
+  Sound sound;
   std::vector<SampleFile> files;
   const char* failed = nullptr;  // the stage in which the record failed
   std::string reason;
@@ -63,18 +66,34 @@ std::optional<SampleFile> file_of(const Part& part) {
   return SampleFile{is_text ? ending("txt") : name, {part.bytes.begin(), part.bytes.end()}};
 }
 
-void prepare(PackJob& job, const Dataset& dataset, const Repacking& how) {
+// Returns the file of a recording, which is decoded, so that damage is found now. With `as_flac` a WAV file becomes a
+// FLAC file if that holds the same samples.
+SampleFile sound_file_of(const Part& part, bool as_flac, Sound& sound) {
+  decode_sound(part.bytes, sound, Silence::keep);
+  std::string ending = sound_ending(part.bytes);
+  std::vector<std::byte> bytes;
+  if (as_flac && ending == "wav" && encode_flac(sound, bytes))
+    ending = "flac";
+  else
+    bytes.assign(part.bytes.begin(), part.bytes.end());
+  return {part.name == audio_part ? ending : concat(part.name, ".", ending), std::move(bytes)};
+}
+
+void prepare(PackJob& job, const Dataset& dataset, const PackOptions& options) {
   const char* stage = "read";
   try {
     const Record record = dataset.read(job.id, job.buffer);
     job.label = record.label;
     job.files.clear();
-    for (auto& part : record.parts)
-      if (auto file = file_of(part)) job.files.push_back(std::move(*file));
-    const bool has_picture = record.encoding != Encoding::bytes || !record.bytes.empty() || job.files.empty();
     stage = "decode";
+    for (auto& part : record.parts)
+      if (part.encoding == Encoding::audio && !part.bytes.empty())
+        job.files.push_back(sound_file_of(part, options.flac, job.sound));
+      else if (auto file = file_of(part))
+        job.files.push_back(std::move(*file));
+    const bool has_picture = record.encoding != Encoding::bytes || !record.bytes.empty() || job.files.empty();
     if (has_picture) {
-      auto picture = repack(record, how);
+      auto picture = repack(record, options.pictures);
       job.files.insert(job.files.begin(), {ending_of(picture.format), std::move(picture.bytes)});
     }
     job.failed = nullptr;
@@ -132,7 +151,7 @@ class SplitPacker {
       return true;
     };
     const bool all = run_jobs(
-        jobs, workers, interrupt, fill, [&](PackJob& job) { prepare(job, dataset_, options_.pictures); },
+        jobs, workers, interrupt, fill, [&](PackJob& job) { prepare(job, dataset_, options_); },
         [&](const PackJob& job) { take(job, interrupt); });
     if (all) writer_.finish();
     return all;

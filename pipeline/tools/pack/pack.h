@@ -27,6 +27,7 @@ struct PackOptions {
   ShardLimits limits = {};
   std::optional<std::uint64_t> shuffle;  ///< with a seed, the order is random; otherwise it is that of the data set
   bool sort = false;                     ///< sorts by label instead
+  bool flac = false;                     ///< stores WAV recordings as FLAC files of the same samples
   Repacking pictures = {};               ///< format, quality and edge are set here, the rest by the sampler's settings
   std::optional<TokenPacking> tokens = {};  ///< packs token ids instead of tar shards
 };

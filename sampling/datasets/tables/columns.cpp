@@ -145,6 +145,16 @@ bool looks_like_files(const TableColumn& column) {
   return any;
 }
 
+bool looks_like_sounds(const TableColumn& column) {
+  bool any = false;
+  for (std::size_t row = 0; row < column.cells.size(); ++row) {
+    if (column.cells[row].empty()) continue;
+    if (!is_sound(column.cells[row])) return false;
+    any = true;
+  }
+  return any;
+}
+
 bool looks_like_classes(const TableColumn& column) {
   if ((column.kinds & ~(CellKind::text | CellKind::number)) != 0) return false;
   const auto form = (column.kinds & CellKind::text) != 0 ? std::nullopt : number_form(column);

@@ -38,6 +38,9 @@ ManifestColumn make_file_column(const Table& table, TableColumn column);
 /// Returns whether the values look like names of files: there are some, and each has an ending.
 bool looks_like_files(const TableColumn& column);
 
+/// Returns whether all values that are there are names of recordings.
+bool looks_like_sounds(const TableColumn& column);
+
 /// Returns whether each value is a text or an integer, as a class may be.
 bool looks_like_classes(const TableColumn& column);
 

@@ -11,6 +11,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/parquet_rows.h"
 #include "sampling/datasets/tables/split_files.h"
@@ -62,7 +63,8 @@ std::ptrdiff_t class_column(const Table& table, const Settings& settings, const 
 
 /// Returns for each column whether it holds paths of files.
 std::vector<bool> file_columns(const Table& table, const Settings& settings) {
-  static constexpr std::string_view usual[] = {"image", "file", "path", "filename", "file_name", "audio"};
+  static constexpr std::string_view usual[] = {"image",     "file",  "path",          "filename",
+                                               "file_name", "audio", "audio_filepath"};
   std::vector<bool> are_files(table.columns.size());
   const auto& given = settings.texts("files");
   for (std::size_t i = 0; given == Texts{"auto"} && i < table.columns.size(); ++i)
@@ -72,6 +74,53 @@ std::vector<bool> file_columns(const Table& table, const Settings& settings) {
     if (given != Texts{"auto"})
       are_files[static_cast<std::size_t>(needed_column(table, name, settings, "files"))] = true;
   return are_files;
+}
+
+/// The part of a recording that a row is.
+struct Segment {
+  double begin = 0, end = -1;  ///< seconds; end < 0: to the end
+};
+
+/// The columns of the segments of recordings.
+struct SegmentColumns {
+  std::ptrdiff_t begin = none, end = none;
+  bool is_duration = false;  ///< `end` counts from `begin`
+};
+
+/// Finds the columns by the keys `begin` and `end`.
+SegmentColumns find_segment_columns(const Table& table, const Settings& settings) {
+  const auto any = [](const TableColumn&) { return true; };
+  SegmentColumns found{class_column(table, settings, "begin", {"begin", "start", "offset"}, any),
+                       class_column(table, settings, "end", {"end", "stop"}, any)};
+  if (found.begin == none || found.end != none || settings.text("end") != "auto") return found;
+  found.end = index_of(table, "duration", true);
+  found.is_duration = found.end != none;
+  return found;
+}
+
+std::vector<Segment> read_segments(const Table& table, const SegmentColumns& columns) {
+  const auto seconds = [&](std::size_t row, std::ptrdiff_t index, double missing) {
+    if (index == none) return missing;
+    const auto& column = table.columns[static_cast<std::size_t>(index)];
+    const auto cell = trimmed(column.cells[row]);
+    const auto value = parse_number<double>(cell);
+    if (!cell.empty() && !(value && *value >= 0 && *value < 1e9))
+      throw UserError(ExitCode::data, concat(table.place(row, column.name), ": '", cell, "' is no time in seconds"),
+                      "correct it, or set data.begin = \"\" and data.end = \"\": then recordings are whole");
+    return value.value_or(missing);
+  };
+  std::vector<Segment> segments(table.rows());
+  for (std::size_t row = 0; row < segments.size(); ++row) {
+    auto& [begin, end] = segments[row];
+    begin = seconds(row, columns.begin, 0);
+    end = seconds(row, columns.end, -1);
+    if (columns.is_duration && end >= 0) end += begin;
+    if (end >= 0 && end <= begin)
+      throw UserError(ExitCode::data,
+                      concat(table.place(row, table.columns[static_cast<std::size_t>(columns.end)].name),
+                             ": the segment ends before it begins"));
+  }
+  return segments;
 }
 
 class Manifest : public NamedDataset {
@@ -93,9 +142,10 @@ class Manifest : public NamedDataset {
     auto classes = find_classes(table, in, settings.texts("class_names"));
     labels_ = std::move(classes.labels);
     classes_ = in.label == none && in.labels == none ? Texts() : std::move(classes.names);
+    const auto segments = take_segments(table, are_files, settings);
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       const auto at = static_cast<std::ptrdiff_t>(i);
-      if (at == in.label) continue;
+      if (at == in.label || at == segments.begin || (at == segments.end && !segments.is_duration)) continue;
       if (at == in.labels)
         columns_.push_back(std::move(classes.lists));
       else if (rows_)
@@ -113,6 +163,14 @@ class Manifest : public NamedDataset {
     }
     table.columns.clear();
     table_ = std::move(table);
+    const auto is_sound_file = [](const ManifestColumn& column) {
+      return column.is_file && column.form.encoding == Encoding::audio;
+    };
+    if (std::ranges::count_if(columns_, is_sound_file) != 1) return;
+    const Names& paths = std::ranges::find_if(columns_, is_sound_file)->texts;
+    sounds_ = std::make_unique<SoundForms>(
+        size(), [this] { return fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash); },
+        [this, &paths](std::uint64_t id) { return sound_form_of(id, paths[id]); });
   }
 
   std::uint64_t size() const override { return table_.rows(); }
@@ -132,20 +190,26 @@ class Manifest : public NamedDataset {
       else if (column.texts[id].empty())
         parts.lack(column.form);
       else
-        read_file(id, column.texts[id],
-                  [&](const Descriptor& file) { parts.read(column.form, file, 0, file.size_bytes()); });
+        read_file(id, column.texts[id], [&](const Descriptor& file) {
+          if (const auto [begin, end] = segment(column, id); begin > 0 || end >= 0)
+            parts.read_segment(column.form, file, 0, file.size_bytes(), begin, end);
+          else
+            parts.read(column.form, file, 0, file.size_bytes());
+        });
     }
     parts.finish(record);
     return record;
   }
 
   bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
-    if (rows_ || std::ranges::any_of(columns_, &ManifestColumn::is_file)) return false;
+    if (rows_ || std::ranges::count_if(columns_, &ManifestColumn::is_file) != (sounds_ ? 1 : 0)) return false;
     record = {.id = id, .encoding = has_picture_ ? Encoding::image : Encoding::bytes, .label = label(id)};
     PartCollector parts(buffer);
     for (const auto& column : columns_) {
       const auto bytes = column.bytes(id).size();
-      if (column.form.encoding == Encoding::text)
+      if (column.is_file)
+        parts.outline_audio(column.form, sounds_->form(id));
+      else if (column.form.encoding == Encoding::text)
         parts.outline_text(column.form, bytes);
       else if (bytes == 0 || column.ends.empty() || column.form.shape.empty())
         bytes == 0 ? parts.lack(column.form) : parts.outline_array(column.form, column.form.shape);
@@ -181,6 +245,36 @@ class Manifest : public NamedDataset {
   std::uint64_t fingerprint() const override { return table_.hash; }
 
  private:
+  /// Reads the segments if there are recordings; returns the columns that they take.
+  SegmentColumns take_segments(const Table& table, const std::vector<bool>& are_files, const Settings& settings) {
+    std::size_t recordings = 0;
+    for (std::size_t i = 0; i < table.columns.size(); ++i)
+      recordings += are_files[i] && looks_like_sounds(table.columns[i]) ? 1 : 0;
+    const bool is_asked = settings.text("begin") != "auto" && !settings.text("begin").empty();
+    if (recordings != 1 && is_asked)
+      throw settings.error("begin",
+                           concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
+    if (recordings != 1 || rows_) return {};
+    const auto columns = find_segment_columns(table, settings);
+    if (columns.begin != none || columns.end != none) segments_ = read_segments(table, columns);
+    return columns;
+  }
+
+  Segment segment(const ManifestColumn& column, std::uint64_t id) const {
+    return segments_.empty() || column.form.encoding != Encoding::audio ? Segment() : segments_[id];
+  }
+
+  /// Reads the form of a row's recording; without frames if the row has none.
+  SoundForm sound_form_of(std::uint64_t id, std::string_view path) const {
+    SoundForm form;
+    if (path.empty()) return form;
+    read_file(id, path, [&](const Descriptor& file) {
+      form = sound_form(file, 0, file.size_bytes());
+      if (!segments_.empty()) form.frames = frames_between(form, segments_[id].begin, segments_[id].end).frames;
+    });
+    return form;
+  }
+
   /// Takes the first column of pictures out of the parts: it is the records' own bytes.
   void take_picture() {
     const auto found = std::ranges::find_if(
@@ -235,6 +329,8 @@ class Manifest : public NamedDataset {
       if (!path.empty() && !path.ends_with('/')) path += '/';
       path += name;
       body(Descriptor::file(path.c_str()));
+    } catch (const UserError&) {
+      throw;
     } catch (const std::system_error& error) {
       fail(error.code().message());
     } catch (const std::runtime_error& error) {
@@ -302,6 +398,8 @@ class Manifest : public NamedDataset {
   bool has_picture_ = false;
   std::string picture_column_;
   Names picture_;
+  std::vector<Segment> segments_;  ///< segments of the rows' recordings; empty: they are whole
+  std::unique_ptr<const SoundForms> sounds_;
   std::vector<ManifestColumn> columns_;
   std::vector<PartForm> forms_;  ///< forms of columns_
   std::vector<std::int32_t> labels_;
@@ -339,18 +437,26 @@ DatasetEntry manifest_entry() {
       .name = "manifest",
       .help =
           "samples that a table lists: .csv, .tsv, JSON lines (.jsonl, .ndjson) or .parquet, or a folder with tables; "
-          "columns are paths of files (the first of images is the sample's own), texts, numbers and lists of them; of "
+          "columns are paths of files (the first of images is the sample's own; of recordings rows may be segments), "
+          "texts, "
+          "numbers and lists of them; of "
           "Parquet also the bytes of files, and a folder may have many. split: "
           "a table or a sub-folder of path; default: train, or val (else test) to validate, by their usual names",
       .keys = {{"files", Kind::texts, Texts{"auto"},
                 "columns of paths, relative to the table's folder or absolute; auto: those called image, file, "
-                "path, filename, file_name or audio whose values have endings"},
+                "path, filename, file_name, audio or audio_filepath whose values have endings"},
                {"label", Kind::text, "auto",
                 "column of the class: texts, whose sorted order numbers them, or class indices; auto: label, class "
                 "or target, if it is one; empty: none"},
                {"labels", Kind::text, "auto",
                 "column of several classes: a JSON list, or texts with ; or | between; auto: labels; empty: none"},
                {"class_names", Kind::texts, Texts(), "names of the classes, in label order; default: those there"},
+               {"begin", Kind::text, "auto",
+                "column of the second at which a row's part of its recording begins; auto: begin, start or offset; "
+                "empty: the recording's beginning"},
+               {"end", Kind::text, "auto",
+                "column of the second at which it ends; auto: end or stop, or else duration, counted from its begin; "
+                "empty: the recording's end"},
                {"row_groups_mb", Kind::integer, 512, "memory for decoded groups of rows of Parquet files", 1, 1 << 20},
                split_names_key()},
       .make = make_manifest};

@@ -14,6 +14,7 @@
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
+#include "sampling/parts/part_collector.h"
 
 namespace flowtrain {
 namespace {
@@ -151,7 +152,9 @@ PartForm ParquetRows::form_of(std::size_t index) const {
   const auto name = lower_case(column.name);
   if (column.kind == Kind::text) return {column.name, Encoding::text};
   if (column.kind == Kind::bytes)
-    return {column.name, name == image_part || is_picture("a." + name) ? Encoding::image : Encoding::bytes};
+    return {column.name, name == image_part || is_picture("a." + name) ? Encoding::image
+                         : name == audio_part || is_sound("a." + name) ? Encoding::audio
+                                                                       : Encoding::bytes};
   PartForm form{column.name, Encoding::array, column.kind == Kind::real ? DType::f32 : DType::i64};
   if (column.is_list) form.shape = {-1};
   return form;

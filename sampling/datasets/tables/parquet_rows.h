@@ -29,8 +29,8 @@ class ParquetRows {
   void fill(Table& table, std::size_t column) const;
 
   const ParquetColumn& column(std::size_t index) const { return columns_[index]; }
-  /// Returns the form of a column's part: columns of bytes that are called image, or as files of pictures end, are
-  /// images.
+  /// Returns the form of a column's part: columns of bytes that are called image or audio, or as files of pictures or
+  /// recordings end, are such.
   PartForm form_of(std::size_t column) const;
   /// Sets the columns that read() reads.
   void choose(std::vector<std::size_t> columns) { chosen_ = std::move(columns); }

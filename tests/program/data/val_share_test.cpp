@@ -79,7 +79,7 @@ TEST_CASE(
   CHECK_SAYS(split, "training data: pets/Train (40 samples, 2 classes)");
   CHECK_SAYS(split, "validation data: pets/valid (8 samples, 2 classes)");
   CHECK_SAYS(split,
-             "test data: pets/test (6 pictures); the run does not use it, `flowtrain test` does with "
+             "test data: pets/test (6 images); the run does not use it, `flowtrain test` does with "
              "data.test.split = \"test\"");
   const auto tested = place.run({"test", "runs/tiny", "--set", "data.test.split=test"});
   REQUIRE_EXIT(tested, 0);

@@ -122,8 +122,7 @@ TEST_CASE("image_folder: a test split validates only where there is no validatio
             .find("there is no validation split, so the test data choose the best snapshot") != std::string::npos);
   temp.write("valid/b/6.jpg", "");
   CHECK(open(temp.path(), false)->describe(0).ends_with("valid/b/6.jpg"));
-  CHECK(named(open(temp.path())).notes().front().find("test (1 picture); the run does not use it") !=
-        std::string::npos);
+  CHECK(named(open(temp.path())).notes().front().find("test (1 image); the run does not use it") != std::string::npos);
 
   const Tree unlabelled({"train/a/1.jpg", "train/b/2.jpg", "test/4.jpg", "test/5.jpg"});
   const auto training = open(unlabelled.path());

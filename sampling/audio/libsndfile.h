@@ -1,0 +1,23 @@
+#pragma once
+// Opens libsndfile together with the first recording that needs it.
+
+#include <sndfile.h>
+
+namespace flowtrain {
+
+/// The functions of libsndfile that are used here, by their names without "sf_".
+struct LibSndfile {
+  decltype(&sf_open_virtual) open_virtual;
+  decltype(&sf_close) close;
+  decltype(&sf_readf_float) readf_float;
+  decltype(&sf_writef_int) writef_int;
+  decltype(&sf_seek) seek;
+  decltype(&sf_error) error;
+  decltype(&sf_strerror) strerror;
+  decltype(&sf_version_string) version_string;
+};
+
+/// Opens the system's libsndfile at the first call. Any thread. Throws UserError(data) if there is none.
+const LibSndfile& libsndfile();
+
+}  // namespace flowtrain

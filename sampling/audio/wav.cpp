@@ -1,0 +1,177 @@
+#include "sampling/audio/wav.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// Values of the field wFormatTag.
+constexpr std::uint16_t wav_integers = 1, wav_floats = 3, wav_extensible = 0xfffe;
+constexpr std::size_t chunk_header_bytes = 8, riff_header_bytes = 12;
+
+template <class Number>
+Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
+  Number number;
+  std::memcpy(&number, bytes.data() + offset, sizeof number);
+  return number;
+}
+
+std::string_view tag_at(std::span<const std::byte> bytes, std::size_t offset) {
+  return {reinterpret_cast<const char*>(bytes.data()) + offset, 4};
+}
+
+/// Reads the chunk `fmt `. Returns nothing if the samples are packed in a way that is not read here.
+std::optional<WavLayout> layout_of(std::span<const std::byte> format) {
+  constexpr std::size_t least_bytes = 16, subformat = 24;
+  if (format.size() < least_bytes) throw SampleError("damaged WAV header: its chunk 'fmt ' is too short");
+  auto tag = number_at<std::uint16_t>(format, 0);
+  if (tag == wav_extensible && format.size() >= subformat + 2) tag = number_at<std::uint16_t>(format, subformat);
+  const std::uint32_t channels = number_at<std::uint16_t>(format, 2), rate = number_at<std::uint32_t>(format, 4),
+                      frame_bytes = number_at<std::uint16_t>(format, 12), bits = number_at<std::uint16_t>(format, 14);
+  if (tag != wav_integers && tag != wav_floats) return {};
+  WavLayout layout{{0, channels, rate}, tag == wav_floats, channels == 0 ? 0 : frame_bytes / channels, 0};
+  const auto bytes = layout.sample_bytes;
+  if (bytes * channels != frame_bytes || (bits + 7) / 8 != bytes || bytes == 0 ||
+      (layout.is_float ? bytes != 4 && bytes != 8 : bytes > 4))
+    throw SampleError(
+        concat("damaged WAV header: ", channels, " channels of ", bits, " bits in ", frame_bytes, " bytes a frame"));
+  return layout;
+}
+
+/// Converts `count` stored numbers of one type.
+template <class Stored, class Convert>
+void convert_samples(std::span<const std::byte> stored, float* into, Convert convert) {
+  const auto count = stored.size() / sizeof(Stored);
+  for (std::size_t i = 0; i < count; ++i) {
+    Stored value;
+    std::memcpy(&value, stored.data() + i * sizeof(Stored), sizeof value);
+    into[i] = convert(value);
+  }
+}
+
+template <class Number>
+void append_number(std::vector<std::byte>& bytes, Number number) {
+  const auto raw = std::bit_cast<std::array<std::byte, sizeof number>>(number);
+  bytes.insert(bytes.end(), raw.begin(), raw.end());
+}
+
+void append_tag(std::vector<std::byte>& bytes, std::string_view tag) {
+  for (const char c : tag) bytes.push_back(static_cast<std::byte>(c));
+}
+
+}  // namespace
+
+std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  if (offset >= size_bytes_) return 0;
+  return file_.read_at(offset_ + offset, into.first(std::min<std::uint64_t>(into.size(), size_bytes_ - offset)));
+}
+
+std::optional<WavLayout> wav_layout(const ByteSource& file) {
+  constexpr int most_chunks = 256;
+  constexpr std::uint32_t unknown_size =
+      std::numeric_limits<std::uint32_t>::max();  // a pipe was written, whose length nobody knew
+  std::array<std::byte, 40> bytes{};              // the longest chunk 'fmt '
+  const auto read = [&](std::uint64_t offset, std::size_t size) {
+    return std::span<const std::byte>(bytes).first(file.read_at(offset, std::span(bytes).first(size)));
+  };
+  if (const auto riff = read(0, riff_header_bytes);
+      riff.size() < riff_header_bytes || tag_at(riff, 0) != "RIFF" || tag_at(riff, 8) != "WAVE")
+    return {};
+  std::optional<WavLayout> layout;
+  std::uint64_t offset = riff_header_bytes;
+  for (int chunk = 0; chunk < most_chunks; ++chunk) {
+    const auto header = read(offset, chunk_header_bytes);
+    if (header.size() < chunk_header_bytes) break;
+    const auto size = number_at<std::uint32_t>(header, 4);
+    offset += chunk_header_bytes;
+    if (tag_at(header, 0) == "fmt ") {
+      layout = layout_of(read(offset, std::min<std::size_t>(size, bytes.size())));
+      if (!layout) return {};
+    } else if (tag_at(header, 0) == "data") {
+      if (!layout) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
+      const auto there = file.size_bytes() - std::min(offset, file.size_bytes());
+      const auto frame_bytes = layout->frame_bytes();
+      if (size != unknown_size && size > there)
+        throw SampleError(
+            concat("the header promises ", size / frame_bytes, " frames, but the file holds ", there / frame_bytes));
+      layout->form.frames = (size == unknown_size ? there : size) / frame_bytes;
+      layout->data_offset = offset;
+      return layout;
+    }
+    offset += size + (size & 1);
+  }
+  throw SampleError("damaged WAV header: no chunk 'data'");
+}
+
+void decode_samples(const WavLayout& layout, std::span<const std::byte> stored, std::vector<float>& into) {
+  const auto count = stored.size() / layout.sample_bytes;
+  into.resize(count);
+  if (layout.is_float) {
+    if (layout.sample_bytes == 4)
+      std::memcpy(into.data(), stored.data(), count * sizeof(float));
+    else
+      convert_samples<double>(stored, into.data(), [](double value) { return static_cast<float>(value); });
+    return check_finite(into, layout.form.channels);
+  }
+  switch (layout.sample_bytes) {
+    case 1:
+      return convert_samples<std::uint8_t>(stored, into.data(),
+                                           [](std::uint8_t value) { return (float(value) - 128) * 0x1p-7f; });
+    case 2:
+      return convert_samples<std::int16_t>(stored, into.data(),
+                                           [](std::int16_t value) { return float(value) * 0x1p-15f; });
+    case 3:
+      return convert_samples<std::array<std::uint8_t, 3>>(stored, into.data(), [](const auto& value) {
+        const auto high = std::uint32_t{value[0]} << 8 | std::uint32_t{value[1]} << 16 | std::uint32_t{value[2]} << 24;
+        return float(static_cast<std::int32_t>(high)) * 0x1p-31f;
+      });
+    default:
+      return convert_samples<std::int32_t>(stored, into.data(),
+                                           [](std::int32_t value) { return float(value) * 0x1p-31f; });
+  }
+}
+
+void check_finite(std::span<const float> samples, std::uint32_t channels) {
+  constexpr std::uint32_t exponent = 0x7f800000;  // all bits of it are set in infinities and NaN alone
+  std::uint32_t most = 0;
+  for (const float sample : samples) most = std::max(most, std::bit_cast<std::uint32_t>(sample) & exponent);
+  if (most != exponent) return;
+  const auto found = std::ranges::find_if(samples, [](float sample) { return !std::isfinite(sample); });
+  throw SampleError(concat("frame ", (found - samples.begin()) / channels, " holds ",
+                           std::isnan(*found) ? "NaN" : "an infinite value"));
+}
+
+std::size_t begin_wav(const WavLayout& layout, std::vector<std::byte>& into) {
+  constexpr std::uint32_t format_bytes = 16, header_bytes = 44;
+  const auto data_bytes = layout.form.frames * layout.frame_bytes();
+  if (data_bytes > max_sample_bytes)
+    throw SampleError(concat(layout.form.frames, " frames are more than a sample may have (1 GiB)"));
+  into.clear();
+  append_tag(into, "RIFF");
+  append_number(into, static_cast<std::uint32_t>(header_bytes - chunk_header_bytes + data_bytes + (data_bytes & 1)));
+  append_tag(into, "WAVEfmt ");
+  append_number(into, format_bytes);
+  append_number(into, layout.is_float ? wav_floats : wav_integers);
+  append_number(into, static_cast<std::uint16_t>(layout.form.channels));
+  append_number(into, layout.form.rate);
+  append_number(into, layout.form.rate * layout.frame_bytes());
+  append_number(into, static_cast<std::uint16_t>(layout.frame_bytes()));
+  append_number(into, static_cast<std::uint16_t>(layout.sample_bytes * 8));
+  append_tag(into, "data");
+  append_number(into, static_cast<std::uint32_t>(data_bytes));
+  into.resize(header_bytes + data_bytes + (data_bytes & 1));
+  return header_bytes;
+}
+
+}  // namespace flowtrain

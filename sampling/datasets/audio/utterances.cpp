@@ -1,0 +1,194 @@
+#include "sampling/datasets/audio/utterances.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <stdexcept>
+
+#include "sampling/class_names.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
+#include "sampling/datasets/sound_forms.h"
+#include "sampling/datasets/split_names.h"
+#include "sampling/fingerprint.h"
+#include "sampling/io/text_lines.h"
+#include "sampling/named_dataset.h"
+#include "sampling/parts/part_collector.h"
+
+namespace flowtrain {
+namespace {
+
+class UtteranceDataset final : public NamedDataset {
+ private:
+  /// Returns body(source, offset, size_bytes) with the place of a recording's bytes.
+  template <class Body>
+  auto use(std::uint64_t id, Body&& body) const {
+    const auto recording = found_.all[id].recording;
+    if (found_.files) return found_.files->use(recording, body);
+    try {
+      const auto file = Descriptor::file(found_.paths[recording].data());
+      return body(file, std::uint64_t{0}, file.size_bytes());
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw SampleError(concat(describe(id), ": ", error.what()));
+    }
+  }
+
+ public:
+  UtteranceDataset(Utterances found, const std::vector<std::string>& used)
+      : found_(std::move(found)),
+        forms_(
+            size(), [this] { return fingerprint(); }, [this](auto id) { return form(id); }) {
+    const bool has_texts = found_.texts.size() > 0, has_speakers = found_.speakers.size() > 0;
+    // The error for a part that is not there lists all.
+    reads_audio_ = std::ranges::any_of(used, [&](const auto& name) {
+      return !(has_texts && name == text_.name) && !(has_speakers && name == speaker_.name);
+    });
+    if (reads_audio_) parts_.push_back(audio_);
+    if (has_texts) parts_.push_back(text_);
+    if (has_speakers) parts_.push_back(speaker_);
+  }
+
+  std::uint64_t size() const override { return found_.all.size(); }
+
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    const auto& utterance = found_.all[id];
+    PartCollector parts(buffer);
+    if (reads_audio_)
+      use(id, [&](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
+        utterance.is_segment() ? parts.read_segment(audio_, file, offset, size_bytes, utterance.begin, utterance.end)
+                               : parts.read(audio_, file, offset, size_bytes);
+      });
+    each_text(id,
+              [&](const PartForm& form, std::string_view text) { parts.add(form, std::as_bytes(std::span(text))); });
+    return finished(id, parts);
+  }
+
+  std::vector<PartForm> parts() const override { return parts_; }
+
+  bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
+    PartCollector parts(buffer);
+    if (reads_audio_) parts.outline_audio(audio_, forms_.form(id));
+    each_text(id, [&](const PartForm& form, std::string_view text) { parts.outline_text(form, text.size()); });
+    record = finished(id, parts);
+    return true;
+  }
+
+  std::int64_t label(std::uint64_t id) const override { return found_.all[id].label; }
+  std::vector<std::string> classes() const override {
+    auto shown = found_.classes;
+    for (auto& name : shown) name = as_utf8(name);
+    return shown;
+  }
+  std::string missing_labels() const override {
+    return found_.classes.empty() ? found_.place + " has no folders of classes" : "";
+  }
+  std::string describe(std::uint64_t id) const override {
+    const auto& utterance = found_.all[id];
+    const auto path =
+        found_.files ? found_.files->describe(utterance.recording) : as_utf8(found_.paths[utterance.recording]);
+    if (!utterance.is_segment()) return path;
+    return concat(path, " from ", utterance.begin, " s", utterance.end < 0 ? "" : concat(" to ", utterance.end, " s"));
+  }
+  /// Returns the recording's name, which its segments share.
+  std::string name(std::uint64_t id) const override {
+    const auto recording = found_.all[id].recording;
+    return as_utf8(found_.files ? found_.files->name(recording).substr(found_.base.size()) : found_.names[recording]);
+  }
+  bool has_split() const override { return found_.has_split; }
+  std::string place() const override { return found_.place; }
+  std::vector<std::string> notes() const override { return found_.notes; }
+  bool resident() const override { return !reads_audio_; }
+  std::uint64_t fingerprint() const override {
+    std::uint64_t all = 0;
+    for (std::uint64_t id = 0; id < size(); ++id) {
+      const auto& utterance = found_.all[id];
+      const std::array times{utterance.begin, utterance.end};
+      all = fingerprint_of(found_.files ? found_.files->name(utterance.recording) : found_.names[utterance.recording],
+                           all);
+      all = fingerprint_of(std::as_bytes(std::span(times)), all);
+      each_text(id, [&](const PartForm&, std::string_view text) { all = fingerprint_of(text, all); });
+    }
+    return all;
+  }
+
+ private:
+  SoundForm form(std::uint64_t id) const {
+    return use(id, [&](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
+      auto form = sound_form(file, offset, size_bytes);
+      if (const auto& utterance = found_.all[id]; utterance.is_segment())
+        form.frames = frames_between(form, utterance.begin, utterance.end).frames;
+      return form;
+    });
+  }
+
+  template <class Take>
+  void each_text(std::uint64_t id, Take&& take) const {
+    if (found_.texts.size() > 0) take(text_, found_.texts[id]);
+    if (found_.speakers.size() > 0) take(speaker_, found_.speakers[id]);
+  }
+
+  Record finished(std::uint64_t id, PartCollector& parts) const {
+    Record record{.id = id, .label = found_.all[id].label};
+    parts.finish(record);
+    return record;
+  }
+
+  const Utterances found_;
+  const PartForm audio_{audio_part, Encoding::audio}, text_{"text", Encoding::text},
+      speaker_{"speaker", Encoding::text};
+  std::vector<PartForm> parts_;
+  bool reads_audio_ = true;
+  const SoundForms forms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> make_utterances(Utterances found, const DatasetInput& input) {
+  if (found.all.empty())
+    throw EmptyDataset(concat(found.place, ": there is no recording (", sound_endings, ") that counts"),
+                       "look for the layout of this data set in docs/speech.md");
+  return std::make_unique<UtteranceDataset>(std::move(found), input.parts);
+}
+
+void each_entry(std::string_view text, const std::string& path,
+                const std::function<void(std::string_view, std::string_view, const std::string&)>& body) {
+  std::set<std::string_view> keys;
+  std::uint64_t number = 0;
+  for (const auto line : text_lines(text, path)) {
+    const auto place = concat(path, ":", ++number);
+    const auto entry = trimmed(line);
+    if (entry.empty()) continue;
+    if (first_not_utf8(entry)) throw UserError(ExitCode::data, place + ": the line is not UTF-8", "convert the list");
+    const auto end = std::min(entry.find_first_of(" \t"), entry.size());
+    if (!keys.insert(entry.substr(0, end)).second)
+      throw UserError(ExitCode::data, concat(place, ": there is a second line for ", entry.substr(0, end)),
+                      "remove one of them");
+    body(entry.substr(0, end), trimmed(entry.substr(end)), place);
+  }
+}
+
+std::vector<std::string> choose_named(const std::vector<std::string>& names, const std::string& place, const char* what,
+                                      const Settings& settings, bool training, Utterances& found) {
+  const auto& split = settings.text("split");
+  if (split.empty()) {
+    auto choice = choose_split(names, place, what, settings, training);
+    if (!choice) return names;
+    found.has_split = choice->has_split;
+    found.notes = std::move(choice->notes);
+    return choice->names;
+  }
+  found.has_split = true;
+  for (const bool any_case : {false, true})
+    for (const auto& name : names)
+      if (any_case ? lower_case(name) == lower_case(split) : name == split) return {name};
+  throw settings.error(
+      "split",
+      concat("there is no '", split, "' in ", place, names.empty() ? "" : "; there are " + listed_classes(names)),
+      ExitCode::data);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,135 @@
+#include "sampling/audio/sound.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <limits>
+
+#include "sampling/core/error.h"
+#include "sampling/io/descriptor.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/skip.h"
+#include "tests/support/sounds.h"
+#include "tests/support/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+Sound decoded(const std::string& file, Silence silence = Silence::refuse) {
+  Sound sound;
+  decode_sound(std::as_bytes(std::span(file)), sound, silence);
+  const auto form = sound_form(std::as_bytes(std::span(file)));
+  CHECK(form.frames == sound.frames());
+  CHECK(form.channels == sound.channels);
+  CHECK(form.rate == sound.rate);
+  return sound;
+}
+
+void check_refused(const std::string& file, const std::string& part) {
+  INFO("expected: " << part);
+  const std::string what = failure_of<SampleError>([&] { decoded(file); }).what();
+  INFO("message: " << what);
+  CHECK(what.find(part) != what.npos);
+}
+
+template <class Number>
+std::string as_text(std::initializer_list<Number> numbers) {
+  return {reinterpret_cast<const char*>(numbers.begin()), numbers.size() * sizeof(Number)};
+}
+
+TEST_CASE("sounds: a WAV file gives the samples that were written, of any channels and rate") {
+  for (const std::uint32_t channels : {1u, 2u, 8u})
+    for (const std::uint32_t rate : {8000u, 16000u, 96000u}) {
+      const auto sound = tone(1001, channels, rate);
+      const auto again = decoded(wav_of(sound));
+      CHECK(again.samples == sound.samples);
+      CHECK(again.channels == channels);
+      CHECK(again.rate == rate);
+    }
+}
+
+TEST_CASE("sounds: integers of all widths, floats and doubles are multiples of full scale") {
+  using Floats = std::vector<float>;
+  const auto samples = [](int tag, int bits, const std::string& bytes) {
+    return decoded(raw_wav(tag, bits, 1, bytes, static_cast<std::uint32_t>(bytes.size()))).samples;
+  };
+  CHECK(samples(1, 8, as_text<std::uint8_t>({0, 128, 192})) == Floats{-1, 0, 0.5f});
+  CHECK(samples(1, 16, as_text<std::int16_t>({-32768, 0, 16384})) == Floats{-1, 0, 0.5f});
+  CHECK(samples(1, 24, std::string("\0\0\x80\0\0\0\0\0\x40", 9)) == Floats{-1, 0, 0.5f});
+  CHECK(samples(1, 32, as_text<std::int32_t>({std::numeric_limits<std::int32_t>::min(), 0, 1 << 30})) ==
+        Floats{-1, 0, 0.5f});
+  CHECK(samples(3, 32, as_text<float>({-1, 0, 1.5f})) == Floats{-1, 0, 1.5f});
+  CHECK(samples(3, 64, as_text<double>({-1, 0, 1.5})) == Floats{-1, 0, 1.5f});
+  const auto clipped = decoded(wav_of({{2, -2, 0.5f}, 1, 16000})).samples;
+  CHECK(clipped == Floats{32767.f / 32768, -1, 0.5f});
+}
+
+TEST_CASE("sounds: the size of a WAV file that was written to a pipe is that of the file") {
+  CHECK(decoded(raw_wav(1, 16, 1, as_text<std::int16_t>({1, 2, 3}), 0xffffffff)).frames() == 3);
+}
+
+TEST_CASE("sounds: damaged recordings are refused with the reason") {
+  const auto samples = as_text<std::int16_t>({1, 2, 3, 4});
+  check_refused("", "the file is empty");
+  check_refused("hello, this is a text", "no WAV, FLAC, Ogg or MP3 file");
+  check_refused(raw_wav(1, 16, 2, samples, 80), "the header promises 20 frames, but the file holds 2");
+  check_refused(raw_wav(1, 16, 1, samples, 0), "holds 0 frames");
+  check_refused(raw_wav(1, 16, 0, samples, 8), "0 channels of 16 bits");
+  check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");
+  check_refused(raw_wav(1, 16, 1, samples, 8, 0), "0 frames a second");
+  check_refused(raw_wav(1, 16, 1, samples, 8).substr(0, 36), "no chunk 'data'");
+  check_refused(raw_wav(3, 32, 1, as_text<float>({0, std::numeric_limits<float>::quiet_NaN()}), 8),
+                "frame 1 holds NaN");
+  check_refused(raw_wav(3, 64, 1, as_text<double>({0, 1e300}), 16), "frame 1 holds an infinite value");
+  check_refused(wav_of({std::vector<float>(100), 1, 16000}), "the recording is silent");
+}
+
+TEST_CASE("sounds: a silent recording is kept where that is asked for") {
+  CHECK(decoded(wav_of({std::vector<float>(100), 1, 16000}), Silence::keep).frames() == 100);
+}
+
+TEST_CASE("sounds: a segment of a WAV file has exactly its frames") {
+  TempFolder temp;
+  const auto sound = tone(1600, 2);
+  const auto path = temp.write("a.wav", "junk" + wav_of(sound));
+  const auto file = Descriptor::file(path.c_str());
+  std::vector<std::byte> segment;
+  const auto cut = [&](double begin, double end) {
+    cut_sound(file, 4, file.size_bytes() - 4, begin, end, segment);
+    return decoded(bytes_of(segment)).samples;
+  };
+  CHECK(cut(0.01, 0.02) == std::vector(sound.samples.begin() + 320, sound.samples.begin() + 640));
+  CHECK(cut(0.05, -1) == std::vector(sound.samples.begin() + 1600, sound.samples.end()));
+  CHECK(cut(0, 0.15) == sound.samples);  // a list may be rounded
+  for (const auto& [begin, end] : {std::pair(0.05, 0.25), std::pair(0.1, -1.0), std::pair(0.05, 0.05)})
+    failure_of<SampleError>([&] { cut(begin, end); });
+}
+
+TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused") {
+  SKIP_UNLESS(has_libsndfile(), "libsndfile1", "the library is not installed");
+  TempFolder temp;
+  const auto sound = tone(20000, 2);
+  const auto flac = flac_of(sound);
+  CHECK(flac.size() < wav_of(sound).size());
+  CHECK(decoded(flac).samples == sound.samples);
+  auto fine = sound;
+  fine.samples[7] = 0x1p-23f;
+  CHECK(decoded(flac_of(fine)).samples == fine.samples);
+  fine.samples[7] = 0x1p-30f;
+  std::vector<std::byte> none;
+  CHECK_FALSE(encode_flac(fine, none));
+  const auto path = temp.write("a.flac", flac);
+  const auto file = Descriptor::file(path.c_str());
+  CHECK(sound_form(file, 0, file.size_bytes()).frames == 20000);
+  std::vector<std::byte> segment;
+  cut_sound(file, 0, file.size_bytes(), 0.5, 1, segment);
+  CHECK(decoded(bytes_of(segment)).samples ==
+        std::vector(sound.samples.begin() + 16000, sound.samples.begin() + 32000));
+  check_refused(flac.substr(0, flac.size() / 2), "damaged FLAC file");
+  auto lying = flac;
+  lying[21] = '\x0f';  // the number of frames
+  check_refused(lying, "frames");
+}
+
+}  // namespace
+}  // namespace flowtrain
