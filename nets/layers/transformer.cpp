@@ -29,8 +29,32 @@ TransformerSize::TransformerSize(const Settings& settings, const NetInput& input
       length(at_least(settings, "length", input.length, "positions")),
       vocabulary(at_least(settings, "vocabulary", input.vocabulary, "ids")),
       dropout(settings.real("dropout")) {
+  check_heads(settings);
+}
+
+void check_heads(const Settings& settings) {
+  const std::int64_t width = settings.integer("width"), heads = settings.integer("heads");
   if (width % heads != 0)
     throw settings.error("width", concat(width, " is not a multiple of net.heads, which is ", heads));
+}
+
+SelfAttention::SelfAttention(std::int64_t width, std::int64_t of_heads)
+    : heads(of_heads),
+      in_proj_weight(register_parameter("in_proj_weight", at::empty({3 * width, width}))),
+      in_proj_bias(register_parameter("in_proj_bias", at::empty(3 * width))),
+      out_proj(register_module("out_proj", torch::nn::Linear(width, width))) {}
+
+at::Tensor SelfAttention::forward(const at::Tensor& x, const AttentionMask& mask, double dropout) {
+  return out_proj(attention(at::linear(x, in_proj_weight, in_proj_bias), heads, mask, dropout));
+}
+
+at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent) {
+  return at::arange(extent, lengths.options()).lt(lengths.unsqueeze(1));
+}
+
+at::Tensor mean_over(const at::Tensor& x, const at::Tensor& own) {
+  const at::Tensor weights = own.to(x.scalar_type());
+  return at::bmm(weights.unsqueeze(1), x).squeeze(1) / weights.sum(1, /*keepdim=*/true).clamp_min(1);
 }
 
 torch::nn::LayerNorm layer_norm(std::int64_t width) {

@@ -1,5 +1,5 @@
 #pragma once
-// The keys, sizes and embeddings that transformers of texts share. Only nets/ includes this file.
+// The keys, sizes, layers and embeddings that transformers share. Only nets/ includes this file.
 
 #include <cstdint>
 #include <vector>
@@ -10,6 +10,7 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/normalization.h>
 
+#include "nets/layers/attention.h"
 #include "nets/layers/module.h"
 #endif
 
@@ -38,6 +39,28 @@ struct TransformerSize {
   std::int64_t layers, heads, width, length, vocabulary;
   double dropout;
 };
+
+/// Throws UserError(usage) if net.heads do not divide net.width.
+void check_heads(const Settings& settings);
+
+/// Self-attention with the names of torch's nn.MultiheadAttention. The values of `in_proj_weight` and `in_proj_bias`
+/// are not set.
+struct SelfAttention final : torch::nn::Module {
+  SelfAttention(std::int64_t width, std::int64_t of_heads);
+
+  /// Maps (B, L, width) to the same shape.
+  at::Tensor forward(const at::Tensor& x, const AttentionMask& mask, double dropout);
+
+  std::int64_t heads;
+  at::Tensor in_proj_weight, in_proj_bias;
+  torch::nn::Linear out_proj;
+};
+
+/// Returns which positions (B, extent) are among the first `lengths` (B) of a row.
+at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent);
+
+/// Returns the mean (B, width) of x (B, L, width) over the positions `own` (B, L) of each row; 0 where there are none.
+at::Tensor mean_over(const at::Tensor& x, const at::Tensor& own);
 
 /// Returns layer normalisation of the last axis, which has `width` values.
 torch::nn::LayerNorm layer_norm(std::int64_t width);

@@ -5,9 +5,7 @@
 #include "nets/layers/transformer.h"
 
 #if FLOWTRAIN_COMPUTES
-
-#include "nets/layers/attention.h"
-#include "sampling/core/mistake.h"
+#include <algorithm>
 #endif
 
 namespace flowtrain::nets {
@@ -17,25 +15,9 @@ namespace nn = torch::nn;
 
 namespace {
 
-struct EncoderAttention final : nn::Module {
-  explicit EncoderAttention(const TransformerSize& size)
-      : heads(size.heads),
-        in_proj_weight(register_parameter("in_proj_weight", at::empty({3 * size.width, size.width}))),
-        in_proj_bias(register_parameter("in_proj_bias", at::empty(3 * size.width))),
-        out_proj(register_module("out_proj", nn::Linear(size.width, size.width))) {}
-
-  at::Tensor forward(const at::Tensor& x, const AttentionMask& mask, double dropout) {
-    return out_proj(attention(at::linear(x, in_proj_weight, in_proj_bias), heads, mask, dropout));
-  }
-
-  std::int64_t heads;
-  at::Tensor in_proj_weight, in_proj_bias;
-  nn::Linear out_proj;
-};
-
 struct EncoderLayer final : nn::Module {
   explicit EncoderLayer(const TransformerSize& size)
-      : self_attn(register_module("self_attn", std::make_shared<EncoderAttention>(size))),
+      : self_attn(register_module("self_attn", std::make_shared<SelfAttention>(size.width, size.heads))),
         linear1(register_module("linear1", nn::Linear(size.width, 4 * size.width))),
         linear2(register_module("linear2", nn::Linear(4 * size.width, size.width))),
         norm1(register_module("norm1", layer_norm(size.width))),
@@ -47,17 +29,20 @@ struct EncoderLayer final : nn::Module {
     return x + at::dropout(linear2(inner), dropout, true);
   }
 
-  std::shared_ptr<EncoderAttention> self_attn;
+  std::shared_ptr<SelfAttention> self_attn;
   nn::Linear linear1, linear2;
   nn::LayerNorm norm1, norm2;
 };
+
+/// Returns whether the logits are those of the loss ctc, whose last class is the blank.
+bool reads_transcripts(const Settings& settings) { return settings.text("head") == "ctc"; }
 
 /// The part of a row that has logits.
 enum class LogitsOf { token, mean_of_row, first_of_row };
 
 LogitsOf logits_of(const Settings& settings, const NetInput& input) {
   const std::string& head = settings.text("head");
-  const bool token = head == "auto" ? input.labels > 0 : head == "tokens";
+  const bool token = head == "auto" ? input.labels > 0 : head != "row";
   if (token) return LogitsOf::token;
   return settings.text("pool") == "first" ? LogitsOf::first_of_row : LogitsOf::mean_of_row;
 }
@@ -72,7 +57,7 @@ std::int64_t outputs_of(const Settings& settings, const NetInput& input) {
                          ExitCode::usage,
                          token ? "make the field `label` by the transform `tags` or `masked_lm`"
                                : "add the field `label` (as = \"label\"), or set net.head = \"tokens\"");
-  return outputs;
+  return outputs + (reads_transcripts(settings) ? 1 : 0);
 }
 
 class Encoder final : public nn::Module {
@@ -114,15 +99,9 @@ class Encoder final : public nn::Module {
 
   /// Returns the mean (B, width) over the tokens of each row that are not padding.
   static at::Tensor mean_of_own(const at::Tensor& x, const NamedTensors& batch) {
-    at::Tensor own;  // (B, L)
-    if (batch.contains("segment"))
-      own = batch.at("segment").gt(0);
-    else if (batch.contains("tokens_length"))
-      own = at::arange(x.size(1), x.options().dtype(at::kLong)).lt(batch.at("tokens_length").unsqueeze(1));
-    else
-      return x.mean(1);
-    own = own.to(x.scalar_type());
-    return at::bmm(own.unsqueeze(1), x).squeeze(1) / own.sum(1, /*keepdim=*/true).clamp_min(1);
+    if (batch.contains("segment")) return mean_over(x, batch.at("segment").gt(0));
+    if (batch.contains("tokens_length")) return mean_over(x, positions_within(batch.at("tokens_length"), x.size(1)));
+    return x.mean(1);
   }
 
   double dropout_;
@@ -135,17 +114,23 @@ class Encoder final : public nn::Module {
 
 class EncoderNet final : public ModuleNet {
  public:
-  explicit EncoderNet(std::shared_ptr<Encoder> module) : ModuleNet(module), module_(std::move(module)) {}
+  EncoderNet(std::shared_ptr<Encoder> module, bool ctc) : ModuleNet(module), module_(std::move(module)), ctc_(ctc) {}
 
-  /// Gives `logits`: (B, K, L), a view of (B, L, K), or (B, K) if each row has one label.
+  /// Gives `logits`: (B, K, L), a view of (B, L, K), or (B, K) if each row has one label. For the loss ctc it gives
+  /// `logits_length`, too, if the batch has `tokens_length`.
   NamedTensors forward(const NamedTensors& batch) override {
     const at::Tensor logits = module_->forward(batch);
-    return {{"logits", logits.dim() == 3 ? logits.transpose(1, 2) : logits}};
+    NamedTensors outputs{{"logits", logits.dim() == 3 ? logits.transpose(1, 2) : logits}};
+    if (ctc_ && batch.contains("tokens_length")) outputs.add("logits_length", batch.at("tokens_length"));
+    return outputs;
   }
-  bool may_give(const std::string& output) const override { return output == "logits"; }
+  bool may_give(const std::string& output) const override {
+    return output == "logits" || (ctc_ && output == "logits_length");
+  }
 
  private:
   std::shared_ptr<Encoder> module_;
+  const bool ctc_;
 };
 
 }  // namespace
@@ -156,24 +141,28 @@ FLOWTRAIN_PARTS(encoder) {
   keys.push_back({.name = "head",
                   .kind = Kind::text,
                   .fallback = std::string("auto"),
-                  .help = "logits for each of the `tokens`, or for each `row`; auto: as the field `label` has them",
-                  .choices = {"auto", "tokens", "row"}});
+                  .help =
+                      "logits for each of the `tokens`, with a blank (`ctc`), or for each `row`; auto: as the field "
+                      "`label` has them",
+                  .choices = {"auto", "tokens", "ctc", "row"}});
   keys.push_back(
       {.name = "pool",
        .kind = Kind::text,
        .fallback = std::string("mean"),
        .help = "value that stands for a row: the `mean` over its tokens without padding, or its `first` token",
        .choices = {"mean", "first"}});
-  parts.nets.add({"encoder",
-                  "transformer that reads whole texts: for classes of texts, tags of tokens, or masked tokens",
-                  std::move(keys),
-                  FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {
-                    constexpr std::int64_t usual_types = 2;  // BERT has as many for texts without a second one, too
-                    return std::make_unique<EncoderNet>(
-                        std::make_shared<Encoder>(TransformerSize(settings, input), std::max(usual_types, input.types),
-                                                  logits_of(settings, input), outputs_of(settings, input)));
-                  }),
-                  {.least_side = 0}});
+  parts.nets.add(
+      {"encoder",
+       "transformer that reads whole texts: for classes of texts, tags of tokens, masked tokens, or transcripts",
+       std::move(keys),
+       FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {
+         constexpr std::int64_t usual_types = 2;  // BERT has as many for texts without a second one, too
+         return std::make_unique<EncoderNet>(
+             std::make_shared<Encoder>(TransformerSize(settings, input), std::max(usual_types, input.types),
+                                       logits_of(settings, input), outputs_of(settings, input)),
+             reads_transcripts(settings));
+       }),
+       {.least_side = 0}});
 }
 
 }  // namespace flowtrain::nets

@@ -177,7 +177,7 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
 TEST_CASE("a loss that cannot be made says why") {
   const UserError unknown = failure_of([] { make_loss("hinge"); });
   CHECK(std::string(unknown.what()) == "no loss is called 'hinge'");
-  CHECK(unknown.hint() == "known: cornernet, cornernet_saccade, cross_entropy, mse, output");
+  CHECK(unknown.hint() == "known: cornernet, cornernet_saccade, cross_entropy, ctc, mse, output");
   CHECK_THROWS_WITH_AS(make_loss("cross_entropy", {{"label_smoothing", 1.0}}),
                        doctest::Contains("loss.label_smoothing: must be from 0 to 0.999"), UserError);
   CHECK_THROWS_WITH_AS(make_loss("mse", {{"label_smoothing", 0.1}}), "test.toml:1:1: loss.label_smoothing: unknown key",

@@ -38,8 +38,8 @@ TEST_CASE("names are sorted, and an unknown one lists them") {
   const UserError unknown = flowtrain::failure_of([] { make_net(net_of("alexnet")); });
   CHECK(std::string(unknown.what()) == "no net is called 'alexnet'");
   CHECK(unknown.hint() ==
-        "did you mean 'lenet'? known: cornernet, cornernet_saccade, cornernet_squeeze, encoder, gan, gpt2, lenet, mlp, "
-        "package, resnet101, resnet18, resnet34, resnet50, script");
+        "did you mean 'lenet'? known: conformer, cornernet, cornernet_saccade, cornernet_squeeze, crnn, encoder, gan, "
+        "gpt2, lenet, mlp, package, resnet101, resnet18, resnet34, resnet50, script");
 }
 
 TEST_CASE("what a net cannot be built from is refused") {

@@ -7,18 +7,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <span>
 
-#include "nets/net.h"
 #include "sampling/core/mistake.h"
-#include "sampling/core/safetensors.h"
+#include "tests/nets/golden_tensors.h"
 #include "tests/nets/names_of.h"
 #include "tests/support/parts.h"
-#include "tests/support/paths.h"
 
 using namespace flowtrain::nets;
 using flowtrain::UserError;
@@ -28,33 +21,6 @@ using flowtrain::testing::Values;
 
 namespace {
 
-/// Adds the tensors of a file of safetensors, f32 or i64.
-void read(const std::filesystem::path& path, NamedTensors& to) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE_MESSAGE(file.is_open(), path.string());
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  for (const auto& view : flowtrain::parse_safetensors(std::as_bytes(std::span(bytes)), path.string()).tensors) {
-    const at::Tensor tensor = at::empty(view.shape, view.dtype == "I64" ? at::kLong : at::kFloat);
-    std::memcpy(tensor.data_ptr(), view.data, view.bytes);
-    to.add(view.name, tensor);
-  }
-}
-
-NamedTensors golden(const std::string& name) {
-  NamedTensors tensors;
-  read(flowtrain::test::source_path("tests/nets/golden/" + name), tensors);
-  return tensors;
-}
-
-void set_parameters(const Net& net, const NamedTensors& values) {
-  const c10::NoGradGuard no_grad;
-  for (const auto& [name, parameter] : net.parameters()) {
-    CAPTURE(name);
-    REQUIRE(parameter.sizes() == values.at(name).sizes());
-    parameter.copy_(values.at(name));
-  }
-}
-
 const Values sizes{{"layers", std::int64_t{2}}, {"heads", std::int64_t{2}}, {"width", std::int64_t{16}}};
 
 /// The net of golden/gpt2, with the weights of transformers.
@@ -62,8 +28,8 @@ std::unique_ptr<Net> gpt2() {
   auto net = make_net({"gpt2", {.vocabulary = 61, .length = 208}, sizes});
   NamedTensors weights;
   for (const auto& file : std::filesystem::directory_iterator(flowtrain::test::source_path("tests/nets/golden/gpt2")))
-    if (file.path().extension() == ".safetensors") read(file.path(), weights);
-  set_parameters(*net, weights);
+    if (file.path().extension() == ".safetensors") read_tensors(file.path(), weights);
+  set_tensors(net->parameters(), weights);
   CHECK(net->parameters().size() == weights.size());
   net->train(false);
   return net;
@@ -83,14 +49,6 @@ std::unique_ptr<Net> lively(const std::string& name, Values keys = sizes,
 at::Tensor logits(Net& net, const NamedTensors& batch) { return net.forward(batch).at("logits"); }
 
 double largest(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
-
-void check_gradients(const Net& net, const NamedTensors& expected) {
-  for (const auto& [name, parameter] : net.parameters()) {
-    CAPTURE(name);
-    REQUIRE(parameter.grad().defined());
-    CHECK(largest(parameter.grad() - expected.at("gradient." + name)) < 1e-5);
-  }
-}
 
 /// The tokens that are most probable after `text` (B, L), one after the other; without `cached`, of whole texts.
 at::Tensor greedy(Net& net, at::Tensor text, std::int64_t tokens, bool cached) {
@@ -240,7 +198,7 @@ TEST_CASE("encoder: logits and gradients are those of torch's TransformerEncoder
   const auto net = make_net({"encoder",
                              {.vocabulary = 19, .length = 9, .labels = 5},
                              {{"layers", std::int64_t{2}}, {"heads", std::int64_t{3}}, {"width", std::int64_t{12}}}});
-  set_parameters(*net, expected);
+  set_tensors(net->parameters(), expected);
   NamedTensors batch;
   for (const char* name : {"tokens", "type", "tokens_length", "label"}) batch.add(name, expected.at(name));
   const at::Tensor found = logits(*net, batch);

@@ -162,11 +162,13 @@ nets::NetInput input_of(const LearnerSpec& spec) {
   const auto& fields = spec.data.train_layout.fields();
   if (const Field* const field = pictures_of(fields))
     input.height = field->shape[0], input.width = field->shape[1], input.channels = field->shape[2];
+  const std::string group = spec.data.val_source + ".";  // a net of groups is made for the fields of this one
   for (auto& field : fields) {
-    if (field.name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
-    if (field.name == "type" && !field.shape.empty()) input.types = field.values;
-    if (field.name == "features" && field.shape.size() == 2) input.features = field.shape[1];
-    if (field.name == "label" && !field.shape.empty()) input.labels = field.values;
+    const std::string name = field.name.starts_with(group) ? field.name.substr(group.size()) : field.name;
+    if (name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
+    if (name == "type" && !field.shape.empty()) input.types = field.values;
+    if (name == "features" && field.shape.size() == 2) input.features = field.shape[1];
+    if (name == "label" && !field.shape.empty()) input.labels = field.values;
   }
   return input;
 }

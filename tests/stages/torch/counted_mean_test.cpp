@@ -84,7 +84,8 @@ void fill(Slab& slab, Ticket ticket, std::uint32_t first, std::uint32_t rows, co
     for (std::size_t i = 0; i < dense.row_bytes(0); ++i)
       slab.host()[row * dense.row_bytes(0) + i] = static_cast<std::byte>(random.below(256));
     for (std::int64_t place = 0; place < places; ++place) {
-      const auto label = random.below(1000) < 1000 * share(first + row) ? ignored : std::int64_t(random.below(classes));
+      const auto label =
+          random.below(1000) < 1000 * share(first + row) ? ignored : std::int64_t(random.below(classes - 1));
       std::memcpy(slab.host() + dense.offset(1) + row * dense.row_bytes(1) + place * sizeof label, &label,
                   sizeof label);
     }
@@ -243,6 +244,26 @@ TEST_CASE("gradients are the mean over what counts, however an iteration's rows 
                       << still_off);
     if (static_cast<std::size_t>(way.world) * way.micro.size() > 1) CHECK(off > 0.01);
     CHECK(apart(train(tables, way, 1, dealt).gradients, expected_of(tables, dealt).first) < 1e-6);
+  }
+}
+
+TEST_CASE("the loss of transcripts is the mean over those that fit, however an iteration's rows are divided") {
+  Tables tables;
+  tables.loss = Settings("loss", keys_with("loss", "ctc"));
+  // A row has its first labels as its transcript; one with few ignored ones has too many for its frames at times.
+  const Masked share = [](std::uint32_t row) { return row % 5 == 0 ? 0.0 : masked(row); };
+  const Trained whole = train(tables, {}, 4, share);
+  const auto [name, too_long] = whole.stats.parts.at(0);
+  CHECK(name == "loss.too_long");
+  CHECK(too_long == doctest::Approx(7.0 / all_rows));
+  for (const Way& way : ways) {
+    if (way.packed) continue;
+    CAPTURE(way.world);
+    CAPTURE(way.micro.size());
+    const Trained one = train(tables, way, 1, share);
+    CHECK(one.stats.parts.at(0).second == doctest::Approx(7.0 / all_rows));
+    CHECK(apart(one.gradients, train(tables, {}, 1, share).gradients) < 1e-5);
+    CHECK(apart(train(tables, way, 4, share).parameters, whole.parameters) < 1e-5);
   }
 }
 

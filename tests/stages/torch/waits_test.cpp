@@ -208,10 +208,11 @@ TEST_CASE("no built-in net, loss or optimizer waits for its device in what a gra
   const auto as_set = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
   nets.insert("script");  // the user's own
   nets.insert("package");
-  for (const char* of_texts : {"gpt2", "encoder"}) nets.insert(of_texts);  // the next test
+  for (const char* other : {"gpt2", "encoder", "conformer", "crnn"}) nets.insert(other);  // the next tests
   CHECK(nets == as_set(nets::nets().names()));
   CHECK(optimizers == as_set(nets::optimizers().names()));
   losses.insert("output");  // of a script: a test of its own
+  losses.insert("ctc");     // it needs lengths on the host
   CHECK(losses == as_set(nets::losses().names()));
 }
 
@@ -233,6 +234,17 @@ TEST_CASE("nets of texts wait for nothing, be their rows packed or padded") {
       (*loss)(net->forward(batch), batch).at("loss").backward();
       CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
     }
+  }
+}
+
+TEST_CASE("nets of recordings wait for nothing") {
+  for (const std::string name : {"conformer", "crnn"}) {
+    const auto net = testing::make_net({name, {.features = 15, .labels = 5}, {{"width", std::int64_t{8}}}});
+    const nets::NamedTensors batch{{"features", at::zeros({2, 20, 15})},
+                                   {"features_length", at::tensor({20, 9}, at::kLong)}};
+    const Waits waits;
+    net->forward(batch).at("logits").sum().backward();
+    CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
   }
 }
 

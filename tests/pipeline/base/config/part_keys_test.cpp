@@ -29,11 +29,11 @@ TEST_CASE("a key of another net is an error that names the nets which have it") 
                 "it is a key of the net script");
   check_refused(letters + "[net]\nname = \"script\"\nscript = \"m.pt\"\ndropout = 0.5\n",
                 "a.toml:6:1: net.dropout: the net 'script' has no such key",
-                "it is a key of these nets: encoder, gpt2, lenet, mlp");
+                "it is a key of these nets: conformer, crnn, encoder, gpt2, lenet, mlp");
   // Also where its value is the default.
   check_refused(letters + "[net]\nname = \"resnet18\"\ndropout = 0.0\n",
                 "a.toml:5:1: net.dropout: the net 'resnet18' has no such key",
-                "it is a key of these nets: encoder, gpt2, lenet, mlp");
+                "it is a key of these nets: conformer, crnn, encoder, gpt2, lenet, mlp");
   check_refused(letters + "[net]\nhidden = [8]\n", "a.toml:4:1: net.hidden: no net is named",
                 "it is a key of the net mlp");
   CHECK(refusal(mlp + "hiden = [8]\n").message == "a.toml:5:1: unknown key 'net.hiden'; did you mean 'net.hidden'?");
@@ -169,7 +169,7 @@ TEST_CASE("a name that no part has is refused at its place, with the known ones"
                 "did you mean 'gan'? known: gan, package, supervised");
   const auto net = refusal(letters + "[net]\nname = \"mlpp\"\n");
   CHECK(net.message == "a.toml:4:1: net.name: no net is called 'mlpp'");
-  CHECK(net.hint.starts_with("did you mean 'mlp'? known: cornernet, cornernet_saccade, "));
+  CHECK(net.hint.starts_with("did you mean 'mlp'? known: conformer, cornernet, "));
   for (auto& [table, message] : {std::pair<std::string, std::string>{"[loss]", "loss.name: no loss"},
                                  {"[optim]", "optim.name: no optimizer"},
                                  {"[[optim]]", "optim.0.name: no optimizer"},
