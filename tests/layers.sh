@@ -21,6 +21,7 @@ check() (
         may["sampling/audio/"] = "std simd sndfile soxr sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
         may["nets/"] = "std torch simd sampling/core/ nets/"
+        may["nets/metrics/"] = may["nets/"] " sampling/sampler.h sampling/tokens/"
         may["nets/package/"] = may["nets/"] " json codecs"
         may["stages/"] = "std queue xxhash sampling/ nets/entries.h stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"

@@ -2,8 +2,10 @@
 // value. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans consist of tags: 0 is outside, 2k - 1 begins a span
 // of kind k, and 2k continues it; a 2k without a span of its kind before it begins one, as in conlleval (E. F. Tjong
 // Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin, end and kind are; tags after the target's end do not
-// count. Nets that give no `prediction` have spans of their largest `logits` (B, K, T) against `label` (B, T):
-// positions without a label are left out, and each document of a packed row (`segment`) is a sequence of its own.
+// count. wer and cer compare `prediction` with `label`, both as texts of the label's tokenizer, as jiwer 4 does
+// (sampling/tokens/edits.h). Nets that give no `prediction` have spans of their largest `logits` (B, K, T) against
+// `label` (B, T): positions without a label are left out, and each document of a packed row (`segment`) is a sequence
+// of its own.
 
 #include "nets/entries.h"
 
@@ -13,13 +15,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <tuple>
 
 #include "nets/labels.h"
 #include "nets/metrics/metric.h"
+#include "sampling/core/mistake.h"
+#include "sampling/sampler.h"
+#include "sampling/tokens/edits.h"
 #endif
 
 namespace flowtrain::nets {
@@ -86,13 +91,14 @@ void compare_labels(const NamedTensors& outputs, const NamedTensors& batch, Comp
 template <std::size_t Totals>
 class SequenceMetric : public Metric {
  public:
-  std::vector<MetricInputs> inputs() const override { return {{"prediction", "target"}}; }
+  explicit SequenceMetric(std::string field = "target") : field_(std::move(field)) {}
+  std::vector<MetricInputs> inputs() const override { return {{"prediction", field_, field_ == "label" ? 1u : 0u}}; }
 
   void update(const NamedTensors& outputs, const NamedTensors& batch) override {
-    const Sequences predictions(outputs, "prediction"), targets(batch, "target");
+    const Sequences predictions(outputs, "prediction"), targets(batch, field_);
     if (predictions.size() != targets.size())
       throw std::invalid_argument(
-          c10::str("prediction has ", predictions.size(), " rows, but target has ", targets.size()));
+          c10::str("prediction has ", predictions.size(), " rows, but ", field_, " has ", targets.size()));
     for (std::int64_t row = 0; row < targets.size(); ++row) compare(predictions[row], targets[row], totals_);
   }
   std::vector<double> totals() const final { return {totals_.begin(), totals_.end()}; }
@@ -102,22 +108,10 @@ class SequenceMetric : public Metric {
   virtual void compare(Tokens prediction, Tokens target, std::array<double, Totals>& totals) = 0;
 
   std::array<double, Totals> totals_{};
-};
 
-/// Computes the table row by row, in O(target) memory.
-std::size_t distance(Tokens prediction, Tokens target) {
-  std::vector<std::size_t> row(target.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (const std::int64_t token : prediction) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t i = 0; i < target.size(); ++i) {
-      const std::size_t replaced = diagonal + (token == target[i] ? 0 : 1);
-      diagonal = row[i + 1];
-      row[i + 1] = std::min({replaced, diagonal + 1, row[i] + 1});
-    }
-  }
-  return row.back();
-}
+ private:
+  const std::string field_;
+};
 
 class ErrorRate final : public SequenceMetric<2> {
  public:
@@ -127,10 +121,44 @@ class ErrorRate final : public SequenceMetric<2> {
 
  private:
   void compare(Tokens prediction, Tokens target, std::array<double, 2>& totals) override {
-    totals[0] += static_cast<double>(distance(prediction, target));
-    totals[1] += static_cast<double>(target.size());
+    const EditCount count = count_edits(target, prediction);
+    totals[0] += static_cast<double>(count.edits);
+    totals[1] += static_cast<double>(count.length);
   }
 };
+
+/// Totals: edits, length of the references, rows. Without any word in the references it is the number of edits.
+class TextErrorRate final : public SequenceMetric<3> {
+ public:
+  using Count = EditCount (*)(std::string_view reference, std::string_view hypothesis);
+  TextErrorRate(Count count, const MetricInput& input) : SequenceMetric<3>("label"), count_(count) {
+    const auto label = std::ranges::find(input.fields, "label", &Field::name);
+    if (label != input.fields.end()) tokenizer_ = label->tokenizer;
+    if (!tokenizer_)
+      throw Mistake("'" + input.name + "' compares texts, and the field 'label' has no tokenizer",
+                    "make it of texts: [[field]] name = \"label\", as = \"tokens\"; error_rate compares numbers");
+  }
+
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
+    const double edits = totals[0], length = totals[1], rows = totals[2];
+    return {rows > 0 ? edits / std::max(length, 1.0) : std::nan("")};
+  }
+
+ private:
+  void compare(Tokens prediction, Tokens label, std::array<double, 3>& totals) override {
+    const EditCount count = count_(text_of_ids(*tokenizer_, label), text_of_ids(*tokenizer_, prediction));
+    totals[0] += static_cast<double>(count.edits);
+    totals[1] += static_cast<double>(count.length);
+    ++totals[2];
+  }
+
+  Count count_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+auto make_text_rate(TextErrorRate::Count count) {
+  return [count](const Settings&, const MetricInput& input) { return std::make_unique<TextErrorRate>(count, input); };
+}
 
 /// The begin, end (exclusive) and kind of a span.
 using TagSpan = std::tuple<std::size_t, std::size_t, std::int64_t>;
@@ -200,6 +228,17 @@ FLOWTRAIN_PARTS(sequence_metrics) {
                      "number of tokens to insert, remove and replace to get the target, divided by the target's tokens",
                      {},
                      FLOWTRAIN_MAKE([](const Settings&, const MetricInput&) { return std::make_unique<ErrorRate>(); }),
+                     {.lower_is_better = true}});
+  parts.metrics.add(
+      {"wer",
+       "word error rate: words to insert, remove and replace to get the label's text, divided by its words",
+       {},
+       FLOWTRAIN_MAKE(make_text_rate(word_edits)),
+       {.lower_is_better = true}});
+  parts.metrics.add({"cer",
+                     "character error rate: the same with characters, spaces included",
+                     {},
+                     FLOWTRAIN_MAKE(make_text_rate(character_edits)),
                      {.lower_is_better = true}});
   parts.metrics.add(
       {"span_precision", "precision of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::precision))});

@@ -1,17 +1,19 @@
 #pragma once
-// Predictions of classes. This file needs no torch; the LibTorch learner is in stages/torch/.
+// Predictions of classes and of texts. This file needs no torch; the LibTorch learner is in stages/torch/.
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "stages/loader/slab.h"
 
 namespace flowtrain {
 
-/// The outputs of a classifier for a batch, before softmax.
+/// The outputs of a classifier for a batch, before softmax, or the texts that a net with a decoder writes.
 struct Logits {
   std::size_t classes = 0;
-  std::vector<float> values;  ///< (rows, classes), in the batch's order
+  std::vector<float> values;       ///< (rows, classes), in the batch's order
+  std::vector<std::string> texts;  ///< one for each row of a net with a decoder, which has no classes
 };
 
 /// A Learner (stages/model/compute.h) may be one of these, too.

@@ -39,6 +39,7 @@ struct LearnerTables {
   ValKeys val;
   const Settings* sampler = nullptr;                   ///< with `detect`: [sampler], for a detector's validation
   const Settings* detect = nullptr;                    ///< [detect]; null where no objects are looked for
+  const Settings* decode = nullptr;                    ///< [decode]; null where no texts are made
   const Settings* dist = nullptr;                      ///< [dist]; may be null where one process trains
   const Settings* ema = nullptr;                       ///< [ema]; null where nothing is averaged
   const Settings* step = nullptr;                      ///< [step]; null: supervised

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sampling/codecs/image.h"
+#include "sampling/tokens/edits.h"
 #include "stages/loader/slab.h"
 
 namespace flowtrain {
@@ -24,6 +26,10 @@ struct RowResult {
   double right_pixels = none;    ///< number of those that have the predicted class
   Image made;    ///< picture that the net gives for the row: a generated one, or the predicted class of each pixel
   Image wanted;  ///< the ideal of `made`: the label of each pixel
+  std::optional<Transcript> transcript = {};  ///< the texts, if the net writes some
+
+  /// Returns what makes this row one of the worst: the edits of words of a text, else the loss.
+  double badness() const { return transcript ? static_cast<double>(transcript->words.edits) : loss; }
 };
 
 /// The sum of a loss over what counts: rows, or the terms that the loss itself counts.
@@ -43,8 +49,8 @@ inline double sum_of_means(std::span<const LossSum> losses) {
 
 /// The results of a batch.
 struct RowResults {
-  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" without such
-  /// results.
+  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), "transcribe" (texts),
+  /// or "samples" without such results.
   std::string kind = "samples";
   std::vector<RowResult> rows;  ///< ordered as the batch; empty if it has no rows of this process
   /// The losses of the batch, whose sum the validation reports: one, except with several that count their own terms.

@@ -398,6 +398,15 @@ def tokenizers():
     put("sentencepiece", "torn", body[:-3])
 
 
+def language_models():
+    whole = ("\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99 <s> -0.5\n-1 </s>\n-0.5 cat -0.25\n-2 <unk>\n\n"
+             "\\2-grams:\n-0.25 <s> cat\n-0.7 cat </s>\n\n\\end\\\n")
+    put("arpa", "bigrams", whole)
+    put("arpa", "torn", whole[:120])
+    put("arpa", "counts", whole.replace("1=4", "1=9").replace("2=2", "2=999999999999"))
+    put("arpa", "huge", whole.replace("-0.5 cat -0.25", "-1e300 cat -1e300"))
+
+
 def texts():
     put("text_index", "lines", "one\r\n\n \t\ntwo\nno newline")
     put("text_index", "paragraphs", "\n\na\r\nb\r\n\r\n \nc\n\n\nd\ne\n\n")
@@ -441,4 +450,5 @@ kept_lengths()
 sounds()
 states()
 tokenizers()
+language_models()
 texts()

@@ -7,6 +7,8 @@
 #include <initializer_list>
 
 #include "sampling/core/mistake.h"
+#include "sampling/sampler.h"
+#include "sampling/tokens/tokenizer.h"
 
 #undef CHECK
 #include <doctest/doctest.h>
@@ -163,6 +165,33 @@ TEST_CASE("the error rate counts what is inserted, removed and replaced, over al
                        std::invalid_argument);
 }
 
+TEST_CASE("rates of word and character errors compare the texts of ids, as jiwer does") {
+  flowtrain::Field label{.name = "label", .dtype = flowtrain::DType::i64, .shape = {8}};
+  label.tokenizer = flowtrain::byte_tokenizer();
+  const auto make = [&](const std::string& name, std::span<const flowtrain::Field> fields) {
+    return flowtrain::nets::make_metric(flowtrain::Settings("val", find_metric(name)->keys), {0, name, fields});
+  };
+  const auto ids = [](const std::string& text) { return std::vector<std::int64_t>(text.begin(), text.end()); };
+  const auto wer = make("wer", {&label, 1}), cer = make("cer", {&label, 1});
+  const auto update = [&](const std::string& prediction, const std::string& truth) {
+    for (auto* metric : {wer.get(), cer.get()})
+      metric->update({{"prediction", sequences({ids(prediction)})}}, {{"label", sequences({ids(truth)})}});
+  };
+  CHECK(std::isnan(wer->value()));
+  update("two words", "");
+  CHECK(wer->value() == 2);  // without a word to find, the number of edits
+  CHECK(cer->value() == 9);
+  update("the cut sat", " the cat sat down");
+  CHECK(wer->value() == doctest::Approx((2 + 2) / 4.));
+  CHECK(cer->value() == doctest::Approx((9 + 1 + 5) / 16.));
+  CHECK(wer->totals() == std::vector<double>{4, 4, 2});
+  const auto inputs = wer->inputs();
+  CHECK(inputs.front().output == "prediction");
+  CHECK(inputs.front().field == "label");
+  CHECK_THROWS_WITH_AS(make("wer", {}), "'wer' compares texts, and the field 'label' has no tokenizer",
+                       flowtrain::Mistake);
+}
+
 TEST_CASE("spans are right as a whole; what goes on with nothing begins a span") {
   const auto value = [](const std::string& name) {
     const auto metric = make_metric(name);
@@ -294,10 +323,10 @@ TEST_CASE("an unknown metric lists the known ones") {
   CHECK_FALSE(find_metric("ap"));
   const flowtrain::UserError unknown = flowtrain::failure_of([] { metrics().at("ap"); });
   CHECK(std::string(unknown.what()) == "no metric is called 'ap'");
-  CHECK(
-      unknown.hint() ==
-      "known: accuracy, accuracy_per_class, balanced_accuracy, bits_per_byte, confusion, error_rate, exact_match, f1, "
-      "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
-      "span_recall, topN");
+  CHECK(unknown.hint() ==
+        "known: accuracy, accuracy_per_class, balanced_accuracy, bits_per_byte, cer, confusion, error_rate, "
+        "exact_match, f1, "
+        "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
+        "span_recall, topN, wer");
   for (const std::string& name : metrics().names()) CHECK(find_metric(name == "topN" ? "top3" : name));
 }

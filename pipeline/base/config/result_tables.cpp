@@ -12,7 +12,8 @@ constexpr Decides run_only = validation | joint;  // decides nothing in a test
 constexpr Decides resumed = training | start;
 constexpr Decides shared = training | joint;
 constexpr Decides process = training | own;
-const std::vector<Needs> patience{{.key = "patience"}}, prompts{{.key = "samples"}};
+const std::vector<Needs> patience{{.key = "patience"}}, prompts{{.key = "samples"}},
+    beam{{.key = "name", .value = "ctc_beam"}}, model{{.key = "language_model"}};
 const std::vector<std::string> state_parts{"params", "optim", "schedule", "random"};
 
 const std::vector<KeyTable> all_result_tables = {
@@ -63,8 +64,9 @@ const std::vector<KeyTable> all_result_tables = {
     list("test.worst", tests,
          "a list of the worst samples of each set; without any there is one list with the defaults of these keys",
          {choice(tests, "metric", {"auto", "loss", "score", "errors", "false_negatives", "false_positives"},
-                 "measure of a sample: its loss, the score of its prediction, or for a detector the number of objects "
-                 "that it missed, of its wrong boxes, or of both (errors); auto: errors for a detector, else loss"),
+                 "measure of a sample: its loss, the score of its prediction, for a net that writes texts the edits of "
+                 "words (errors), or for a detector the number of objects that it missed, of its wrong boxes, or of "
+                 "both (errors); auto: errors where there are some, else loss"),
           choice(tests, "mode", {"max", "min"}, "list the samples with the greatest measure, or with the least"),
           key(tests, "n", 16, {0, 1024}, "number of samples in the list; 0 = none")}),
     list("test.set", nothing,
@@ -95,6 +97,21 @@ const std::vector<KeyTable> all_result_tables = {
     table("detect", validation | tests,
           "the detector, which makes boxes of a net's outputs for `test`, `predict`, val.metrics and val.pictures",
           {key(validation | tests, "name", "", "name of the detector; empty: the net's own")}),
+    table("decode", validation | tests,
+          "the decoder, which makes a text of the outputs of a net with a CTC loss for `test`, `predict`, val.metrics "
+          "(wer, cer) and val.pictures",
+          {choice(validation | tests, "name", {"", "ctc_greedy", "ctc_beam"},
+                  "ctc_greedy: the best class of each frame; ctc_beam: prefix beam search; empty: none"),
+           read_if(beam, key(validation | tests, "beam", 32, {1, 1 << 16}, "number of texts that are followed")),
+           read_if(beam, key(validation | tests, "prune", 0.001, {0, 1},
+                             "classes with a smaller probability in a frame are not followed, except the best one")),
+           read_if(beam, path(key(validation | tests, "language_model", "",
+                                  "file of an n-gram model of words, or of the label's tokens, in the ARPA format; "
+                                  "empty: none"))),
+           read_if(model, key(validation | tests, "weight", 0.5, {0, 100},
+                              "factor of the logarithm of the language model's probability")),
+           read_if(model, key(validation | tests, "word_bonus", 1.0, {-100, 100},
+                              "added to the logarithm of a text's probability for each word of the model"))}),
     table("snapshot", joint, "snapshots, which hold the run's state on disk",
           {number_or(joint, "every", {}, "1 epoch", {0, most},
                      "distance of two snapshots: " + period + "; also a time, \"30 min\" (s, min, h)"),

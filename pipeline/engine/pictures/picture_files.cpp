@@ -9,6 +9,7 @@
 #include "pipeline/base/telemetry/json_text.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "stages/detection/draw.h"
 
 namespace flowtrain {
@@ -66,6 +67,7 @@ class SetFiles {
     if (!std::isnan(result.loss)) entry["loss"] = short_number(result.loss);
     add_picture(result.made, name + "-prediction", "prediction_file", entry);
     add_picture(result.wanted, name + "-label", "label_file", entry);
+    if (result.transcript) add_transcript(*result.transcript, entry);
     add_fields(sample, name, entry);
     if (shown_.kind == "detect") add_boxes(sample, name, entry);
     return entry;
@@ -77,6 +79,13 @@ class SetFiles {
     files_.emplace_back(name + ".png", encode_png(image.view()));
   }
 
+  static void add_transcript(const Transcript& transcript, ordered_json& entry) {
+    const auto& [reference, hypothesis, words, characters] = transcript;
+    entry["reference"] = as_utf8(reference), entry["hypothesis"] = as_utf8(hypothesis);
+    entry["alignment"] = as_utf8(marked_edits(reference, hypothesis));
+    entry["edits"] = words.edits, entry["words"] = words.length;
+  }
+
   void add_fields(const SampleResult& sample, const std::string& name, ordered_json& entry) {
     for (auto& [field, shown] : sample.fields) {
       std::string file = concat(name, ".", field);
@@ -84,6 +93,10 @@ class SetFiles {
       ordered_json one{{"name", shown_text(field)}};
       if (!shown.text.empty()) one["text"] = shown.text;
       add_picture(shown.picture, file, "file", one);
+      if (!shown.sound.empty()) {
+        one["sound_file"] = file + ".wav";
+        files_.emplace_back(file + ".wav", shown.sound);
+      }
       entry["fields"].push_back(std::move(one));
     }
   }

@@ -124,6 +124,7 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
                               .val = config.val(),
                               .sampler = &config.table("sampler"),
                               .detect = &config.table("detect"),
+                              .decode = &config.table("decode"),
                               .dist = &config.table("dist"),
                               .ema = &config.table("ema"),
                               .step = &config.table("step"),

@@ -38,15 +38,6 @@ Image take_image(std::string_view& bytes) {
   return image;
 }
 
-void put_text(std::string& bytes, const std::string& text) {
-  put_all(bytes, std::vector<char>(text.begin(), text.end()));
-}
-
-std::string take_text(std::string_view& bytes) {
-  const auto letters = take_all<char>(bytes);
-  return {letters.begin(), letters.end()};
-}
-
 void put_sample(std::string& bytes, const SampleResult& sample) {
   put(bytes, sample.id), put(bytes, sample.label);
   put(bytes, sample.result.loss), put(bytes, sample.result.prediction), put(bytes, sample.result.score);
@@ -55,8 +46,10 @@ void put_sample(std::string& bytes, const SampleResult& sample) {
   put(bytes, std::uint64_t{sample.fields.size()});
   for (auto& [name, shown] : sample.fields) {
     put_text(bytes, name), put_text(bytes, shown.text);
-    put_image(bytes, shown.picture);
+    put_image(bytes, shown.picture), put_all(bytes, shown.sound);
   }
+  put(bytes, sample.result.transcript.has_value());
+  if (sample.result.transcript) put_transcript(bytes, *sample.result.transcript);
 }
 
 SampleResult take_sample(std::string_view& bytes) {
@@ -69,8 +62,9 @@ SampleResult take_sample(std::string_view& bytes) {
   sample.fields.resize(take<std::uint64_t>(bytes));
   for (auto& [name, shown] : sample.fields) {
     name = take_text(bytes), shown.text = take_text(bytes);
-    shown.picture = take_image(bytes);
+    shown.picture = take_image(bytes), shown.sound = take_all<std::byte>(bytes);
   }
+  if (take<bool>(bytes)) sample.result.transcript = take_transcript(bytes);
   return sample;
 }
 
@@ -81,9 +75,11 @@ void take_fields(SampleResult& sample, std::vector<ShownField> fields) {
   auto main = std::ranges::find_if(fields, [&](auto& field) { return field.name == "image" && has_picture(field); });
   if (main == fields.end()) main = std::ranges::find_if(fields, has_picture);
   if (main != fields.end()) sample.picture = std::exchange(main->shown.picture, {});
-  const bool tells_label = sample.label >= 0 || !sample.result.wanted.pixels.empty();
+  const bool tells_label =
+      sample.label >= 0 || !sample.result.wanted.pixels.empty() || sample.result.transcript.has_value();
   std::erase_if(fields, [&](auto& field) {
-    return (field.name == "label" && tells_label) || (field.shown.text.empty() && !has_picture(field));
+    return (field.name == "label" && tells_label) ||
+           (field.shown.text.empty() && !has_picture(field) && field.shown.sound.empty());
   });
   sample.fields = std::move(fields);
 }
@@ -135,8 +131,8 @@ void SampleCollector::validate(Validator& validator, Slab& slab) {
 }
 
 void SampleCollector::add_worst(const Slab& slab, std::size_t row, const RowResult& result) {
-  if (std::isnan(result.loss)) return;
-  const Rank rank{-result.loss, slab.rows()[row].id};
+  if (std::isnan(result.badness())) return;
+  const Rank rank{-result.badness(), slab.rows()[row].id};
   if (worst_.size() == choice_.most && rank >= worst_.rbegin()->first) return;
   const auto is_it = [&](auto& each) { return each.second.id == rank.second; };
   if (std::ranges::any_of(worst_, is_it)) return;  // A validation may go through its set several times.
@@ -193,7 +189,7 @@ void SampleCollector::unpack(std::string_view bytes) {
   }
   while (!bytes.empty()) {
     SampleResult sample = take_sample(bytes);
-    worst_.emplace(Rank{-sample.result.loss, sample.id}, std::move(sample));
+    worst_.emplace(Rank{-sample.result.badness(), sample.id}, std::move(sample));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Collects samples that people look at one by one after a validation (val.pictures): the same ones each time, and those
-// with the greatest loss.
+// Collects samples that people look at one by one after a validation (val.pictures): the same ones each time, and the
+// worst ones (RowResult::badness).
 
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +61,7 @@ struct ShownSamples {
   std::string kind = "samples";            ///< RowResults::kind, or "detect".
   std::vector<std::string> classes = {};   ///< The names in label order.
   std::vector<SampleResult> samples = {};  ///< The chosen ones, by record.
-  std::vector<SampleResult> worst = {};    ///< The greatest losses, in this order; empty if rows have none.
+  std::vector<SampleResult> worst = {};    ///< The worst ones, in this order; empty if rows have no loss.
   /// Further lists of worst samples, by name, of a test with several rules.
   std::vector<std::pair<std::string, std::vector<SampleResult>>> worst_by = {};
 };
@@ -81,7 +81,7 @@ class SampleCollector {
   ShownSamples gather(Group& group);
 
  private:
-  /// The order of worst samples: the greatest loss comes first, of equal ones the lower record.
+  /// The order of worst samples: the greatest RowResult::badness() comes first, of equal ones the lower record.
   using Rank = std::pair<double, std::uint64_t>;
 
   void add_worst(const Slab& slab, std::size_t row, const RowResult& result);
@@ -92,7 +92,7 @@ class SampleCollector {
   const SampleChoice& choice_;
   std::string kind_ = "samples";
   std::map<std::uint64_t, SampleResult> chosen_;  // by record
-  std::map<Rank, SampleResult> worst_;            // at most choice_.most, by minus the loss and record
+  std::map<Rank, SampleResult> worst_;            // at most choice_.most, by minus the badness and record
 };
 
 }  // namespace flowtrain

@@ -195,6 +195,20 @@ void compare_losses(const Pairs& pairs, const CompareOptions& options, Compariso
   });
 }
 
+void compare_texts(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
+  comparison.metric = "wer";
+  comparison.has_right_samples = false;
+  compare_by_bootstrap(pairs.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
+    double edits = 0, words = 0;
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      const json& sample = of_a ? pairs.a(i) : pairs.b(i);
+      edits += drawn[i] * number_of(sample, "edits");
+      words += drawn[i] * number_of(sample, "words");
+    }
+    return edits / std::max(words, 1.0);
+  });
+}
+
 JsonObject only(const json& sample, std::initializer_list<const char*> keys) {
   JsonObject fields;
   for (const char* key : keys)
@@ -309,6 +323,8 @@ Comparison compare_parts(const TestPart& a, const TestPart& b, const Dataset& da
   if (pairs.detects() || pairs.kind() == "classify") add_differences(pairs, dataset, options, folder, comparison);
   if (pairs.kind() == "classify") {
     compare_accuracies(pairs, comparison);
+  } else if (pairs.kind() == "transcribe") {
+    compare_texts(pairs, options, comparison);
   } else if (pairs.detects()) {
     comparison.metric = "ap";
     const Objects objects(pairs);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -30,6 +31,7 @@ struct BatchLoss {
 struct RankShare {
   std::string kind = "samples";
   std::vector<SampleOutcome> samples;
+  std::vector<Transcript> transcripts;  // one for each sample, or none
   std::vector<BatchLoss> losses;
   std::vector<BadSample> bad;
 };
@@ -43,6 +45,7 @@ void add_rows(const Slab& slab, const RowResults& results, RankShare& share) {
     const RowResult& result = results.rows[row];
     share.samples.push_back({rows[row].position, rows[row].id, rows[row].replaced > 0, label_of(slab, row),
                              result.prediction, result.score, result.loss, result.pixels, result.right_pixels});
+    if (result.transcript) share.transcripts.push_back(*result.transcript);
   }
 }
 
@@ -87,6 +90,24 @@ std::vector<Item> gathered(Group& group, const char* what, const std::vector<Ite
     const auto theirs = take_all<Item>(left);
     all.insert(all.end(), theirs.begin(), theirs.end());
   }
+  return all;
+}
+
+// Returns the transcripts of all processes, in the order of their samples' positions.
+std::vector<Transcript> gathered_transcripts(Group& group, const RankShare& share) {
+  std::string bytes;
+  for (std::size_t i = 0; i < share.transcripts.size(); ++i) {
+    put(bytes, share.samples[i].position);
+    put_transcript(bytes, share.transcripts[i]);
+  }
+  std::map<std::uint64_t, Transcript> by_position;
+  for (const std::string& text : group.gather("the texts of samples", bytes))
+    for (std::string_view left = text; !left.empty();) {
+      const auto position = take<std::uint64_t>(left);
+      by_position[position] = take_transcript(left);
+    }
+  std::vector<Transcript> all;
+  for (auto& [position, transcript] : by_position) all.push_back(std::move(transcript));
   return all;
 }
 
@@ -156,6 +177,7 @@ void measure_samples(const Session& session, const ValidationData& set, Learner&
   measured.kind = kind_of(group, share);
   measured.samples = gathered(group, "the results of samples", share.samples);
   std::ranges::sort(measured.samples, {}, &SampleOutcome::position);
+  measured.transcripts = gathered_transcripts(group, share);
   measured.scalars.emplace_back("loss", mean_loss(gathered(group, "the losses of batches", share.losses)));
 }
 
@@ -187,7 +209,7 @@ Measurement measure(const Session& session, const ValidationData& set, Learner& 
     throw;
   }
   if (const auto* confusion = learner.confusion()) measured.confusion = *confusion;
-  if (!group.leads()) measured.samples.clear();
+  if (!group.leads()) measured.samples.clear(), measured.transcripts.clear();
   return measured;
 }
 

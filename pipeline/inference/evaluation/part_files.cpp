@@ -11,6 +11,7 @@
 #include "pipeline/inference/evaluation/test_sets.h"
 #include "pipeline/inference/evaluation/worst_samples.h"
 #include "sampling/codecs/encode.h"
+#include "sampling/core/utf8.h"
 #include "stages/evaluation/results_file.h"
 
 namespace flowtrain {
@@ -27,7 +28,8 @@ ordered_json class_json(const std::vector<std::string>& classes, std::int64_t la
 std::string lines_of_samples(const Measurement& measured, const Dataset& dataset) {
   const auto classes = dataset.classes();
   std::string text;
-  for (auto& sample : measured.samples) {
+  for (std::size_t i = 0; i < measured.samples.size(); ++i) {
+    const SampleOutcome& sample = measured.samples[i];
     JsonObject line{{"id", sample.id}, {"name", dataset.describe(sample.id)}};
     if (sample.label >= 0) line["label"] = class_json(classes, sample.label);
     if (sample.prediction >= 0) {
@@ -36,6 +38,12 @@ std::string lines_of_samples(const Measurement& measured, const Dataset& dataset
     }
     if (measured.kind == "classify" || measured.kind == "segment") line["loss"] = sample.loss;
     if (measured.kind == "segment") line["pixels"] = sample.pixels, line["right"] = sample.right_pixels;
+    if (measured.kind == "transcribe") {
+      const auto& [reference, hypothesis, words, characters] = measured.transcripts.at(i);
+      line["reference"] = as_utf8(reference), line["hypothesis"] = as_utf8(hypothesis);
+      line["edits"] = words.edits, line["words"] = words.length;
+      line["character_edits"] = characters.edits, line["characters"] = characters.length;
+    }
     if (sample.substitute) line["substitute"] = true;
     text += json_line(std::move(line)) + "\n";
   }

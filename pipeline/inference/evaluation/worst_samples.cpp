@@ -44,6 +44,7 @@ class TestedSamples {
     const SampleOutcome& outcome = measured_.samples[index];
     RowResult result;
     result.loss = outcome.loss, result.prediction = outcome.prediction, result.score = outcome.score;
+    if (!measured_.transcripts.empty()) result.transcript = measured_.transcripts[index];
     SampleResult sample{.id = outcome.id, .label = outcome.label, .result = result};
     add_row(sample);
     if (Image stored = stored_picture(dataset_, measured_.decoding, outcome.id); !stored.pixels.empty())
@@ -57,7 +58,8 @@ class TestedSamples {
     auto ranked = values(rule.text("metric"));
     if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
       log_warn(rule.error("metric", "this net and set have no such value for single samples, so none is shown",
-                          ExitCode::usage, "detectors have errors; nets that classify have scores and losses")
+                          ExitCode::usage,
+                          "detectors and nets that write texts have errors; nets that classify have scores and losses")
                    .what());
     const bool greatest = rule.text("mode") == "max";
     std::ranges::stable_sort(ranked,
@@ -79,16 +81,20 @@ class TestedSamples {
   const DetectionOutcome* objects() const { return measured_.objects ? &*measured_.objects : nullptr; }
 
   std::vector<Ranked> values(const std::string& by) const {
-    const bool of_boxes = by == "errors" || by == "false_negatives" || by == "false_positives";
-    if (by != "auto" && of_boxes != (objects() != nullptr)) return {};
-    return objects() ? errors(by != "false_positives", by != "false_negatives") : values_of_rows(by == "score");
+    const bool of_boxes = by == "false_negatives" || by == "false_positives", any = by == "auto" || by == "errors";
+    if (!any && of_boxes != (objects() != nullptr)) return {};
+    if (objects()) return errors(by != "false_positives", by != "false_negatives");
+    return by == "errors" && measured_.transcripts.empty() ? std::vector<Ranked>() : values_of_rows(by);
   }
 
-  std::vector<Ranked> values_of_rows(bool by_score) const {
+  std::vector<Ranked> values_of_rows(const std::string& by) const {
+    const bool of_texts = !measured_.transcripts.empty() && (by == "auto" || by == "errors");
     std::vector<Ranked> all;
     for (Index i = 0; i < measured_.samples.size(); ++i) {
       const SampleOutcome& sample = measured_.samples[i];
-      const double value = by_score ? sample.score : sample.loss;
+      const double value = of_texts        ? static_cast<double>(measured_.transcripts[i].words.edits)
+                           : by == "score" ? sample.score
+                                           : sample.loss;
       if (!sample.substitute && !std::isnan(value)) all.push_back({value, i});
     }
     return all;

@@ -17,12 +17,17 @@ std::string cell(const std::string& text) {
 class CsvWriter final : public PredictionWriter {
  public:
   CsvWriter(const PredictionFormat& format, const std::string& path) : format_(format), out_(path) {
-    out_.write(format_.detects ? "file,class,label,score,x1,y1,x2,y2,error\n" : "file,rank,class,label,score,error\n");
+    out_.write(format_.detects  ? "file,class,label,score,x1,y1,x2,y2,error\n"
+               : format_.writes ? "file,text,error\n"
+                                : "file,rank,class,label,score,error\n");
   }
 
   void write(const Prediction& prediction) override {
-    const std::string name = cell(prediction.name), empty = format_.detects ? ",,,,,,,," : ",,,,,";
+    const std::string name = cell(prediction.name), empty = format_.detects  ? ",,,,,,,,"
+                                                            : format_.writes ? ",,"
+                                                                             : ",,,,,";
     if (!prediction.damage.empty()) return out_.write(concat(name, empty, cell(prediction.damage), "\n"));
+    if (prediction.text) return out_.write(concat(name, ",", cell(*prediction.text), ",\n"));
     std::string lines;
     for (std::size_t i = 0; i < prediction.top.size(); ++i) {
       const auto& [label, score] = prediction.top[i];

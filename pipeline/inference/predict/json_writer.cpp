@@ -39,6 +39,10 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
     if (!prediction.picture.empty()) object["picture"] = prediction.picture;
     return object;
   }
+  if (prediction.text) {
+    object["text"] = *prediction.text;
+    return object;
+  }
   ordered_json top = ordered_json::array();
   for (auto& [label, score] : prediction.top) {
     ordered_json entry = class_entry(format, label);

@@ -131,7 +131,7 @@ class PredictRun {
 
   const PredictRequest& request_;
   Predictor predictor_;
-  const PredictionFormat format_{predictor_.classes(), predictor_.detects(), request_.logits};
+  const PredictionFormat format_{predictor_.classes(), predictor_.detects(), predictor_.writes(), request_.logits};
   std::optional<BoxesFolder> boxes_;
   std::vector<std::unique_ptr<PredictionWriter>> writers_;
   std::uint64_t seen_ = 0, damaged_ = 0;

@@ -2,6 +2,7 @@
 // The prediction of a net for one picture.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,14 +24,15 @@ std::vector<ClassScore> best_classes(std::span<const float> logits, std::size_t 
 
 /// The prediction for one input. Its views last as long as the call that gets it.
 struct Prediction {
-  std::string name;                    ///< Input::name
-  std::string damage = {};             ///< the reason why there is no prediction; empty: there is one
-  std::vector<ClassScore> top = {};    ///< a classifier's classes with the greatest scores, best first
-  std::span<const float> logits = {};  ///< a classifier's logits, all of them
-  std::vector<Detection> found = {};   ///< a detector's objects, in pixels of the picture, best first
-  const Image* bgr = nullptr;          ///< the picture that a detector saw, blue first
-  std::vector<ShownField> input = {};  ///< fields that a classifier got
-  std::string picture = {};            ///< the file with the boxes drawn or the input's picture, where there is one
+  std::string name;                      ///< Input::name
+  std::string damage = {};               ///< the reason why there is no prediction; empty: there is one
+  std::vector<ClassScore> top = {};      ///< a classifier's classes with the greatest scores, best first
+  std::span<const float> logits = {};    ///< a classifier's logits, all of them
+  std::optional<std::string> text = {};  ///< the text of a net with a decoder
+  std::vector<Detection> found = {};     ///< a detector's objects, in pixels of the picture, best first
+  const Image* bgr = nullptr;            ///< the picture that a detector saw, blue first
+  std::vector<ShownField> input = {};    ///< fields that a classifier got
+  std::string picture = {};              ///< the file with the boxes drawn or the input's picture, where there is one
 };
 
 }  // namespace flowtrain

@@ -44,9 +44,9 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
       limits_(limits),
       batch_(batch_rows(net_.config(), false, 1)),
       workers_(workers_of(net_.config().loader().workers)) {
-  if (classes().empty())
+  if (classes().empty() && !writes())
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
-                    "use the snapshot of a classifier or a detector");
+                    "use the snapshot of a classifier or a detector, or name a decoder: --set decode.name=ctc_beam");
   hidden_.insert("label");
   for (auto& field : net_.config().list("field"))
     for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
@@ -79,6 +79,7 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
   Prediction prediction{.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
+  if (row < logits.texts.size()) prediction.text = as_utf8(logits.texts[row]);
   if (limits_.pictures || records_.any()) prediction.input = show_row(slab, work);
   std::erase_if(prediction.input, [this](auto& field) { return hidden_.contains(field.name); });
   return prediction;

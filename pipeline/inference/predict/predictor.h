@@ -35,7 +35,7 @@ struct PredictionTimes {
 class Predictor {
  public:
   /// `config` is the snapshot's; its data sets are not opened. Throws UserError: snapshot for a snapshot that cannot be
-  /// used; usage for a net that knows no classes, or settings that do not fit.
+  /// used; usage for a net that knows no classes and writes no texts, or settings that do not fit.
   Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
             const MakeLearner& make);
 
@@ -44,6 +44,8 @@ class Predictor {
   const RecordFinder& records() const { return records_; }
   /// Returns whether the net is a detector; otherwise it is a classifier.
   bool detects() const { return detector_ != nullptr; }
+  /// Returns whether the net writes texts, by the decoder of [decode].
+  bool writes() const { return !net_.config().table("decode").text("name").empty(); }
   /// Predicts all inputs, and calls `take` with each in their order as soon as its batch is done, also with damaged
   /// ones. Batches are as long as those of validation: with the same pictures in the same order, logits are
   /// bit-identical to those of a validation on the same device.

@@ -39,6 +39,7 @@ class TableWriter final : public PredictionWriter {
 
  private:
   std::string scores(const Prediction& prediction) const {
+    if (prediction.text) return printable(*prediction.text);
     return join(prediction.top, "  ", [this](auto& each) {
       return padded(printable(class_name(format_.classes, each.label)), class_width_) + printed(" %.4f", each.score);
     });

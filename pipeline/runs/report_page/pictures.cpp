@@ -24,6 +24,8 @@ constexpr std::size_t most_iterations = 200;
 constexpr std::pair<const char*, const char*> picture_members[] = {
     {"file", "src"}, {"prediction_file", "prediction_src"}, {"label_file", "label_src"}};
 
+constexpr std::pair<const char*, const char*> field_members[] = {{"file", "src"}, {"sound_file", "sound_src"}};
+
 // A validation's pictures of one set.
 struct SampleRecord {
   std::string folder;  // within the run's: "pictures/iter-00000500/"
@@ -38,7 +40,8 @@ struct SampleRecord {
           if (const auto name = text_in(sample, member); name && is_plain_name(*name)) use(sample, src, *name);
         if (!sample.contains("fields")) continue;
         for (auto& field : sample["fields"])
-          if (const auto name = text_in(field, "file"); name && is_plain_name(*name)) use(field, "src", *name);
+          for (auto& [member, src] : field_members)
+            if (const auto name = text_in(field, member); name && is_plain_name(*name)) use(field, src, *name);
       }
     }
   }
@@ -114,14 +117,16 @@ ordered_json pictures_of(const fs::path& run, const std::string& link, std::size
       std::size_t bytes = 0;
       records[index].for_each_picture([&](ordered_json& sample, const char* src, const std::string& name) {
         const auto file = run / records[index].folder / name;
-        const auto shape = png_size(text_of_file(file, png_head));
+        const std::string head = text_of_file(file, png_head);
+        const auto shape = png_size(head);
+        const bool is_sound = head.starts_with("RIFF");
         std::error_code error;
         const auto file_bytes = fs::file_size(file, error);
-        if (!shape || error) return;
+        if ((!shape && !is_sound) || error) return;
         bytes += file_bytes;
-        sample["width"] = shape->width;
-        sample["height"] = shape->height;
-        sample[src] = embeds && bytes <= left ? "data:image/png;base64," + base64(text_of_file(file, file_bytes))
+        if (shape) sample["width"] = shape->width, sample["height"] = shape->height;
+        const std::string start = is_sound ? "data:audio/wav;base64," : "data:image/png;base64,";
+        sample[src] = embeds && bytes <= left ? start + base64(text_of_file(file, file_bytes))
                                               : link + records[index].folder + name;
       });
       embeds = embeds && bytes <= left;

@@ -10,9 +10,9 @@ namespace flowtrain {
 
 /// A list over sets and iterations, oldest first: what each pictures.json says, in which every sample also has `width`
 /// and `height` (pixels) and `src`, the picture itself as a data URI; likewise `prediction_src` and `label_src`, and
-/// those of `fields`. Of the iterations the newest, the first and then those between are embedded, as far as `budget`
-/// bytes of PNG suffice; others have a path that begins with `link`, the run's folder as seen from the page. A picture
-/// that is missing or no PNG has no address.
+/// those of `fields`, whose sounds are `sound_src`. Of the iterations the newest, the first and then those between are
+/// embedded, as far as `budget` bytes of PNG and WAV suffice; others have a path that begins with `link`, the run's
+/// folder as seen from the page. A file that is missing, or is neither PNG nor WAV, has no address.
 nlohmann::ordered_json pictures_of(const std::filesystem::path& run, const std::string& link, std::size_t budget);
 
 /// Returns base64 (RFC 4648): "QUJD" for "ABC".

@@ -21,10 +21,10 @@ constexpr std::size_t most_compared = 16, most_bytes_of_lines = 256 << 10;
 constexpr const char *html = "text/html; charset=utf-8", *json = "application/json";
 
 void set_policy(http::Response& response, const std::string& scripts) {
-  response.set_header("Content-Security-Policy",
-                      "default-src 'none'; script-src " + scripts +
-                          "; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action "
-                          "'self'; base-uri 'none'; frame-ancestors 'none'");
+  response.set_header("Content-Security-Policy", "default-src 'none'; script-src " + scripts +
+                                                     "; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+                                                     "media-src 'self' data:; connect-src 'self'; form-action "
+                                                     "'self'; base-uri 'none'; frame-ancestors 'none'");
 }
 
 void answer_text(http::Response& response, std::string_view text, const char* type) {

@@ -25,6 +25,7 @@ std::string type_of(const std::vector<std::string>& path) {
     return found == std::end(run_files) ? "" : found->type;
   }
   if (path.size() != 3 || path[0] != "pictures") return "";
+  if (path[2].ends_with(".wav")) return "audio/wav";
   return path[2].ends_with(".png") ? "image/png" : path[2] == "pictures.json" ? "application/json" : "";
 }
 

@@ -105,11 +105,18 @@ json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std
   return all;
 }
 
-// Adds the texts of a row's fields, and writes their pictures: the first one as NAME.png.
+// Adds the texts of a row's fields, and writes their pictures and sounds: the first picture as NAME.png.
 void add_shown(const Slab& slab, std::size_t row, const Mixed* mix, const std::filesystem::path& folder,
                const std::string& name, json& entry) {
   for (auto& [field, shown] : show_row(slab, slab.rows()[row])) {
     if (!shown.text.empty()) entry["shown"][field] = shown.text;
+    std::string sound = concat(name, ".", field, ".wav");
+    std::ranges::replace(sound, '/', '_');
+    if (!shown.sound.empty()) {
+      write_file_atomically(folder / sound,
+                            std::string_view(reinterpret_cast<const char*>(shown.sound.data()), shown.sound.size()));
+      entry["sounds"][field] = sound;
+    }
     if (shown.picture.pixels.empty()) continue;
     const bool first = !entry.contains("picture");
     std::string file = concat(name, first ? "" : "." + field, ".png");
@@ -143,8 +150,8 @@ json describe_row(const DataParts& data, const Slab& slab, std::size_t row, std:
 // Returns whether a replay writes files of that name.
 bool is_of_replay(const std::string& name) {
   if (name == "batch.json" || name == "nonfinite.json" || is_leftover(name)) return true;
-  const std::string_view before = "row-", after = ".png";
-  if (!name.starts_with(before) || !name.ends_with(after)) return false;
+  const std::string_view before = "row-";
+  if (!name.starts_with(before) || !(name.ends_with(".png") || name.ends_with(".wav"))) return false;
   const auto digits = name.substr(before.size(), name.find('.') - before.size());
   return digits.size() >= 4 && digits.find_first_not_of("0123456789") == digits.npos;
 }

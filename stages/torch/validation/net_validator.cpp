@@ -12,11 +12,13 @@
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/tokens/edits.h"
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/torch/detection/make_detector.h"
 #include "stages/torch/named.h"
 #include "stages/torch/step/autocast.h"
 #include "stages/torch/step/learner_net.h"
+#include "stages/torch/validation/ctc_prediction.h"
 #include "stages/torch/validation/flip_average.h"
 
 namespace flowtrain {
@@ -51,11 +53,12 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
       metrics_(spec.data.class_names) {
   if (const auto* const compiled = nets::compiled_net(*net)) least_rows_ = compiled->rows();
   if (spec.tables.detect) choose_detector(spec, *net);
+  choose_decoder(spec);
   if (make_detector_ && *spec.tables.val.pictures > 0) detector();  // refuses values of [detect] that do not fit
   metrics_.group_by(*spec.tables.val.group_by);
   for (auto& name : *spec.tables.val.metrics) add_metric(name, spec);
   if (!spec.data.val_layout) return;
-  metrics_.check_inputs(*net, *spec.data.val_layout, spec.tables.val);
+  metrics_.check_inputs(*net, *spec.data.val_layout, spec.tables.val, decoder_.has_value());
   batch_.emplace(*spec.data.val_layout, where_, spec.tables.net.boolean("channels_last"), std::nullopt,
                  spec.data.val_source);
 }
@@ -74,6 +77,16 @@ void NetValidator::choose_detector(const LearnerSpec& spec, nets::Net& net) {
   no_detector_ =
       concat("the detector '", name, "' reads ", join(reads), ", and the net does not give '", *missing, "'");
   if (!spec.tables.detect->text("name").empty()) throw spec.tables.detect->error("name", no_detector_);
+}
+
+void NetValidator::choose_decoder(const LearnerSpec& spec) {
+  if (!spec.tables.decode || spec.tables.decode->text("name").empty()) return;
+  decode_ = spec.tables.decode;
+  const auto& fields = (spec.data.val_layout ? *spec.data.val_layout : spec.data.train_layout).fields();
+  const auto label = std::ranges::find(fields, "label", &Field::name);
+  if (label != fields.end()) tokenizer_ = label->tokenizer;
+  decoder_.emplace(*decode_, label == fields.end() ? nullptr : &*label,
+                   spec.tables.loss.has("blank") ? spec.tables.loss.integer("blank") : -1);
 }
 
 void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
@@ -110,8 +123,15 @@ Detector* NetValidator::detector() {
   return detector_.get();
 }
 
-// Outputs become f32 again, which metrics take.
 nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
+  nets::Step::Evaluated seen = evaluate_net(batch);
+  if (decoder_)
+    rethrow_at_key(*decode_, "name", [&] { seen.outputs.set("prediction", ctc_prediction(*decoder_, seen.outputs)); });
+  return seen;
+}
+
+// Outputs become f32 again, which metrics take.
+nets::Step::Evaluated NetValidator::evaluate_net(const nets::NamedTensors& batch) {
   if (!amp_) return step_.evaluate(batch);
   const Autocast cast(amp_, where_.type());
   nets::Step::Evaluated seen = step_.evaluate(batch);
@@ -158,9 +178,21 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   return results;
 }
 
+Logits NetValidator::written(Slab& slab, const at::Tensor& prediction) const {
+  const at::Tensor found = prediction.to(at::kCPU).contiguous();
+  if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
+  const auto width = static_cast<std::size_t>(found.size(1));
+  const std::span<const std::int64_t> all(found.const_data_ptr<std::int64_t>(), slab.row_count() * width);
+  Logits texts;
+  for (std::size_t row = 0; row < slab.row_count(); ++row)
+    texts.texts.push_back(text_of_ids(*tokenizer_, all.subspan(row * width, width)));
+  return texts;
+}
+
 Logits NetValidator::predict(Slab& slab) {
   const torch::NoGradGuard no_gradients;
   const nets::NamedTensors outputs = evaluate(filled_up((*batch_)(slab), least_rows_)).outputs;
+  if (decoder_ && tokenizer_) return written(slab, outputs.at("prediction"));
   if (!outputs.contains("logits") || outputs.at("logits").dim() != 2)
     throw UserError(ExitCode::usage, "the net gives no `logits` of shape (rows, classes), so it predicts no classes",
                     "use it with a classifier, or with a net that finds objects");

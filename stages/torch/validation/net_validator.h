@@ -12,6 +12,7 @@
 #include "nets/net.h"
 #include "nets/steps/step.h"
 #include "sampling/core/settings.h"
+#include "stages/decoding/ctc_decoder.h"
 #include "stages/detection/detector.h"
 #include "stages/model/class_predictor.h"
 #include "stages/model/learner_spec.h"
@@ -43,9 +44,13 @@ class NetValidator {
  private:
   RowResults measure(Slab& slab, RowReader* rows);
   nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
+  nets::Step::Evaluated evaluate_net(const nets::NamedTensors& batch);
+  Logits written(Slab& slab, const at::Tensor& prediction) const;
   void add_metric(const std::string& name, const LearnerSpec& spec);
   /// Sets make_detector_ if the net gives what its detector reads.
   void choose_detector(const LearnerSpec& spec, nets::Net& net);
+  /// Sets decoder_ if [decode] names one.
+  void choose_decoder(const LearnerSpec& spec);
   void check_finds_objects(const std::string& metric) const;
 
   const ValKeys val_;
@@ -57,6 +62,9 @@ class NetValidator {
   ValidationMetrics metrics_;
   std::function<std::unique_ptr<Detector>()> make_detector_;  // null: the net finds no objects
   std::string no_detector_;                                   // the reason why the named detector cannot be used
+  const Settings* decode_ = nullptr;                          // [decode], if there is a decoder
+  std::optional<CtcDecoder> decoder_;                         // makes `prediction` of `logits`
+  std::shared_ptr<const Tokenizer> tokenizer_;                // reads the field `label`; may be null
   std::unique_ptr<Detector> detector_;                        // made when it is first asked for
   std::optional<BatchAdapter> batch_;                         // empty without validation
   std::int64_t least_rows_ = 0;                               // a batch to predict has as many or more

@@ -47,6 +47,12 @@ at::Tensor row_of(const at::Tensor& tensor, std::size_t row) {
 void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
   results_.rows.resize(static_cast<std::size_t>(batch.begin()->second.size(0)));
   if (outputs.contains("image") && are_pictures(outputs.at("image"))) return ask_pictures(readout, outputs.at("image"));
+  const auto label = std::ranges::find(fields_, "label", &Field::name);
+  if (outputs.contains("prediction") && outputs.at("prediction").dim() == 2 && label != fields_.end() &&
+      label->tokenizer && are_labels(batch, 2)) {
+    tokenizer_ = label->tokenizer.get();
+    return ask_texts(readout, outputs.at("prediction"), batch.at("label"));
+  }
   if (!outputs.contains("logits")) return;
   const at::Tensor& logits = outputs.at("logits");
   if (logits.dim() == 2 && logits.size(1) > 1 && are_labels(batch, 1)) ask_classes(readout, logits, batch.at("label"));
@@ -76,6 +82,21 @@ void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, co
   }
 }
 
+void RowReader::ask_texts(Readout& readout, const at::Tensor& predictions, const at::Tensor& labels) {
+  results_.kind = "transcribe";
+  predictions_ = readout.ask(predictions);
+  labels_ = readout.ask(labels);
+}
+
+Transcript RowReader::transcript_of(std::size_t row, const Readout& readout) const {
+  const auto text = [&](std::size_t answer) {
+    const auto all = readout[answer];
+    const std::size_t width = all.size() / results_.rows.size();
+    return text_of_ids(*tokenizer_, all.subspan(row * width, width));
+  };
+  return compared(text(labels_), text(predictions_));
+}
+
 void RowReader::ask_pictures(Readout& readout, const at::Tensor& pictures) {
   results_.kind = "generate";
   shape_ = {pictures.size(2), pictures.size(3), pictures.size(1)};
@@ -87,6 +108,7 @@ RowResults RowReader::read(const Readout& readout) const {
   const bool classifies = results.kind == "classify", has_losses = classifies || results.kind == "segment";
   for (std::size_t row = 0; row < results.rows.size(); ++row) {
     RowResult& result = results.rows[row];
+    if (tokenizer_) result.transcript = transcript_of(row, readout);
     if (has_losses) result.loss = readout[losses_][row];
     if (results.kind == "segment") {
       result.pixels = readout[pixels_][row];

@@ -11,6 +11,7 @@
 #include "sampling/core/mistake.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/shown.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/torch/named.h"
 
@@ -49,11 +50,15 @@ void ValidationMetrics::add(const std::string& name, Make make) {
   metrics_.push_back({name, std::move(make), std::move(metric)});
 }
 
-void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val) const {
+void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val,
+                                     bool decodes) const {
   check_groups(layout, val);
   const auto& fields = layout.fields();
+  const auto gives = [&](const std::string& output) {
+    return net.may_give(output) || (decodes && output == "prediction");
+  };
   const auto fits = [&](const nets::MetricInputs& pair) {
-    return net.may_give(pair.output) && std::ranges::any_of(fields, [&](const Field& there) {
+    return gives(pair.output) && std::ranges::any_of(fields, [&](const Field& there) {
              return there.name == pair.field && there.shape.size() >= pair.axes;
            });
   };
@@ -61,12 +66,14 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
     const auto pairs = metric->inputs();
     if (std::ranges::any_of(pairs, fits)) continue;
     const auto& [output, field, axes] = pairs.front();
-    if (!net.may_give(output))
-      throw val.metrics.error(
-          concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
-          output == "logits" ? "nets that find objects have ap, ap50 and so on; [] = none"
-                             : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
-                               "(net.package) that was exported with that output");
+    if (!gives(output))
+      throw val.metrics.error(concat("'", name, "' is made of '", output, "', which this net does not give"),
+                              ExitCode::usage,
+                              output == "logits" ? "nets that find objects have ap, ap50 and so on; [] = none"
+                              : name == "wer" || name == "cer"
+                                  ? "decode.name = \"ctc_beam\" makes it of the logits of a net with a CTC loss"
+                                  : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
+                                    "(net.package) that was exported with that output");
     throw val.metrics.error(
         concat("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
         ExitCode::usage, concat("take another metric, or a sampler whose batches have '", field, "'"));
@@ -81,8 +88,10 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const ValKeys& va
     throw val.group_by.error(
         concat("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)), ExitCode::usage,
         "several sources are measured apart as several [[val.set]]s");
-  if (found->dtype == DType::f32 || !found->shape.empty())
-    throw val.group_by.error(concat("'", field_, "' is not one whole number for each sample"));
+  const bool is_text = found->dtype == DType::u8 && found->shape.size() == 1;
+  if (!is_text && (found->dtype == DType::f32 || !found->shape.empty()))
+    throw val.group_by.error(
+        concat("'", field_, "' is neither one whole number for each sample nor the bytes of a text"));
   if (metrics_.empty())
     throw val.group_by.error("val.metrics names no metric to compute for each group", ExitCode::usage,
                              "name a metric, or leave it out");
@@ -101,7 +110,7 @@ void ValidationMetrics::begin() {
   confusion_.reset();
   parts_.clear();
   if (field_ == "label")
-    for (std::int64_t c = 0; c < classes(); ++c) part(c);
+    for (std::int64_t c = 0; c < classes(); ++c) part({c, ""});
 }
 
 void ValidationMetrics::update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
@@ -109,15 +118,35 @@ void ValidationMetrics::update(const nets::NamedTensors& outputs, const nets::Na
   if (!field_.empty()) update_parts(outputs, batch);
 }
 
+// A text has no zeros at its end, which fill up the row.
+std::vector<ValidationMetrics::GroupKey> ValidationMetrics::groups_of(const at::Tensor& values) const {
+  std::vector<GroupKey> groups;
+  if (values.dim() == 1) {
+    const at::Tensor numbers = values.to(at::kCPU, at::kLong).contiguous();
+    for (std::int64_t row = 0; row < numbers.size(0); ++row)
+      groups.emplace_back(numbers.const_data_ptr<std::int64_t>()[row], "");
+    return groups;
+  }
+  const at::Tensor bytes = values.to(at::kCPU, at::kByte).contiguous();
+  const auto width = static_cast<std::size_t>(bytes.size(1));
+  for (std::int64_t row = 0; row < bytes.size(0); ++row) {
+    const auto* const begin = reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()) + row * bytes.size(1);
+    const std::string_view text(begin, width);
+    const std::string shown = shown_text(text.substr(0, text.find_last_not_of('\0') + 1));
+    groups.emplace_back(shown.empty() ? -1 : 0, shown);
+  }
+  return groups;
+}
+
 void ValidationMetrics::update_parts(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
-  const at::Tensor values = batch.at(field_).to(at::kCPU, at::kLong).contiguous();
-  std::map<std::int64_t, std::vector<std::int64_t>> rows;
-  for (std::int64_t row = 0; row < values.size(0); ++row)
-    if (const std::int64_t value = values.const_data_ptr<std::int64_t>()[row]; value >= 0) rows[value].push_back(row);
+  const auto groups = groups_of(batch.at(field_));
+  const auto count = static_cast<std::int64_t>(groups.size());
+  std::map<GroupKey, std::vector<std::int64_t>> rows;
+  for (std::int64_t row = 0; row < count; ++row)
+    if (const GroupKey& group = groups[static_cast<std::size_t>(row)]; group.first >= 0) rows[group].push_back(row);
   for (auto& [group, own] : rows) {
     const at::Tensor chosen = at::tensor(own, at::kLong);
-    const auto own_outputs = rows_of(outputs, chosen, values.size(0)),
-               own_batch = rows_of(batch, chosen, values.size(0));
+    const auto own_outputs = rows_of(outputs, chosen, count), own_batch = rows_of(batch, chosen, count);
     Part& to = part(group);
     to.rows += static_cast<double>(own.size());
     for (std::size_t i = 0; i < metrics_.size(); ++i)
@@ -125,7 +154,7 @@ void ValidationMetrics::update_parts(const nets::NamedTensors& outputs, const ne
   }
 }
 
-ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
+ValidationMetrics::Part& ValidationMetrics::part(const GroupKey& group) {
   Part& part = parts_[group];
   if (parts_.size() > most_groups)
     throw std::invalid_argument(concat("'", field_, "' of val.group_by has more than ", most_groups, " values"));
@@ -137,10 +166,11 @@ ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
 void ValidationMetrics::share_groups(Group& group) {
   if (field_.empty()) return;
   std::string mine;
-  for (auto& [value, own] : parts_) mine += std::to_string(value) + " ";
+  for (auto& [key, own] : parts_) mine += concat(key.first, " ", key.second, "\n");
   for (auto& theirs : group.gather("the groups of val.group_by", mine)) {
-    std::istringstream numbers(theirs);
-    for (std::int64_t value = 0; numbers >> value;) part(value);
+    std::istringstream lines(theirs);
+    std::string text;
+    for (std::int64_t number = 0; lines >> number && lines.get() && std::getline(lines, text);) part({number, text});
   }
 }
 
@@ -215,9 +245,10 @@ Scalars ValidationMetrics::end(Group& group, std::span<double> beside) {
   return scalars;
 }
 
-std::string ValidationMetrics::name_of_group(std::int64_t group) const {
-  const auto index = static_cast<std::size_t>(group);
-  return field_ == "label" && index < classes_.size() ? classes_[index] : std::to_string(group);
+std::string ValidationMetrics::name_of_group(const GroupKey& group) const {
+  if (!group.second.empty()) return group.second;
+  const auto index = static_cast<std::size_t>(group.first);
+  return field_ == "label" && index < classes_.size() ? classes_[index] : std::to_string(group.first);
 }
 
 std::vector<std::string> ValidationMetrics::class_names(std::size_t classes) const {

@@ -33,13 +33,13 @@ class ValidationMetrics {
   using Make = std::function<std::unique_ptr<nets::Metric>()>;
   void add(const std::string& name, Make make);
   /// Measures each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of
-  /// `label` by the names of the classes, of which all have a metric. Rows whose value is negative are in none. Each
-  /// batch then waits for the device.
+  /// `label` by the names of the classes, of which all have a metric; of the bytes of texts by the texts. Rows whose
+  /// value is negative, or whose text is empty, are in none. Each batch then waits for the device.
   void group_by(std::string field) { field_ = std::move(field); }
   std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
   /// Throws UserError(usage) for metrics whose inputs neither the net, as far as it says, nor the batches give, and for
-  /// groups that cannot be told.
-  void check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val) const;
+  /// groups that cannot be told. With a decoder there is an output `prediction`.
+  void check_inputs(const nets::Net& net, const SlabLayout& layout, const ValKeys& val, bool decodes = false) const;
 
   void begin();
   void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
@@ -58,19 +58,22 @@ class ValidationMetrics {
     double rows = 0;
     std::vector<std::unique_ptr<nets::Metric>> metrics;  // one for each of metrics_
   };
+  /// A number, or a text beside 0.
+  using GroupKey = std::pair<std::int64_t, std::string>;
   void check_groups(const SlabLayout& layout, const ValKeys& val) const;
-  Part& part(std::int64_t group);
+  std::vector<GroupKey> groups_of(const at::Tensor& values) const;
+  Part& part(const GroupKey& group);
   void update_parts(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
   void share_groups(Group& group);
   std::vector<const nets::Metric*> all() const;
   std::vector<std::vector<double>> totals(Group& group) const;
-  std::string name_of_group(std::int64_t group) const;
+  std::string name_of_group(const GroupKey& group) const;
   std::vector<std::string> class_names(std::size_t classes) const;
 
   std::vector<std::string> classes_;
   std::vector<Named> metrics_;
-  std::string field_;                   // val.group_by; empty: all rows together
-  std::map<std::int64_t, Part> parts_;  // by the field's value
+  std::string field_;               // val.group_by; empty: all rows together
+  std::map<GroupKey, Part> parts_;  // by the field's value
   std::optional<ClassTable> confusion_;
 };
 

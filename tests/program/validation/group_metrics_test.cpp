@@ -86,7 +86,8 @@ TEST_CASE("groups that cannot be, and rules about groups that are not there") {
   const std::string accuracy = "[\"accuracy\"]", rule = "[[best]]\nmetric = \"accuracy.";
   refused(asked(accuracy, "source"),
           "val.group_by: 'source' is not among what the sampler gives for validation: image, label");
-  refused(asked(accuracy, "image"), "val.group_by: 'image' is not one whole number for each sample");
+  refused(asked(accuracy, "image"),
+          "val.group_by: 'image' is neither one whole number for each sample nor the bytes of a text");
   refused(asked("[\"accuracy\", \"confusion\"]", "label"),
           "val.group_by: 'confusion' of val.metrics (--set) is no single metric");
   refused(asked("[]", "label"), "val.group_by: val.metrics names no metric to compute for each group");

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "sampling/tokens/tokenizer.h"
+
 using namespace flowtrain;
 using nets::NamedTensors;
 
@@ -46,6 +48,26 @@ TEST_CASE("rows of classes have a loss, a prediction and its probability") {
   CHECK(other.rows[0].loss == doctest::Approx(results.rows[0].loss));
   CHECK(std::isnan(other.rows[1].loss));  // a label of no class
   CHECK(std::isnan(other.rows[2].loss));
+}
+
+TEST_CASE("rows of texts have both texts and their edits") {
+  Field label{.name = "label", .dtype = DType::i64, .shape = {8}};
+  label.tokenizer = byte_tokenizer();
+  const at::Tensor prediction = at::tensor({104, 105, -1, 111, 32, 107}, at::kLong).view({2, 3}),
+                   truth = at::tensor({104, 111, -100, -100, 111, 32, 107, -100}, at::kLong).view({2, 4});
+  const auto results =
+      read_rows({{"prediction", prediction}, {"logits", at::zeros({2, 258, 3})}}, {{"label", truth}}, {}, {label});
+  CHECK(results.kind == "transcribe");
+  REQUIRE(results.rows.size() == 2);
+  REQUIRE(results.rows[0].transcript);
+  CHECK(results.rows[0].transcript->hypothesis == "hi");
+  CHECK(results.rows[0].transcript->reference == "ho");
+  CHECK(results.rows[0].transcript->characters.edits == 1);
+  CHECK(results.rows[0].badness() == 1);
+  CHECK(results.rows[1].transcript->hypothesis == "o k");
+  CHECK(results.rows[1].badness() == 0);
+  const Field plain{.name = "label", .dtype = DType::i64, .shape = {8}};
+  CHECK(read_rows({{"prediction", prediction}}, {{"label", truth}}, {}, {plain}).kind == "samples");
 }
 
 TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {

@@ -223,6 +223,22 @@ TEST_CASE("groups of which each process has seen but some are the same metrics a
   }
 }
 
+TEST_CASE("groups by the bytes of a text have the text's name; an empty one is none") {
+  std::array<double, 0> beside;
+  auto metrics = made({"accuracy"});
+  metrics.group_by("speaker");
+  metrics.begin();
+  const std::vector<std::string> speakers{"Ann", "Bo", "Ann", "", "Bo", "Bo"};
+  at::Tensor bytes = at::zeros({6, 4}, at::kByte);
+  for (std::size_t row = 0; row < speakers.size(); ++row)
+    for (std::size_t i = 0; i < speakers[row].size(); ++i)
+      bytes[static_cast<std::int64_t>(row)][static_cast<std::int64_t>(i)] = speakers[row][i];
+  metrics.update({{"logits", at::one_hot(at::tensor({0, 1, 1, 0, 1, 0}, at::kLong), 2).to(at::kFloat)}},
+                 {{"label", at::tensor({0, 1, 0, 0, 1, 1}, at::kLong)}, {"speaker", bytes}});
+  CHECK(
+      same(metrics.end(solo_group(), beside), {{"accuracy", 4. / 6}, {"accuracy.Ann", 0.5}, {"accuracy.Bo", 2. / 3}}));
+}
+
 TEST_CASE("groups that cannot be told") {
   const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
   Settings val("val", core_keys("val"));
@@ -244,7 +260,7 @@ TEST_CASE("groups that cannot be told") {
   CHECK(refusal("source", {"f1"}) ==
         "a.toml:4:1: val.group_by: 'source' is not among what the sampler gives for validation: image, label, weight");
   for (const char* field : {"image", "weight"})
-    CHECK(refusal(field, {"f1"}).ends_with("is not one whole number for each sample"));
+    CHECK(refusal(field, {"f1"}).ends_with("is neither one whole number for each sample nor the bytes of a text"));
   CHECK(refusal("label", {}).ends_with("val.metrics names no metric to compute for each group"));
   for (const char* table : {"confusion", "accuracy_per_class"})
     CHECK(refusal("label", {"f1", table})

@@ -13,7 +13,7 @@ const isShown = box => box.truth || !isNumber(box.score) || box.score >= leastSc
 
 /** A picture with its boxes over it: true ones dashed, predicted ones solid. */
 function picture(sample) {
-  if (!sample.src) return sample.prediction_src || sample.fields ? null : el('div', {class: 'nopicture'}, 'no picture');
+  if (!sample.src) return sample.prediction_src || sample.fields || isText(sample) ? null : el('div', {class: 'nopicture'}, 'no picture');
   const boxes = (sample.boxes || []).filter(box =>
     isShown(box) && ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
   const size = Math.max(8, sample.width / 14);
@@ -29,8 +29,19 @@ function picture(sample) {
 const words = value => value === null || value === undefined ? '–' : Array.isArray(value) ? value.join(', ') :
   typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-/** A field beside the picture: its text, its picture, or both. */
+/** The text of a net and the true one: words that were left out or replaced, and those that were put in. */
+const isText = sample => sample.hypothesis !== undefined;
+const marked = line => words(line).split(/(\[-.*?-\]|\{\+.*?\+\})/).map(part =>
+  /^\[-.*-\]$/.test(part) ? el('del', {}, part.slice(2, -2)) :
+  /^\{\+.*\+\}$/.test(part) ? el('ins', {}, part.slice(2, -2)) : part);
+const textOf = sample => isText(sample) && [['reference', words(sample.reference)], ['hypothesis', words(sample.hypothesis)],
+                                           ['alignment', marked(sample.alignment)]].map(([name, text]) =>
+  el('div', {class: 'field'}, el('b', {}, name), ' ', text));
+
+/** A field beside the picture: its text, its picture, its sound. */
 const fieldOf = (sample, field) => [
+  field.sound_src && el('audio', {controls: '', preload: 'none', 'aria-label': `${words(field.name)} of sample ${sample.id}`,
+    src: field.sound_src.startsWith('data:') ? field.sound_src : address(field.sound_src)}),
   field.src && el('div', {class: 'picture'}, image(field, field.src, `${words(field.name)} of sample ${sample.id}`)),
   el('div', {class: 'field'}, el('b', {}, words(field.name)), ' ', field.text === undefined ? '' : words(field.text))];
 
@@ -42,17 +53,19 @@ function card(sample) {
   const found = (sample.boxes || []).filter(box => !box.truth && isShown(box));
   const truth = (sample.boxes || []).filter(box => box.truth);
   return el('figure', {class: 'card'}, picture(sample), made(sample, sample.prediction_src, 'prediction'),
-            made(sample, sample.label_src, 'label'), (sample.fields || []).map(field => fieldOf(sample, field)),
+            made(sample, sample.label_src, 'label'), textOf(sample), (sample.fields || []).map(field => fieldOf(sample, field)),
             el('figcaption', {},
     judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
                 isNumber(sample.score) ? ` ${percent(sample.score)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
     hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
+    isText(sample) ? el('div', {class: sample.edits === 0 ? 'right' : 'wrong'}, sample.edits === 0 ? '✓ right' :
+      `✗ ${count(sample.edits)} edits of ${count(sample.words)} words`) : null,
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${metric(sample.loss)}`) : null));
 }
 
 /** Boxes and texts need wider cards. */
-const cardsOf = samples => samples.some(sample => (sample.boxes || []).length > 0 || sample.fields) ?
+const cardsOf = samples => samples.some(sample => (sample.boxes || []).length > 0 || sample.fields || isText(sample)) ?
   'cards large' : 'cards';
 
 /** The sets that have such a list of samples, by name, with their validations. */
