@@ -42,12 +42,11 @@ Logits read_tokens(Readout& readout, const at::Tensor& logits, const nets::Named
   const std::int64_t classes = logits.size(1), length = logits.size(2);
   const auto [greatest, best] = logits.max(1);
   const at::Tensor sums = logits.logsumexp(1);  // a softmax of all would take the memory of the logits again
-  const auto found = batch.find("label");
-  const bool has_labels =
-      found != batch.end() && found->second.scalar_type() == at::kLong && found->second.sizes() == best.sizes();
+  const bool has_labels = batch.contains("label") && batch.at("label").scalar_type() == at::kLong &&
+                          batch.at("label").sizes() == best.sizes();
   at::Tensor logs;
   if (has_labels) {
-    const at::Tensor& labels = found->second;
+    const at::Tensor& labels = batch.at("label");
     const at::Tensor known = labels.ge(0).logical_and_(labels.lt(classes));
     logs = logits.gather(1, labels.clamp(0, classes - 1).unsqueeze(1)).squeeze(1).sub_(sums);
     logs.masked_fill_(~known, std::numeric_limits<double>::quiet_NaN());
