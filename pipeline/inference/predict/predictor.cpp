@@ -85,7 +85,7 @@ Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& inp
   const RowWork& work = slab.rows()[row];
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
   Prediction prediction{.name = as_utf8(input.name)};
-  if (predicts_tokens() != logits.length > 0)
+  if (predicts_tokens() != (logits.length > 0))
     throw UserError(ExitCode::usage,
                     concat("the net gives `logits` of ", predicts_tokens() ? "rows, but the rows have labels of tokens"
                                                                            : "tokens, but the rows have one label"),

@@ -3,6 +3,7 @@
 
 #include "sampling/field_parts.h"
 #include "sampling/shown.h"
+#include "sampling/transforms/text_ids.h"
 #include "tests/sampling/tokens/text_rows.h"
 
 namespace flowtrain {
