@@ -11,6 +11,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/field_text.h"
+#include "sampling/shown_beside.h"
 
 namespace flowtrain {
 namespace {
@@ -128,6 +129,30 @@ std::size_t length_of(std::span<const Field> fields, const Field& field) {
   return static_cast<std::size_t>(found - fields.begin());
 }
 
+/// The value of a field without padding, where another field tells how long it is.
+struct OwnValue {
+  OwnValue(std::span<const Field> fields, std::span<const std::int64_t> extents,
+           std::span<const std::span<const std::byte>> values, std::size_t index)
+      : field(stored_shape(fields[index], extents_of(fields, index, extents))), bytes(values[index]) {
+    if (const std::size_t whole = field.row_bytes(); bytes.size() < whole)
+      field.shape[0] = field.shape[0] * static_cast<std::int64_t>(bytes.size()) / static_cast<std::int64_t>(whole);
+    const std::size_t length = length_of(fields, fields[index]), axes = fields[index].free_axes;
+    if (length == fields.size() || values[length].size() != axes * sizeof(std::int64_t)) return;
+    std::vector<std::int64_t> own(axes);
+    std::memcpy(own.data(), values[length].data(), values[length].size());
+    for (std::size_t axis = 0; axis < axes; ++axis)
+      own[axis] = std::clamp<std::int64_t>(own[axis], 0, field.shape[axis]);
+    memory = cut(field, axes, bytes, own);
+    bytes = memory;
+    field = stored_shape(field, own);
+  }
+  OwnValue(const OwnValue&) = delete;
+
+  Field field;
+  std::span<const std::byte> bytes;
+  std::vector<std::byte> memory = {};
+};
+
 }  // namespace
 
 // Beyond ASCII, U+0080 … U+009F are controls, and U+200E, U+200F, U+202A … U+202E and U+2066 … U+2069 turn the
@@ -217,20 +242,15 @@ std::vector<ShownField> show_row(std::span<const Field> fields, std::span<const 
   std::vector<ShownField> shown;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (values[i].empty() || tells_length[i]) continue;
-    Field field = stored_shape(fields[i], extents_of(fields, i, extents));
-    if (const std::size_t whole = field.row_bytes(); values[i].size() < whole)
-      field.shape[0] = field.shape[0] * static_cast<std::int64_t>(values[i].size()) / static_cast<std::int64_t>(whole);
-    const std::size_t length = length_of(fields, fields[i]), axes = fields[i].free_axes;
-    if (length == fields.size() || values[length].size() != axes * sizeof(std::int64_t)) {
-      shown.push_back({field.name, show(field, values[i])});
+    const OwnValue own(fields, extents, values, i);
+    const auto* const pair = own.field.show.target<ShowBeside>();
+    const auto other = pair ? std::ranges::find(fields, pair->beside, &Field::name) : fields.end();
+    if (other == fields.end() || values[static_cast<std::size_t>(other - fields.begin())].empty()) {
+      shown.push_back({own.field.name, show(own.field, own.bytes)});
       continue;
     }
-    std::vector<std::int64_t> own(axes);
-    std::memcpy(own.data(), values[length].data(), values[length].size());
-    for (std::size_t axis = 0; axis < axes; ++axis)
-      own[axis] = std::clamp<std::int64_t>(own[axis], 0, field.shape[axis]);
-    const auto bytes = cut(field, axes, values[i], own);
-    shown.push_back({field.name, show(stored_shape(field, own), bytes)});
+    const OwnValue beside(fields, extents, values, static_cast<std::size_t>(other - fields.begin()));
+    shown.push_back({own.field.name, pair->together(own.field, own.bytes, beside.field, beside.bytes)});
   }
   return shown;
 }

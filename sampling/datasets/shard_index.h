@@ -28,6 +28,10 @@ struct ShardList {
 /// without ranges is its own. Throws the error of `key` for a pattern that cannot be read.
 std::vector<std::string> expand_names(const std::string& pattern, const std::string& key, const Settings& settings);
 
+/// Returns the files that the keys `path` and `split` name on a server, whose folders cannot be listed: one by one or
+/// by a pattern, such as the `example` that errors tell.
+std::vector<std::string> find_remote_names(const Settings& settings, const std::string& example);
+
 /// Finds the tar shards that the keys `path` and `split` name; local ones exist. `path` is one shard, a pattern
 /// "a-{000..127}.tar", or a folder, in which `split` names a sub-folder, a shard or a pattern. Without `split` the
 /// usual names of splits decide (see find_splits, and the key `split_names`): those of sub-folders with shards, or else

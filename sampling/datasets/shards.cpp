@@ -96,17 +96,18 @@ ShardList shards_of_folder(const fs::path& whole, const Settings& settings, bool
           std::move(choice->notes)};
 }
 
-/// Returns the shards of a server, whose folders cannot be listed.
-std::vector<std::string> remote_shards(std::string path, const std::string& split, const Settings& settings) {
+}  // namespace
+
+std::vector<std::string> find_remote_names(const Settings& settings, const std::string& example) {
+  const auto& split = settings.text("split");
+  std::string path = settings.text("path");
   if (!split.empty()) path += (path.ends_with('/') ? "" : "/") + split;
   const std::string key = split.empty() ? "path" : "split";
   if (path.ends_with('/'))
     throw settings.error(key, "a folder on a server cannot be listed: " + public_name(path), ExitCode::data,
-                         "name its shards: " + public_name(path) + "shard-{000..127}.tar");
+                         "name its shards: " + public_name(path) + example);
   return expand_names(path, key, settings);
 }
-
-}  // namespace
 
 std::vector<std::string> expand_names(const std::string& pattern, const std::string& key, const Settings& settings) {
   const auto open = pattern.find('{');
@@ -136,7 +137,7 @@ ShardList find_shards(const Settings& settings, bool training) {
   const auto& split = settings.text("split");
   const fs::path path = settings.text("path");
   if (is_remote(path.string())) {
-    auto shards = remote_shards(path.string(), split, settings);
+    auto shards = find_remote_names(settings, "shard-{000..127}.tar");
     return {std::move(shards), !split.empty(), public_name(path.string()) + (split.empty() ? "" : "/" + split)};
   }
   if (path.empty())

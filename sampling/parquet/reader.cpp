@@ -1,7 +1,9 @@
 // libflowtrain_parquet.so: reads Parquet files by Arrow's C++ libraries. Columns are read as Parquet stores them, one
 // batch of values at a time, so that no second copy of a group is in memory.
 
-#include <arrow/io/file.h>
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
 #include <arrow/util/float16.h>
 #include <parquet/api/reader.h>
 #include <parquet/schema.h>
@@ -203,14 +205,57 @@ auto guarded(Body&& body) {
   }
 }
 
+/// A file as Arrow reads it: at any place, from any thread.
+class SourceFile final : public arrow::io::RandomAccessFile {
+ public:
+  explicit SourceFile(const ByteSource& bytes) : bytes_(bytes) { set_mode(arrow::io::FileMode::READ); }
+
+  arrow::Result<std::int64_t> GetSize() override { return static_cast<std::int64_t>(bytes_.size_bytes()); }
+  arrow::Result<std::int64_t> ReadAt(std::int64_t place, std::int64_t count, void* to) override try {
+    if (place < 0 || count < 0) return arrow::Status::Invalid("a place before the file's first byte");
+    const std::span into(static_cast<std::byte*>(to), static_cast<std::size_t>(count));
+    return static_cast<std::int64_t>(bytes_.read_at(static_cast<std::uint64_t>(place), into));
+  } catch (const std::exception& error) {
+    return arrow::Status::IOError(error.what());
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t place, std::int64_t count) override {
+    // A damaged footer may ask for more than there is.
+    const auto size = static_cast<std::int64_t>(bytes_.size_bytes());
+    count = std::clamp<std::int64_t>(count, 0, std::max<std::int64_t>(size - std::max<std::int64_t>(place, 0), 0));
+    ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(count));
+    ARROW_ASSIGN_OR_RAISE(const auto got, ReadAt(place, count, buffer->mutable_data()));
+    ARROW_RETURN_NOT_OK(buffer->Resize(got));
+    return std::shared_ptr<arrow::Buffer>(std::move(buffer));
+  }
+  arrow::Result<std::int64_t> Read(std::int64_t count, void* to) override {
+    ARROW_ASSIGN_OR_RAISE(const auto got, ReadAt(place_, count, to));
+    place_ += got;
+    return got;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t count) override {
+    ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(place_, count));
+    place_ += buffer->size();
+    return buffer;
+  }
+  arrow::Status Seek(std::int64_t place) override {
+    place_ = place;
+    return arrow::Status::OK();
+  }
+  arrow::Result<std::int64_t> Tell() const override { return place_; }
+  arrow::Status Close() override { return arrow::Status::OK(); }
+  bool closed() const override { return false; }
+
+ private:
+  const ByteSource& bytes_;
+  std::int64_t place_ = 0;
+};
+
 class Reader final : public ParquetFile {
  public:
-  explicit Reader(const char* path) {
-    auto file = arrow::io::ReadableFile::Open(path);
-    if (!file.ok()) throw std::runtime_error(file.status().message());
+  Reader(const ByteSource& bytes, bool is_far) {
     parquet::ReaderProperties properties;
-    properties.enable_buffered_stream();
-    file_ = parquet::ParquetFileReader::Open(*file, properties);
+    if (!is_far) properties.enable_buffered_stream();
+    file_ = parquet::ParquetFileReader::Open(std::make_shared<SourceFile>(bytes), properties);
     const auto& meta = *file_->metadata();
     for (int group = 0; group < meta.num_row_groups(); ++group) group_rows_.push_back(rows_of(meta, group));
     const auto& schema = *meta.schema();
@@ -263,8 +308,8 @@ class Reader final : public ParquetFile {
 }  // namespace
 
 /// Opens a file for sampling/datasets/tables/parquet.h.
-extern "C" ParquetFile* flowtrain_open_parquet(const char* path) {
-  return guarded([&] { return new Reader(path); });
+extern "C" ParquetFile* flowtrain_open_parquet(const ByteSource& bytes, bool is_far) {
+  return guarded([&] { return new Reader(bytes, is_far); });
 }
 
 }  // namespace flowtrain

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
-#include "sampling/shown.h"
+#include "sampling/shown_beside.h"
 #include "sampling/transforms/text_ids.h"
 
 namespace flowtrain {
@@ -54,6 +55,10 @@ std::string text_of_ids(const Tokenizer& tokenizer, const Numbers& ids) {
   return text;
 }
 
+std::string shown_name(const std::vector<std::string>& names, std::int64_t label) {
+  return label < static_cast<std::int64_t>(names.size()) ? names[static_cast<std::size_t>(label)] : concat(label);
+}
+
 }  // namespace
 
 ShowValue show_ids(std::shared_ptr<const Tokenizer> tokenizer) {
@@ -86,11 +91,40 @@ ShowValue show_names(std::vector<std::string> names) {
   return [names = std::move(names)](const Field& field, std::span<const std::byte> value) -> Shown {
     auto labels = numbers_in(field, value);
     std::erase_if(labels, [](auto label) { return label < 0; });
-    const auto name = [&](std::int64_t label) {
-      return label < static_cast<std::int64_t>(names.size()) ? names[static_cast<std::size_t>(label)] : concat(label);
-    };
+    const auto name = [&](std::int64_t label) { return shown_name(names, label); };
     return {labels.empty() ? "(none)" : shown_text(join(labels, " ", name))};
   };
+}
+
+std::string text_of_word(const Tokenizer& tokenizer, std::span<const std::int64_t> ids) {
+  Ids own;
+  for (const auto id : ids) {
+    if (const auto name = name_of_id(tokenizer, id); !name.empty()) {
+      if (own.empty()) return name;
+      break;
+    }
+    own.push_back(static_cast<std::uint32_t>(id));
+  }
+  return std::string(trimmed(tokenizer.decode(own)));
+}
+
+ShowValue show_named_words(std::shared_ptr<const Tokenizer> tokenizer, std::string ids,
+                           std::vector<std::string> names) {
+  ShowBeside both{.beside = std::move(ids), .alone = show_names(names), .together = {}};
+  both.together = [tokenizer = std::move(tokenizer), names = std::move(names)](
+                      const Field& field, std::span<const std::byte> value, const Field& other,
+                      std::span<const std::byte> beside) -> Shown {
+    const auto labels = numbers_in(field, value), tokens = numbers_in(other, beside);
+    std::string text;
+    for (std::size_t at = 0, end; at < tokens.size() && text.size() < most_bytes; at = end) {
+      for (end = at + 1; end < tokens.size() && (end >= labels.size() || labels[end] < 0);) ++end;
+      if (at < labels.size() && labels[at] >= 0)
+        text += concat(text.empty() ? "" : " ", text_of_word(*tokenizer, std::span(tokens).subspan(at, end - at)), "/",
+                       shown_name(names, labels[at]));
+    }
+    return {text.empty() ? "(none)" : shown_text(text)};
+  };
+  return both;
 }
 
 }  // namespace flowtrain

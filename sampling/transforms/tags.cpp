@@ -91,7 +91,12 @@ class TagsTransform final : public Transform {
     field.tokenizer = nullptr;
     field.fill = no_label;
     field.values = static_cast<std::int64_t>(tags.size());
-    field.show = show_names(tags);
+    field.show = show_named_words(tokenizer_, input.name, tags);
+    fields_.push_back(field);
+    if (tags_from_) return;
+    field.name = words_field;
+    field.values = 0;
+    field.show = {};
     fields_.push_back(std::move(field));
   }
 
@@ -111,6 +116,9 @@ class TagsTransform final : public Transform {
     if (tags_from_) put_labels(record, text, labels);
     put_row<std::uint32_t>(fields_[0], row, to[0], to.extents());
     put_row<std::int64_t>(fields_[1], labels, to[1], to.extents());
+    if (tags_from_) return;
+    put_at_words(text, labels, [](std::size_t word) { return static_cast<std::int64_t>(word); });
+    put_row<std::int64_t>(fields_[2], labels, to[2], to.extents());
   }
 
  private:
@@ -133,16 +141,24 @@ class TagsTransform final : public Transform {
     });
   }
 
-  /// Writes the label of each word to its first token in the row, unless the word is cut off or has no token.
   void put_labels(const Record& record, const WordIds& text, std::vector<std::int64_t>& labels) const {
     const Texts tags = words_of(text_of(part_of(record, *tags_from_)));
     if (tags.size() != text.words.size())
       throw SampleError(concat("it has ", text.words.size(), " words, but ", tags.size(), " tags"));
-    const std::size_t kept = labels.size() - form_.before() - form_.after();
-    for (std::size_t word = 0, first = 0; word < tags.size(); first = text.ends[word++]) {
+    put_at_words(text, labels, [&](std::size_t word) {
       const auto tag = numbers_.find(tags[word]);
       if (tag == numbers_.end()) throw SampleError(concat("the tag '", tags[word], "' is not among the tags"));
-      if (first < text.ends[word] && first < kept) labels[form_.before() + first] = tag->second;
+      return tag->second;
+    });
+  }
+
+  /// Writes the number of each word to its first token in the row, unless the word is cut off or has no token.
+  template <class NumberOf>
+  void put_at_words(const WordIds& text, std::vector<std::int64_t>& row, const NumberOf& number_of) const {
+    const std::size_t kept = row.size() - form_.before() - form_.after();
+    for (std::size_t word = 0, first = 0; word < text.words.size(); first = text.ends[word++]) {
+      const std::int64_t number = number_of(word);
+      if (first < text.ends[word] && first < kept) row[form_.before() + first] = number;
     }
   }
 
@@ -174,7 +190,8 @@ TransformEntry tags_transform_entry() {
   return {.name = "tags",
           .help =
               "the ids of a text of words, i64 (length), and the field label, i64 (length): the tag of each word on "
-              "its first token, else -100; words and tags stand between blanks, or in a JSON list",
+              "its first token, else -100; words and tags stand between blanks, or in a JSON list; without tags, the "
+              "field word_begin has the number of each word there",
           .keys = std::move(keys),
           .make = [](const Settings& settings,
                      const TransformInput& input) { return std::make_unique<TagsTransform>(settings, input); },

@@ -23,6 +23,9 @@ using Ids = std::vector<std::uint32_t>;
 
 /// The value of a label that does not count, as PyTorch's losses ignore it.
 inline constexpr std::int64_t no_label = -100;
+/// The name of the field that tells where words begin, i64 (length): the number of a word at its first token, else
+/// no_label. Records without tags have it, in place of labels.
+inline constexpr const char* words_field = "word_begin";
 
 /// Returns the keys of transforms that make rows of ids, and `more` behind them.
 std::vector<Key> id_keys(std::vector<Key> more = {}, bool add_special = false);
@@ -132,5 +135,10 @@ ShowValue show_next_ids(std::shared_ptr<const Tokenizer> tokenizer);
 ShowValue show_chosen_ids(std::shared_ptr<const Tokenizer> tokenizer);
 /// Returns the view of labels that names those that count: "O B-PER I-PER".
 ShowValue show_names(std::vector<std::string> names);
+/// Returns the view of labels at the first tokens of words, with the words of the field `ids`: "EU/B-ORG rejects/O".
+ShowValue show_named_words(std::shared_ptr<const Tokenizer> tokenizer, std::string ids, std::vector<std::string> names);
+/// Returns the text of the ids that begin with a word and end before the next one or with the row: without the blanks
+/// around it, and without special tokens behind it. A special token alone has its name.
+std::string text_of_word(const Tokenizer& tokenizer, std::span<const std::int64_t> ids);
 
 }  // namespace flowtrain

@@ -19,7 +19,7 @@ namespace flowtrain {
 struct RowResult {
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-  double loss = none;            ///< cross-entropy of this row's logits and label; for pixels, their mean
+  double loss = none;            ///< cross-entropy of this row's logits and label; for pixels or tokens, their mean
   std::int64_t prediction = -1;  ///< class with the largest logit
   double score = none;           ///< softmax probability of that class, 0 … 1
   double pixels = none;          ///< number of pixels with a label, if the net classifies pixels
@@ -49,10 +49,12 @@ inline double sum_of_means(std::span<const LossSum> losses) {
 
 /// The results of a batch.
 struct RowResults {
-  /// The net's task: "classify", "segment" (classes of pixels), "generate" (pictures), "transcribe" (texts),
-  /// or "samples" without such results.
+  /// The net's task: "classify", "segment" (classes of pixels), "tokens" (classes of tokens), "generate" (pictures),
+  /// "transcribe" (texts), or "samples" without such results.
   std::string kind = "samples";
-  std::vector<RowResult> rows;  ///< ordered as the batch; empty if it has no rows of this process
+  /// One for each record, ordered as the batch; empty if it has no rows of this process. Records of packed rows have
+  /// no results of their own.
+  std::vector<RowResult> rows;
   /// The losses of the batch, whose sum the validation reports: one, except with several that count their own terms.
   std::vector<LossSum> losses;
 };

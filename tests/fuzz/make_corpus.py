@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seeds in tests/fuzz/corpus: small right files of every kind that a reader knows, and some wrong ones.
 
-Needs Pillow for the JPEGs. What is there already (findings of the fuzzers, too) is kept.
+Needs Pillow for the JPEGs, and pyarrow for Parquet. What is there already (findings of the fuzzers, too) is kept.
 """
 import gzip
 import io
@@ -299,6 +299,29 @@ def tables():
     put("json_lines", "surrogate", '{"a": "\\ud800"}\n')
 
 
+def parquet_files():
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        print("parquet: its seeds stay as they are, as there is no pyarrow")
+        return
+
+    def table(columns, **options):
+        out = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table(columns), out, **{"row_group_size": 2, "store_schema": False, **options})
+        return out.getvalue()
+
+    kinds = table({"text": ["a", None, "\u00e9"], "n": [1, 2, 3], "x": [0.5, 1e300, 2.0], "raw": [b"\0", b"", b"b"],
+                   "list": [[1], [], [2, 3]], "words": [["a", "b"], None, []], "label": ["cat", "dog", "cat"]})
+    put("parquet", "kinds", kinds)
+    put("parquet", "plain", table({"n": [1, 2, 3], "text": ["a", "b", "c"]}, use_dictionary=False, compression="none"))
+    put("parquet", "nested", table({"m": [{"a": 1}], "null_item": [[1, None]]}))
+    put("parquet", "cut", kinds[: len(kinds) // 2])
+    put("parquet", "page", kinds[:60] + bytes(40) + kinds[100:])
+    put("parquet", "footer", kinds[:-8] + b"\xff\xff\0\0PAR1")
+
+
 def npy(descr, shape, data, order="False"):
     text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}"
     text += " " * (63 - (10 + len(text)) % 64) + "\n"
@@ -445,6 +468,7 @@ flight_records()
 configurations()
 torch_files()
 tables()
+parquet_files()
 arrays()
 kept_lengths()
 sounds()

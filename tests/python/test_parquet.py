@@ -1,5 +1,7 @@
 """Loader.parquet: rows of Parquet files, as pyarrow writes them. Skipped without pyarrow."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +166,54 @@ def test_pictures_are_a_column_of_bytes_called_image(tmp_path):
     path = write(tmp_path / "a.parquet", {"caption": ["a", "b"], "image": [png(10), png(20)], "label": [1, 0]})
     ((images, labels),) = ft.Loader.parquet(path, batch_size=2, size=8, train=False, dtype="uint8", output="numpy")
     assert images[:, 0, 0, 0].tolist() == [10, 20] and labels.tolist() == [1, 0]
+
+
+@pytest.fixture()
+def server(tmp_path):
+    """A server of the folder that answers ranges: its address, and the ranges that were asked for."""
+    ranges = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            path = tmp_path / self.path.lstrip("/").partition("?")[0]
+            if not path.is_file():
+                return self.send_error(404)
+            content = path.read_bytes()
+            first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+            part = content[first : last + 1]
+            ranges.append((first, len(part)))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(content)}")
+            self.send_header("Content-Length", str(len(part)))
+            self.send_header("ETag", '"1"')
+            self.end_headers()
+            self.wfile.write(part)
+
+        def log_message(self, *_):
+            pass
+
+    served = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=served.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{served.server_port}", ranges
+    served.shutdown()
+
+
+@needs_library
+def test_files_on_a_server_are_read_by_columns_of_groups(tmp_path, server):
+    address, ranges = server
+    for part in range(2):
+        write(tmp_path / f"train-{part}.parquet")
+    fields = {"text": FIELDS["text"], "label": "label"}
+    local, remote = (open_rows(place, fields=fields, train=True)
+                     for place in (tmp_path, f"{address}/train-{{0..1}}.parquet?key=secret"))
+    rows, expected = rows_of(remote), rows_of(local)
+    assert sorted(rows) == list(range(2 * COUNT))
+    for number, row in expected.items():
+        assert row["text"].tobytes() == rows[number]["text"].tobytes() and row["label"] == rows[number]["label"]
+    assert remote.describe(COUNT) == f"{address}/train-1.parquet:1"
+    # Each file: its version, its end, its footer (twice), then one request for each of two columns of 16 groups.
+    assert len(ranges) <= 2 * (1 + 3 + 2 * 16)
+    with pytest.raises(ft.DataError, match="none.parquet: "):
+        open_rows(f"{address}/none.parquet", fields=fields)
+    with pytest.raises(ft.DataError, match="a.jsonl is no .parquet, the only files that are read on a server"):
+        open_rows(f"{address}/a.jsonl", fields=fields)

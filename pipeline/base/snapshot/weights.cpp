@@ -5,6 +5,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sampling/core/error.h"
+#include "sampling/core/safetensors.h"
+#include "sampling/core/text.h"
+
 namespace flowtrain {
 namespace {
 
@@ -73,12 +77,20 @@ NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedT
   std::unordered_map<std::string, std::size_t> of_file, of_net;
   for (const auto& tensor : file) count_prefixes(tensor.name, in_net, of_file);
   for (const auto& tensor : wanted) count_prefixes(tensor.name, in_file, of_net);
-  NamePrefix best;
+  std::vector<NamePrefix> all;
   for (const auto* counts : {&of_file, &of_net})
-    for (const auto& [prefix, fit] : *counts)
-      if (fit > best.fit || (fit == best.fit && fit > 0 && prefix < best.text))
-        best = {prefix, counts == &of_file, fit};
-  return best;
+    for (const auto& [prefix, fit] : *counts) all.push_back({prefix, counts == &of_file, fit});
+  std::ranges::sort(
+      all, [](const NamePrefix& a, const NamePrefix& b) { return a.fit != b.fit ? a.fit > b.fit : a.text < b.text; });
+  if (all.empty()) return {};
+  if (all.size() > 1 && all[1].fit == all[0].fit) all[0].fits_as_well = all[1].text;
+  return all[0];
+}
+
+std::string NamePrefix::rule() const {
+  std::string pattern;
+  for (const char c : text) pattern += c == '.' ? "\\." : std::string(1, c);
+  return of_file ? concat("^", pattern, " -> ") : concat("^ -> ", text);
 }
 
 void fit_prefix(std::vector<TensorView>& file, std::span<const WantedTensor> wanted) {
@@ -86,6 +98,11 @@ void fit_prefix(std::vector<TensorView>& file, std::span<const WantedTensor> wan
   if (!match.matched.empty() || !match.misshapen.empty()) return;
   const NamePrefix prefix = name_prefix(file, wanted);
   if (prefix.fit < wanted.size()) return;
+  if (!prefix.fits_as_well.empty())
+    throw UserError(ExitCode::usage,
+                    concat("all names of the net fit in two ways: without the prefix ", shown(prefix.text), " or ",
+                           shown(prefix.fits_as_well)),
+                    concat("choose one: net.pretrain_rename = ['", prefix.rule(), "']"));
   for (TensorView& tensor : file)
     if (!prefix.of_file)
       tensor.name = prefix.text + tensor.name;

@@ -39,14 +39,19 @@ void unwrap_names(std::vector<TensorView>& tensors);
 
 /// A prefix of the file's names that the net's names lack, or the other way round.
 struct NamePrefix {
-  std::string text;     ///< "model."
-  bool of_file = true;  ///< false: the net's names have it
-  std::size_t fit = 0;  ///< number of tensors whose names match without it
+  std::string text;               ///< "model."
+  bool of_file = true;            ///< false: the net's names have it
+  std::size_t fit = 0;            ///< number of tensors whose names match without it
+  std::string fits_as_well = {};  ///< another prefix with which as many fit; empty: there is none
+
+  /// Returns the rule of net.pretrain_rename that adds or removes it: "^model\. -> ".
+  std::string rule() const;
 };
 /// Returns the prefix with which most names fit; its `fit` is 0 if there is none.
 NamePrefix name_prefix(std::span<const TensorView> file, std::span<const WantedTensor> wanted);
 
-/// Adds or removes the prefix with which the file has all names of the net, if it has none of them without.
+/// Adds or removes the prefix with which the file has all names of the net, if it has none of them without. Throws
+/// UserError(usage) if it has them with two.
 void fit_prefix(std::vector<TensorView>& file, std::span<const WantedTensor> wanted);
 
 /// Matches names as they are, or else unwrapped. Shapes must be equal, and so must dtypes unless both are

@@ -69,10 +69,7 @@ WeightsFile open_weights(const std::filesystem::path& kept, const Settings& net,
 std::string rename_hint(std::span<const TensorView> tensors, std::span<const WantedTensor> wanted, std::size_t fit) {
   const NamePrefix prefix = name_prefix(tensors, wanted);
   if (prefix.fit <= fit) return "";
-  std::string pattern;
-  for (const char c : prefix.text) pattern += c == '.' ? "\\." : std::string(1, c);
-  const std::string rule = prefix.of_file ? concat("^", pattern, " -> ") : concat("^ -> ", prefix.text);
-  return concat("with net.pretrain_rename = ['", rule, "'] the names of ", prefix.fit, " tensors fit");
+  return concat("with net.pretrain_rename = ['", prefix.rule(), "'] the names of ", prefix.fit, " tensors fit");
 }
 
 // Returns an example of names that do not match.
@@ -99,7 +96,11 @@ void load_pretrained(Learner& learner, const Settings& net, Group& group, Interr
   for (auto& tensor : state.model) wanted.push_back({tensor.name, tensor.dtype, tensor.shape});
   const WeightsFile file = open_weights(kept, net, wanted);
   auto tensors = renamed(file.tensors(), net);
-  fit_prefix(tensors, wanted);
+  try {
+    fit_prefix(tensors, wanted);
+  } catch (const UserError& error) {
+    throw net.error("pretrain", concat(path, ": ", error.what()), error.code(), error.hint());
+  }
   const WeightMatch match = match_weights(tensors, wanted);
 
   std::vector<std::string> parts;

@@ -36,7 +36,9 @@ std::string lines_of_samples(const Measurement& measured, const Dataset& dataset
       line["prediction"] = class_json(classes, sample.prediction);
       line["score"] = sample.score;
     }
-    if (measured.kind == "classify" || measured.kind == "segment") line["loss"] = sample.loss;
+    if (measured.kind == "classify" || measured.kind == "segment" ||
+        (measured.kind == "tokens" && !std::isnan(sample.loss)))
+      line["loss"] = sample.loss;
     if (measured.kind == "segment") line["pixels"] = sample.pixels, line["right"] = sample.right_pixels;
     if (measured.kind == "transcribe") {
       const auto& [reference, hypothesis, words, characters] = measured.transcripts.at(i);

@@ -17,6 +17,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/tables/table.h"
+#include "sampling/datasets/text/token_shard.h"
 #include "sampling/field_parts.h"
 #include "sampling/io/files.h"
 #include "sampling/parts/part_collector.h"
@@ -30,6 +31,11 @@ using nlohmann::json;
 
 // The columns and keys that name a record's own picture, as in the data set `manifest`.
 constexpr std::string_view picture_keys[] = {"image", "file", "path", "filename", "file_name"};
+
+// The ending of an address stands before its query.
+bool is_parquet(const std::string& path) {
+  return ending_of(is_remote(path) ? path.substr(0, path.find_first_of("?#")) : path) == "parquet";
+}
 
 bool is_among(const auto& list, const std::string& name) { return std::ranges::find(list, name) != std::end(list); }
 
@@ -189,7 +195,7 @@ std::string LearntParts::names() const {
 GivenPart blank_part(const PartForm& form) {
   GivenPart part;
   if (form.encoding == Encoding::array) {
-    for (const auto extent : form.shape) part.shape.push_back(extent < 0 ? 1 : extent);
+    for (const auto extent : form.shape) part.shape.push_back(extent < 0 ? 2 : extent);
     part.bytes.resize(elements_of(part.shape) * size_of(form.dtype));
   } else if (form.encoding == Encoding::image) {
     Image grey;
@@ -197,16 +203,17 @@ GivenPart blank_part(const PartForm& form) {
     std::ranges::fill(grey.pixels, std::uint8_t{128});
     part.bytes = encode_png(grey.view());
   } else {
-    part.bytes = {std::byte{'0'}};  // is a text, and a number
+    const auto text = std::as_bytes(std::span(std::string_view("-0.0")));  // is a number, and several tokens
+    part.bytes.assign(text.begin(), text.end());
   }
   return part;
 }
 
 bool RecordFinder::takes(const std::string& path) const {
-  if (parts_.forms.empty() || is_remote(path)) return false;
-  const auto ending = ending_of(path);
-  if (is_among(table_endings, ending)) return true;
-  if (is_picture(path)) return false;
+  if (is_parquet(path)) return true;
+  if (is_remote(path)) return false;
+  if (is_among(table_endings, ending_of(path))) return true;
+  if (parts_.forms.empty() || is_picture(path)) return false;
   std::error_code ignored;
   return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
 }
@@ -216,7 +223,9 @@ std::vector<Input> RecordFinder::find(const std::string& path) const try {
   const auto learnt = parts_.forms.size() - parts_.targets.size();
   const auto& kind = config_.data(false).text("dataset");
   std::error_code ignored;
-  const bool of_kind = fs::is_directory(path, ignored) || (kind == "webdataset" && ending_of(path) == "tar") ||
+  const bool of_kind = is_parquet(path) || fs::is_directory(path, ignored) ||
+                       (kind == "webdataset" && ending_of(path) == "tar") ||
+                       (kind == "tokens" && ending_of(path) == token_shard_ending) ||
                        (kind == "tensors" && is_among(std::array{"npz", "safetensors"}, ending_of(path)));
   if (of_kind) return records_of(path);
   if (parts_.picture || learnt != 1)
@@ -246,13 +255,29 @@ std::vector<Input> RecordFinder::rows_of(const std::string& path) const {
   return inputs;
 }
 
-std::vector<Input> RecordFinder::records_of(const std::string& path) const {
+// Opens data as the data set that the net was trained on. Parquet is a table without classes, whatever that was.
+std::shared_ptr<const Dataset> RecordFinder::open_records(const std::string& path, const DatasetInput& input) const {
   Settings settings = config_.data(false);
-  settings.set("path", path, {"INPUT"});
-  settings.set("split", std::string(), {"INPUT"});
+  const auto set = [&](const char* key, const Value& value) { settings.set(key, value, {"INPUT"}); };
+  if (is_parquet(path)) {
+    auto keys = datasets().at("manifest").keys;
+    for (const char* const key : {"path", "split", "dataset"})
+      keys.push_back({key, Kind::text, std::string(), "names the input"});
+    settings = Settings("data", std::move(keys));
+    set("dataset", std::string("manifest"));
+    set("label", std::string());
+    set("labels", std::string());
+  }
+  set("path", path);
+  set("split", std::string());
+  return make_named(datasets(), settings, input, "dataset");
+}
+
+std::vector<Input> RecordFinder::records_of(const std::string& path) const {
   DatasetInput input{.training = false, .parts = {}};
-  for (auto& form : parts_.forms) input.parts.push_back(form.name);
-  const std::shared_ptr<const Dataset> records = make_named(datasets(), settings, input, "dataset");
+  for (auto& form : parts_.forms)
+    if (!is_among(parts_.targets, form.name)) input.parts.push_back(form.name);
+  const std::shared_ptr<const Dataset> records = open_records(path, input);
   const auto forms = records->parts();
   for (auto& form : parts_.forms) {
     if (is_among(parts_.targets, form.name)) continue;

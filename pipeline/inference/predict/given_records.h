@@ -35,7 +35,7 @@ struct GivenPart {
   std::string path = {};
 };
 
-/// Returns a value for records that lack the part: 0, "0", a grey picture.
+/// Returns a value for records that lack the part: zeros, "-0.0", a grey picture.
 GivenPart blank_part(const PartForm& form);
 
 /// Texts by the names of columns or keys: numbers and lists as in JSON.
@@ -49,8 +49,8 @@ class RecordFinder {
 
   /// Returns whether the net learnt from more than pictures.
   bool any() const { return !parts_.forms.empty(); }
-  /// Returns whether a file holds records, not a picture: a table, a file of the run's kind of data set, or the only
-  /// part that the net needs.
+  /// Returns whether a file holds records, not a picture: a table, also Parquet on a server, a file of the run's kind
+  /// of data set, or the only part that the net needs.
   bool takes(const std::string& path) const;
   /// Returns an input for each record of such a file. What cannot be opened is one Input with a `problem`.
   std::vector<Input> find(const std::string& path) const;
@@ -60,6 +60,7 @@ class RecordFinder {
  private:
   std::vector<Input> rows_of(const std::string& path) const;
   std::vector<Input> records_of(const std::string& path) const;
+  std::shared_ptr<const Dataset> open_records(const std::string& path, const DatasetInput& input) const;
 
   const Config& config_;
   const LearntParts& parts_;

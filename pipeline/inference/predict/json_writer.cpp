@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "pipeline/inference/predict/prediction_writer.h"
 
 namespace flowtrain {
@@ -41,6 +43,17 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
   }
   if (prediction.text) {
     object["text"] = *prediction.text;
+    return object;
+  }
+  if (format.tokens) {
+    object["shown"] = prediction.shown;
+    if (!std::isnan(prediction.perplexity)) object["perplexity"] = prediction.perplexity;
+    object["tokens"] = ordered_json::array();
+    for (auto& token : prediction.tokens) {
+      ordered_json entry{{"text", token.text}, {"class", token.name}, {"label", token.label}, {"score", token.score}};
+      if (!std::isnan(token.probability)) entry["probability"] = token.probability;
+      object["tokens"].push_back(std::move(entry));
+    }
     return object;
   }
   ordered_json top = ordered_json::array();

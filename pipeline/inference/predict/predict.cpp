@@ -68,6 +68,9 @@ class PredictRun {
  public:
   PredictRun(const PredictRequest& request, const MakeLearner& make)
       : request_(request), predictor_(request.config, request.snapshot, request.limits, make) {
+    if (request.logits && predictor_.predicts_tokens())
+      throw UserError(ExitCode::usage, "--logits: the net has logits for each token, which are too many to be written",
+                      "leave it out: --jsonl has the class of each token with its score");
     if (!request.pictures.empty()) boxes_.emplace(request.pictures);
   }
 
@@ -131,7 +134,8 @@ class PredictRun {
 
   const PredictRequest& request_;
   Predictor predictor_;
-  const PredictionFormat format_{predictor_.classes(), predictor_.detects(), predictor_.writes(), request_.logits};
+  const PredictionFormat format_{predictor_.classes(), predictor_.detects(), predictor_.writes(),
+                                 predictor_.predicts_tokens(), request_.logits};
   std::optional<BoxesFolder> boxes_;
   std::vector<std::unique_ptr<PredictionWriter>> writers_;
   std::uint64_t seen_ = 0, damaged_ = 0;

@@ -9,10 +9,13 @@
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/validation/detection.h"
 #include "pipeline/engine/validation/patient_detector.h"
+#include "pipeline/inference/predict/token_predictions.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/field_parts.h"
 #include "sampling/samplers/keys.h"
+#include "sampling/transforms/text_ids.h"
 #include "stages/loader/shown_row.h"
 #include "stages/trace/clock.h"
 
@@ -44,13 +47,18 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
       limits_(limits),
       batch_(batch_rows(net_.config(), false, 1)),
       workers_(workers_of(net_.config().loader().workers)) {
-  if (classes().empty() && !writes())
+  const auto refuse = [&] {
     throw UserError(ExitCode::usage, snapshot.string() + ": the net was trained without classes",
-                    "use the snapshot of a classifier or a detector, or name a decoder: --set decode.name=ctc_beam");
-  hidden_.insert("label");
+                    "use the snapshot of a classifier, a detector or a model of language, or name a decoder: "
+                    "--set decode.name=ctc_beam");
+  };
+  if (classes().empty() && net_.config().list("field").empty()) refuse();
+  hidden_.insert({"label", words_field});
   for (auto& field : net_.config().list("field"))
     for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
   net_.lay_out(batch_);
+  if (!writes()) token_field_ = token_field_of(net_.layout().fields());
+  if (classes().empty() && !writes() && !token_field_) refuse();
   device_ = make_device(net_.session().device(), Loader::slabs(validation_prefetch), *net_.config().loader().pin);
   scheduler_.emplace(workers_);
   Learner& learner = net_.load(make, /*validates=*/true);
@@ -77,9 +85,20 @@ void Predictor::run(const std::vector<Input>& inputs, const std::function<void(P
 Prediction Predictor::of_row(const Slab& slab, std::size_t row, const Input& input, const Logits& logits) const {
   const RowWork& work = slab.rows()[row];
   if (work.replaced > 0) return {.name = as_utf8(input.name), .damage = damage_of(slab, work)};
-  const auto own = std::span(logits.values).subspan(row * logits.classes, logits.classes);
-  Prediction prediction{.name = as_utf8(input.name), .top = best_classes(own, limits_.top), .logits = own};
-  if (row < logits.texts.size()) prediction.text = as_utf8(logits.texts[row]);
+  Prediction prediction{.name = as_utf8(input.name)};
+  if (writes()) {
+    prediction.text = as_utf8(logits.texts.at(row));
+  } else if (predicts_tokens() != (logits.length > 0)) {
+    throw UserError(ExitCode::usage,
+                    concat("the net gives `logits` of ", predicts_tokens() ? "rows, but the rows have labels of tokens"
+                                                                           : "tokens, but the rows have one label"),
+                    "use it with fields as those that it was trained on");
+  } else if (predicts_tokens()) {
+    add_tokens(slab, row, *token_field_, logits, prediction);
+  } else {
+    prediction.logits = std::span(logits.values).subspan(row * logits.classes, logits.classes);
+    prediction.top = best_classes(prediction.logits, limits_.top);
+  }
   if (limits_.pictures || records_.any()) prediction.input = show_row(slab, work);
   std::erase_if(prediction.input, [this](auto& field) { return hidden_.contains(field.name); });
   return prediction;

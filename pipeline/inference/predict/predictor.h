@@ -35,17 +35,19 @@ struct PredictionTimes {
 class Predictor {
  public:
   /// `config` is the snapshot's; its data sets are not opened. Throws UserError: snapshot for a snapshot that cannot be
-  /// used; usage for a net that knows no classes and writes no texts, or settings that do not fit.
+  /// used; usage for a net that knows no classes and no tokens and writes no texts, or settings that do not fit.
   Predictor(const Config& config, const std::filesystem::path& snapshot, PredictionLimits limits,
             const MakeLearner& make);
 
   const std::vector<std::string>& classes() const { return net_.classes(); }
   /// Returns what finds the records of inputs that are no pictures.
   const RecordFinder& records() const { return records_; }
-  /// Returns whether the net is a detector; otherwise it is a classifier.
+  /// Returns whether the net is a detector; otherwise it is a classifier of rows or of tokens.
   bool detects() const { return detector_ != nullptr; }
   /// Returns whether the net writes texts, by the decoder of [decode].
   bool writes() const { return !net_.config().table("decode").text("name").empty(); }
+  /// Returns whether the net classifies tokens: words that it tags, or tokens that it expects in a text.
+  bool predicts_tokens() const { return !detects() && token_field_.has_value(); }
   /// Predicts all inputs, and calls `take` with each in their order as soon as its batch is done, also with damaged
   /// ones. Batches are as long as those of validation: with the same pictures in the same order, logits are
   /// bit-identical to those of a validation on the same device.
@@ -67,7 +69,8 @@ class Predictor {
   SnapshotNet net_;
   const PredictionLimits limits_;
   const RecordFinder records_{net_.config(), net_.parts()};
-  std::set<std::string> hidden_;  // fields of targets, which inputs do not have
+  std::set<std::string> hidden_;            // fields of targets, which inputs do not have
+  std::optional<std::size_t> token_field_;  // the field whose values the net predicts: of labels, or of tokens
   std::uint32_t batch_;
   unsigned workers_;
   ClassPredictor* class_predictor_ = nullptr;

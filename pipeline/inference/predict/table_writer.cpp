@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "pipeline/base/telemetry/format.h"
@@ -33,7 +34,9 @@ class TableWriter final : public PredictionWriter {
 
   void write(const Prediction& prediction) override {
     if (!prediction.damage.empty()) return;
-    const std::string cells = format_.detects ? counts(prediction) : scores(prediction) + inputs(prediction);
+    const std::string cells = format_.detects  ? counts(prediction)
+                              : format_.tokens ? of_tokens(prediction) + inputs(prediction)
+                                               : scores(prediction) + inputs(prediction);
     out_.write(concat(padded(printable(without_secrets(prediction.name)), name_width_), "  ", cells, "\n"));
   }
 
@@ -43,6 +46,12 @@ class TableWriter final : public PredictionWriter {
     return join(prediction.top, "  ", [this](auto& each) {
       return padded(printable(class_name(format_.classes, each.label)), class_width_) + printed(" %.4f", each.score);
     });
+  }
+
+  static std::string of_tokens(const Prediction& prediction) {
+    const std::string own = printable(prediction.shown);
+    if (std::isnan(prediction.perplexity)) return own;
+    return concat(printed("perplexity %.4g", prediction.perplexity), "  ", own);
   }
 
   std::string inputs(const Prediction& prediction) const {

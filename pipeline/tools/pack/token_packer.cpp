@@ -19,6 +19,7 @@
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/tools/pack/packing.h"
 #include "pipeline/tools/pack/token_writer.h"
+#include "sampling/core/in_parallel.h"
 #include "sampling/core/text.h"
 #include "sampling/fingerprint.h"
 #include "sampling/tokens/tokenizer.h"
@@ -32,6 +33,9 @@ namespace fs = std::filesystem;
 
 constexpr const char *plan_name = "packing.json", *totals_name = "tokens.json", *unfinished = ".unfinished";
 constexpr std::uint64_t largest_tokenizer = 1 << 30;
+/// The records whose texts tell a source from another one of its size, and the threads that read them.
+constexpr std::uint64_t sampled_records = 256;
+constexpr std::size_t sampling_threads = 8;
 /// The bounds of the records that a job takes; of a data set that does not tell their lengths it takes few.
 constexpr std::uint64_t job_bytes = 1 << 18, job_records = 256, job_records_of_unknown_length = 16;
 
@@ -83,6 +87,22 @@ std::string packed_part(const Dataset& dataset, const std::string& wanted) {
                   wanted.empty() ? concat("the records have several texts: ", join(texts))
                                  : concat("--part ", wanted, ": the records have no such text"),
                   concat("name one of them: --part ", texts.front()));
+}
+
+/// Returns a hash of the texts of some records, which are the same ones each time: the fingerprint of a data set does
+/// not tell a file from another one of its size.
+std::uint64_t hash_of_texts(const Dataset& dataset, const std::string& part_name) {
+  const std::uint64_t size = dataset.size(), count = std::min(size, sampled_records);
+  std::vector<std::uint64_t> hashes(count);
+  in_parallel(count, sampling_threads, [&](std::size_t i) {
+    ReadBuffer buffer;
+    try {
+      const Record record = dataset.read(count < 2 ? 0 : i * (size - 1) / (count - 1), buffer);
+      if (const Part* const part = record.part(part_name)) hashes[i] = fingerprint_of(part->bytes);
+    } catch (const SampleError&) {  // it is left out when its turn comes
+    }
+  });
+  return fingerprint_of(std::as_bytes(std::span(hashes)));
 }
 
 /// Some records that follow one another, while they are encoded. Jobs are reused, and so is their memory.
@@ -140,6 +160,7 @@ class TokenPacker {
                     {"data", hash_hex(dataset_.fingerprint())},
                     {"records", dataset_.size()},
                     {"part", part_},
+                    {"texts", hash_hex(hash_of_texts(dataset_, part_))},
                     {"tokenizer", hash_hex(fingerprint_of(tokenizer_.bytes))},
                     {"pattern", options.tokens->pattern},
                     {"end", form.end == TokenHeader::no_end ? ordered_json() : ordered_json(form.end)},
@@ -155,9 +176,11 @@ class TokenPacker {
     if (!fs::exists(folder, ignored)) return false;
     const auto plan = folder / plan_name;
     if (fs::exists(plan, ignored) && read_text(plan, largest_tokenizer) == plan_) return true;
-    throw UserError(ExitCode::usage,
-                    concat("--out: ", folder.string(), " was packed from other data, or with other options"),
-                    "remove it, or name a new folder");
+    throw UserError(
+        ExitCode::usage,
+        concat("--out: ", folder.string(),
+               " was packed from other data (or from texts that have changed since), or with other options"),
+        "remove it, or name a new folder");
   }
 
   void begin() {

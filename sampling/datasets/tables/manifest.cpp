@@ -19,6 +19,7 @@
 #include "sampling/io/files.h"
 #include "sampling/named_dataset.h"
 #include "sampling/parts/part_collector.h"
+#include "sampling/remote/remote.h"
 
 namespace flowtrain {
 namespace {
@@ -127,8 +128,11 @@ class Manifest : public NamedDataset {
  public:
   /// `used`: names of the parts that are needed; other files are not read. "*": all. `rows`: of Parquet, else null.
   Manifest(SplitFiles place, Table table, std::unique_ptr<ParquetRows> rows, const Settings& settings,
-           const Texts& used)
-      : place_(std::move(place)), folder_(fs::path(table.path).parent_path()), rows_(std::move(rows)) {
+           const Texts& used, std::shared_ptr<const RemoteAccess> access)
+      : place_(std::move(place)),
+        folder_(fs::path(table.path).parent_path()),
+        access_(std::move(access)),
+        rows_(std::move(rows)) {
     const ClassColumns in{class_column(table, settings, "label", {"label", "class", "target"}, looks_like_classes),
                           class_column(table, settings, "labels", {"labels"}, [](const TableColumn&) { return true; })};
     const auto are_files = file_columns(table, settings);
@@ -243,6 +247,7 @@ class Manifest : public NamedDataset {
     return !rows_ && !has_picture_ && std::ranges::none_of(columns_, &ManifestColumn::is_file);
   }
   std::uint64_t fingerprint() const override { return table_.hash; }
+  std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
  private:
   /// Reads the segments if there are recordings; returns the columns that they take.
@@ -394,7 +399,8 @@ class Manifest : public NamedDataset {
   SplitFiles place_;
   Table table_;  ///< the path and the lines; columns_ has taken the columns
   fs::path folder_;
-  std::unique_ptr<ParquetRows> rows_;  ///< null: columns_ hold the values
+  std::shared_ptr<const RemoteAccess> access_;  ///< access to files on a server, else null
+  std::unique_ptr<ParquetRows> rows_;           ///< null: columns_ hold the values
   bool has_picture_ = false;
   std::string picture_column_;
   Names picture_;
@@ -406,59 +412,65 @@ class Manifest : public NamedDataset {
   Texts classes_;
 };
 
-std::unique_ptr<Dataset> make_parquet_manifest(SplitFiles place, const Settings& settings, const DatasetInput& input) {
+std::unique_ptr<Dataset> make_parquet_manifest(SplitFiles place, std::shared_ptr<const RemoteAccess> access,
+                                               const Settings& settings, const DatasetInput& input) {
   if (settings.texts("files") != Texts{"auto"})
     throw settings.error("files", place.place + " is Parquet, whose columns hold no paths");
   const auto most_bytes = static_cast<std::uint64_t>(settings.integer("row_groups_mb")) << 20;
-  auto rows = std::make_unique<ParquetRows>(place.paths, most_bytes);
+  auto rows = std::make_unique<ParquetRows>(place.paths, access, most_bytes);
   auto table = rows->table(place.place);
   if (table.rows() == 0) throw EmptyDataset(place.place + ": the table has no rows");
-  return std::make_unique<Manifest>(std::move(place), std::move(table), std::move(rows), settings, input.parts);
+  return std::make_unique<Manifest>(std::move(place), std::move(table), std::move(rows), settings, input.parts,
+                                    std::move(access));
 }
 
 std::unique_ptr<Dataset> make_manifest(const Settings& settings, const DatasetInput& input) {
+  if (is_remote(settings.text("path")))
+    return make_parquet_manifest(find_remote_files(settings, "parquet"), remote_access(settings), settings, input);
   std::vector<std::string_view> endings(std::begin(table_endings), std::end(table_endings));
   endings.emplace_back("parquet");
   auto place = find_split_files(settings, input.training, endings);
   if (std::ranges::all_of(place.paths, [](const auto& path) { return ending_of(path) == "parquet"; }))
-    return make_parquet_manifest(std::move(place), settings, input);
+    return make_parquet_manifest(std::move(place), nullptr, settings, input);
   if (place.paths.size() > 1)
     throw settings.error(settings.text("split").empty() ? "path" : "split",
                          concat("there are several tables in ", place.place, ": ", listed_classes(place.paths)),
                          ExitCode::data, "name one of them");
   auto table = read_table(place.paths.front());
-  return std::make_unique<Manifest>(std::move(place), std::move(table), nullptr, settings, input.parts);
+  return std::make_unique<Manifest>(std::move(place), std::move(table), nullptr, settings, input.parts, nullptr);
 }
 
 }  // namespace
 
 DatasetEntry manifest_entry() {
+  std::vector<Key> keys{
+      {"files", Kind::texts, Texts{"auto"},
+       "columns of paths, relative to the table's folder or absolute; auto: those called image, file, path, filename, "
+       "file_name, audio or audio_filepath whose values have endings"},
+      {"label", Kind::text, "auto",
+       "column of the class: texts, whose sorted order numbers them, or class indices; auto: label, class or target, "
+       "if it is one; empty: none"},
+      {"labels", Kind::text, "auto",
+       "column of several classes: a JSON list, or texts with ; or | between; auto: labels; empty: none"},
+      {"class_names", Kind::texts, Texts(), "names of the classes, in label order; default: those there"},
+      {"begin", Kind::text, "auto",
+       "column of the second at which a row's part of its recording begins; auto: begin, start or offset; empty: the "
+       "recording's beginning"},
+      {"end", Kind::text, "auto",
+       "column of the second at which it ends; auto: end or stop, or else duration, counted from its begin; empty: the "
+       "recording's end"},
+      {"row_groups_mb", Kind::integer, 512, "memory for decoded groups of rows of Parquet files", 1, 1 << 20},
+      split_names_key()};
+  for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {
       .name = "manifest",
       .help =
           "samples that a table lists: .csv, .tsv, JSON lines (.jsonl, .ndjson) or .parquet, or a folder with tables; "
           "columns are paths of files (the first of images is the sample's own; of recordings rows may be segments), "
-          "texts, "
-          "numbers and lists of them; of "
-          "Parquet also the bytes of files, and a folder may have many. split: "
-          "a table or a sub-folder of path; default: train, or val (else test) to validate, by their usual names",
-      .keys = {{"files", Kind::texts, Texts{"auto"},
-                "columns of paths, relative to the table's folder or absolute; auto: those called image, file, "
-                "path, filename, file_name, audio or audio_filepath whose values have endings"},
-               {"label", Kind::text, "auto",
-                "column of the class: texts, whose sorted order numbers them, or class indices; auto: label, class "
-                "or target, if it is one; empty: none"},
-               {"labels", Kind::text, "auto",
-                "column of several classes: a JSON list, or texts with ; or | between; auto: labels; empty: none"},
-               {"class_names", Kind::texts, Texts(), "names of the classes, in label order; default: those there"},
-               {"begin", Kind::text, "auto",
-                "column of the second at which a row's part of its recording begins; auto: begin, start or offset; "
-                "empty: the recording's beginning"},
-               {"end", Kind::text, "auto",
-                "column of the second at which it ends; auto: end or stop, or else duration, counted from its begin; "
-                "empty: the recording's end"},
-               {"row_groups_mb", Kind::integer, 512, "memory for decoded groups of rows of Parquet files", 1, 1 << 20},
-               split_names_key()},
+          "texts, numbers and lists of them; of Parquet also the bytes of files, and a folder may have many, or a "
+          "server (https://, s3://: a file or a pattern). split: a table or a sub-folder of path; default: train, or "
+          "val (else test) to validate, by their usual names",
+      .keys = std::move(keys),
       .make = make_manifest};
 }
 

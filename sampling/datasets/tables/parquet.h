@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sampling/datasets/tables/columns.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 
@@ -28,7 +29,7 @@ struct ParquetColumn {
 /// Numbers are as ManifestColumn::bytes() reads them. A null is an empty text, or no number.
 struct ParquetValues {
   ManifestColumn column = {};
-  std::vector<std::pair<std::size_t, const char*>> wrong = {};  ///< rows that cannot be had, with the reason
+  std::vector<std::pair<std::size_t, const char*>> wrong = {};  ///< rows that cannot be had, in order, with the reason
 };
 
 /// An open Parquet file. Const methods may be called from any thread; they throw std::runtime_error for damaged files.
@@ -43,7 +44,8 @@ class ParquetFile {
   virtual ParquetValues read(std::size_t group, std::size_t column) const = 0;
 };
 
-/// The library's function flowtrain_open_parquet: opens a file. Throws std::runtime_error.
-using OpenParquet = ParquetFile*(const char* path);
+/// The library's function flowtrain_open_parquet: opens a file, whose bytes outlive it. Columns of a file that is far
+/// away are read whole, by one request each. Throws std::runtime_error.
+using OpenParquet = ParquetFile*(const ByteSource& bytes, bool is_far);
 
 }  // namespace flowtrain

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include "sampling/core/error.h"
+#include "sampling/core/in_parallel.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
@@ -15,6 +17,7 @@
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
 #include "sampling/parts/part_collector.h"
+#include "sampling/remote/remote.h"
 
 namespace flowtrain {
 namespace {
@@ -37,14 +40,17 @@ auto of_file(const std::string& path, Body&& body) {
     return body();
   } catch (const UserError&) {
     throw;
+  } catch (const RemoteError& error) {
+    throw UserError(ExitCode::data, path + ": " + error.what(), error.hint());
+  } catch (const std::system_error& error) {
+    throw UserError(ExitCode::data, as_utf8(path) + ": " + error.code().message());
   } catch (const std::runtime_error& error) {
     throw UserError(ExitCode::data, as_utf8(concat(path, ": ", error.what())), "write the file again");
   }
 }
 
 /// Returns a hash of a file's size and its end, where Parquet says which values are where.
-std::uint64_t hash_of_end(const std::string& path) {
-  const auto file = Descriptor::file(path.c_str());
+std::uint64_t hash_of_end(const ByteSource& file) {
   const auto size = file.size_bytes();
   std::vector<std::byte> end;
   const auto bytes = std::min<std::uint64_t>(size, 1 << 20);
@@ -80,20 +86,32 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 }  // namespace
 
-ParquetRows::ParquetRows(const std::vector<std::string>& paths, std::uint64_t most_bytes) : most_bytes_(most_bytes) {
-  std::uint64_t rows = 0;
-  for (const auto& path : paths) {
-    of_file(path, [&] {
-      hash_ = fingerprint_of(hash_of_end(path), hash_);
-      static OpenParquet* const open = find_library(path);
-      files_.push_back({path, std::unique_ptr<const ParquetFile>(open(path.c_str()))});
+ParquetRows::ParquetRows(const std::vector<std::string>& paths, const std::shared_ptr<const RemoteAccess>& access,
+                         std::uint64_t most_bytes)
+    : most_bytes_(most_bytes) {
+  files_.resize(paths.size());
+  in_parallel(paths.size(), access ? 8 : 1, [&](std::size_t i) {
+    auto& file = files_[i];
+    file.path = access ? public_name(paths[i]) : paths[i];
+    of_file(file.path, [&] {
+      if (access)
+        file.bytes = std::make_unique<RemoteFile>(paths[i], access);
+      else
+        file.bytes = std::make_unique<Descriptor>(Descriptor::file(paths[i].c_str()));
+      file.hash = hash_of_end(*file.bytes);
+      static OpenParquet* const open = find_library(file.path);
+      file.opened.reset(open(*file.bytes, access != nullptr));
     });
-    const auto& file = *files_.back().opened;
-    check_schema(path, file.columns());
+  });
+  std::uint64_t rows = 0;
+  for (std::size_t number = 0; number < files_.size(); ++number) {
+    const auto& file = *files_[number].opened;
+    hash_ = fingerprint_of(files_[number].hash, hash_);
+    check_schema(files_[number].path, file.columns());
     for (std::size_t group = 0; group < file.group_rows().size(); ++group) {
       const auto size = file.group_rows()[group];
       if (size == 0) continue;
-      groups_.push_back({files_.size() - 1, group, rows, size});
+      groups_.push_back({number, group, rows, size});
       slots_.emplace_back();
       rows += size;
     }
@@ -101,7 +119,7 @@ ParquetRows::ParquetRows(const std::vector<std::string>& paths, std::uint64_t mo
 }
 
 void ParquetRows::check_schema(const std::string& path, const std::vector<ParquetColumn>& columns) {
-  if (files_.size() == 1) columns_ = columns;
+  if (&path == &files_.front().path) columns_ = columns;
   const auto differs = std::ranges::mismatch(columns, columns_);
   if (differs.in1 == columns.end() && differs.in2 == columns_.end()) return;
   const auto listed = [](auto at, auto end) {
@@ -177,8 +195,9 @@ void ParquetRows::read(std::uint64_t row, ReadBuffer& buffer, std::vector<std::s
     const auto& [column, wrong] = (*group)[i];
     const auto& declared = columns_[chosen_[i]];
     const auto value = column.bytes(at);
-    for (const auto& [wrong_row, reason] : wrong)
-      if (wrong_row == at) throw std::runtime_error(concat("column '", declared.name, "': ", reason));
+    if (const auto found = std::ranges::lower_bound(wrong, at, {}, &std::pair<std::size_t, const char*>::first);
+        found != wrong.end() && found->first == at)
+      throw std::runtime_error(concat("column '", declared.name, "': ", found->second));
     if (declared.kind == Kind::text)
       if (const auto place = first_not_utf8({reinterpret_cast<const char*>(value.data()), value.size()}))
         throw std::runtime_error(concat("column '", declared.name, "': the text is not UTF-8 at byte ", *place));

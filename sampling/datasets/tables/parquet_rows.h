@@ -15,13 +15,16 @@
 
 namespace flowtrain {
 
+struct RemoteAccess;
+
 /// The rows of Parquet files of one schema, one file after the other. Decoded groups are kept up to a number of bytes;
 /// what was decoded first is dropped first. Const methods may be called from any thread.
 class ParquetRows {
  public:
-  /// Opens the files, and libflowtrain_parquet.so with the first one. Throws UserError(data) for files that are
-  /// damaged, cut or of different schemas, and if there is no such library.
-  ParquetRows(const std::vector<std::string>& paths, std::uint64_t most_bytes);
+  /// Opens the files, with `access` several ones on a server at once, and libflowtrain_parquet.so with the first one.
+  /// Throws UserError(data) for files that are damaged, cut or of different schemas, and if there is no such library.
+  ParquetRows(const std::vector<std::string>& paths, const std::shared_ptr<const RemoteAccess>& access,
+              std::uint64_t most_bytes);
 
   /// Returns the table of the rows: the columns have no cells, and a row's line is its number in its file, from 1.
   Table table(const std::string& path) const;
@@ -43,8 +46,10 @@ class ParquetRows {
  private:
   using Group = std::vector<ParquetValues>;  ///< the values of the chosen columns
   struct File {
-    std::string path;
-    std::unique_ptr<const ParquetFile> opened;
+    std::string path = {};  ///< path, or a URL without user, password and query
+    std::unique_ptr<const ByteSource> bytes = {};
+    std::unique_ptr<const ParquetFile> opened = {};
+    std::uint64_t hash = 0;  ///< hash_of_end()
   };
   struct Place {
     std::size_t file, group;

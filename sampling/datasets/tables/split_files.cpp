@@ -9,8 +9,10 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
+#include "sampling/datasets/shard_index.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/io/files.h"
+#include "sampling/remote/remote.h"
 
 namespace flowtrain {
 namespace {
@@ -132,6 +134,19 @@ SplitFiles find_split_files(const Settings& settings, bool training, std::span<c
   if (std::ranges::find(endings, ending_of(path)) == endings.end())
     throw settings.error("path", concat(path, " is no ", known), ExitCode::data);
   return {{path}, false, path};
+}
+
+SplitFiles find_remote_files(const Settings& settings, const std::string& ending) {
+  const auto& split = settings.text("split");
+  SplitFiles found{.paths = find_remote_names(settings, concat("part-{000..127}.", ending)),
+                   .has_split = !split.empty(),
+                   .place = concat(public_name(settings.text("path")), split.empty() ? "" : "/", split)};
+  for (const auto& path : found.paths)
+    if (ending_of(public_name(path)) != ending)
+      throw settings.error(split.empty() ? "path" : "split",
+                           concat(public_name(path), " is no .", ending, ", the only files that are read on a server"),
+                           ExitCode::data, "copy it to this machine, or name another file");
+  return found;
 }
 
 }  // namespace flowtrain

@@ -76,8 +76,9 @@ bool is_own_file(const Files& files, std::string_view name) {
 /// The files of a folder that fit its patterns, divided into splits by their names.
 class FolderSearch {
  public:
-  FolderSearch(const std::string& folder, Texts patterns, const Settings& settings, bool training)
-      : folder_(folder), patterns_(std::move(patterns)), settings_(settings), training_(training) {
+  /// `key` is the one that has the patterns: files, or path.
+  FolderSearch(const std::string& folder, Texts patterns, const char* key, const Settings& settings, bool training)
+      : folder_(folder), patterns_(std::move(patterns)), key_(key), settings_(settings), training_(training) {
     const Files files(folder);
     for (std::size_t i = 0; i < files.size(); ++i) {
       std::string name(files.name(i));
@@ -166,13 +167,19 @@ class FolderSearch {
     const auto others = join(others_, ", ", [](const auto& ending) {
       return concat(ending.second, ending.first.empty() ? " without an ending" : " ." + ending.first);
     });
-    throw EmptyDataset(concat(folder_, ": no file fits ", settings_.table(), ".files = ", to_toml(Value(patterns_)),
+    const bool in_path = key_ == std::string_view("path");
+    throw EmptyDataset(concat(folder_, ": no file fits ", settings_.table(), ".", key_, " = ",
+                              to_toml(in_path ? settings_.value("path") : Value(patterns_)),
                               others.empty() ? "; there is no file" : "; there are " + others),
-                       concat("name the files of text: ", settings_.table(), ".files = [\"*.md\", \"*.py\"]"));
+                       in_path
+                           ? concat("correct the pattern, or name the folder by ", settings_.table(),
+                                    ".path and its files by ", settings_.table(), ".files")
+                           : concat("name the files of text: ", settings_.table(), ".files = [\"*.md\", \"*.py\"]"));
   }
 
   std::string folder_;
   Texts patterns_;
+  const char* key_;
   const Settings& settings_;
   bool training_;
   Texts names_;                                ///< names that fit, sorted
@@ -210,15 +217,15 @@ TextFiles find_text_files(const Settings& settings, bool training) {
   if (path.empty())
     throw settings.error("path", "this data set needs a file of text, a folder of them or a pattern", ExitCode::data,
                          hint);
-  if (is_folder(path)) return FolderSearch(path, settings.texts("files"), settings, training).run();
+  if (is_folder(path)) return FolderSearch(path, settings.texts("files"), "files", settings, training).run();
   if (!exists(path) && is_pattern(path)) {
     // All up to the first part that is a pattern is a folder.
     const auto slash = path.rfind('/', path.find_first_of("*?["));
     const std::string folder = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
     if (!is_folder(folder)) throw settings.error("path", "no such folder: " + folder, ExitCode::data, hint);
     const auto pattern = path.substr(slash == path.npos ? 0 : slash + 1);
-    return FolderSearch(folder, {pattern.find('/') == pattern.npos ? "./" + pattern : pattern}, settings, training)
-        .run();
+    const auto own = pattern.find('/') == pattern.npos ? "./" + pattern : pattern;
+    return FolderSearch(folder, {own}, "path", settings, training).run();
   }
   if (!settings.text("split").empty())
     throw settings.error("split", "only a folder can have splits, but path is: " + path);

@@ -1,13 +1,7 @@
 #include "sampling/datasets/text/token_shard.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -16,6 +10,8 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/kept_index.h"
+#include "sampling/fingerprint.h"
+#include "sampling/remote/remote.h"
 
 namespace flowtrain {
 namespace {
@@ -27,57 +23,54 @@ constexpr const char* pack_again = "pack the data again, or copy the shard again
 /// The contents of the kept file of a shard whose ids were checked.
 constexpr std::string_view checked = "token ids checked 1";
 
-Descriptor open_shard(const std::string& path) {
-  try {
-    return Descriptor::file(path.c_str());
-  } catch (const std::system_error& error) {
-    throw UserError(ExitCode::data, as_utf8(path) + ": " + error.code().message());
-  }
-}
+/// The number of ids that a check reads at once.
+constexpr std::uint64_t ids_at_once = 1 << 18;
 
-/// Maps the file at `path`, whose ends are kept by the caller. Throws UserError(data).
-const std::byte* map_file(const std::string& path, std::uint64_t size_bytes) {
-  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  void* const bytes = number < 0 ? MAP_FAILED : ::mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, number, 0);
-  const int error = errno;
-  if (number >= 0) ::close(number);
-  if (bytes == MAP_FAILED)
-    throw UserError(ExitCode::data, as_utf8(path) + ": " + std::generic_category().message(error));
-  return static_cast<const std::byte*>(bytes);
+/// Reads u16 ids into i32.
+void read_narrow(const ByteSource& file, std::uint64_t offset, std::span<std::int32_t> into) {
+  thread_local std::vector<std::uint16_t> narrow;
+  if (narrow.size() < into.size()) narrow.resize(into.size());
+  const auto ids = std::span(narrow).first(into.size());
+  read_exactly(file, offset, std::as_writable_bytes(ids));
+  std::ranges::copy(ids, into.begin());
 }
 
 }  // namespace
 
-TokenShard::TokenShard(const std::string& path)
-    : path_(path), file_(open_shard(path)), size_bytes_(file_.size_bytes()) {
-  if (const auto got = file_.read_at(0, std::as_writable_bytes(std::span(&header_, 1))); got < sizeof header_)
-    fail(concat("the shard is cut: it has ", got, " bytes, fewer than a header"), pack_again);
-  check_header();
-  bytes_ = map_file(path, size_bytes_);
-  const auto* const places = bytes_ + sizeof(TokenHeader);
-  documents_ = {reinterpret_cast<const std::uint64_t*>(places), header_.documents + 1};
-  ids_ = places + documents_.size_bytes();
-  const auto wrong = std::ranges::adjacent_find(documents_, std::ranges::greater());
-  const bool whole = documents_.front() == 0 && documents_.back() == header_.ids;
-  if (whole && wrong == documents_.end()) return;
-  const auto text = whole ? concat("the places of its documents are not in order: document ",
-                                   wrong - documents_.begin(), " ends before it begins")
-                          : std::string("the places of its documents are not those of its ids");
-  ::munmap(const_cast<std::byte*>(std::exchange(bytes_, nullptr)), size_bytes_);
-  fail(text, pack_again);
+TokenShard::TokenShard(const std::string& path, std::shared_ptr<const RemoteAccess> access)
+    : path_(access ? public_name(path) : path) {
+  try {
+    if (access) {
+      auto file = std::make_unique<RemoteFile>(path, std::move(access));
+      remote_ = file.get();
+      file_ = std::move(file);
+    } else {
+      file_ = std::make_unique<Descriptor>(Descriptor::file(path.c_str()));
+    }
+    size_bytes_ = file_->size_bytes();
+    const auto got = file_->read_at(0, std::as_writable_bytes(std::span(&header_, 1)));
+    if (got < sizeof header_) fail(concat("the shard is cut: it has ", got, " bytes, fewer than a header"), pack_again);
+    check_header();
+    read_documents();
+  } catch (const RemoteError& error) {
+    fail(error.what(), error.hint());
+  } catch (const std::system_error& error) {
+    fail(error.code().message(), "");
+  }
 }
 
-TokenShard::TokenShard(TokenShard&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::move(other.file_)),
-      size_bytes_(other.size_bytes_),
-      bytes_(std::exchange(other.bytes_, nullptr)),
-      header_(other.header_),
-      documents_(other.documents_),
-      ids_(other.ids_) {}
-
-TokenShard::~TokenShard() {
-  if (bytes_) ::munmap(const_cast<std::byte*>(bytes_), size_bytes_);
+void TokenShard::read_documents() {
+  documents_.resize(header_.documents + 1);
+  ids_at_ = sizeof(TokenHeader) + documents_.size() * sizeof documents_[0];
+  const auto bytes = std::as_writable_bytes(std::span(documents_));
+  if (file_->read_at(sizeof(TokenHeader), bytes) < bytes.size()) fail("the shard has become shorter", pack_again);
+  if (documents_.front() != 0 || documents_.back() != header_.ids)
+    fail("the places of its documents are not those of its ids", pack_again);
+  if (const auto wrong = std::ranges::adjacent_find(documents_, std::ranges::greater()); wrong != documents_.end())
+    fail(concat("the places of its documents are not in order: document ", wrong - documents_.begin(),
+                " ends before it begins"),
+         pack_again);
+  fingerprint_ = fingerprint_of(std::as_bytes(std::span(&header_, 1)), fingerprint_of(bytes, 0));
 }
 
 void TokenShard::fail(const std::string& what, const std::string& hint) const {
@@ -105,28 +98,33 @@ void TokenShard::check_header() const {
 }
 
 void TokenShard::read(std::uint64_t first, std::span<std::int32_t> into) const {
-  // A page behind the end of a file that became shorter would end the program.
-  if (file_.size_bytes() < size_bytes_) throw std::runtime_error("the shard has become shorter: was it cut since?");
-  const auto widen = [&](const auto* ids) { std::copy_n(ids + first, into.size(), into.data()); };
+  const auto offset = place_of(first, into.size()).offset;
   if (header_.width == 2)
-    widen(ids<std::uint16_t>().data());
+    read_narrow(*file_, offset, into);
   else
-    std::memcpy(into.data(), ids<std::uint32_t>().data() + first, into.size_bytes());
+    read_exactly(*file_, offset, std::as_writable_bytes(into));
+  const auto end = static_cast<std::int32_t>(header_.vocabulary);
+  int wrong_ids = 0;  // the loop has no branch, so that it takes little time
+  for (const auto id : into) wrong_ids |= static_cast<int>(id < 0) | static_cast<int>(id >= end);
+  if (wrong_ids == 0) return;
+  const auto wrong = std::ranges::find_if(into, [&](auto id) { return id < 0 || id >= end; });
+  throw std::runtime_error(concat("id ", static_cast<std::uint32_t>(*wrong), " at place ",
+                                  first + static_cast<std::uint64_t>(wrong - into.begin()),
+                                  " is not below the vocabulary, ", header_.vocabulary));
 }
 
 void TokenShard::check_ids() const {
+  if (remote_) return;
   const bool keeps = size_bytes_ >= least_kept_bytes;
-  const KeptIndex known(path_, file_);
+  const KeptIndex known(path_, dynamic_cast<const Descriptor&>(*file_));
   const auto mark = std::as_bytes(std::span(checked));
   if (const auto kept = keeps ? known.recall() : std::nullopt; kept && std::ranges::equal(*kept, mark)) return;
-  const auto check = [&](auto all) {
-    const auto wrong = std::ranges::find_if(all, [&](std::uint64_t id) { return id >= header_.vocabulary; });
-    if (wrong != all.end())
-      fail(concat("id ", *wrong, " at place ", wrong - all.begin(), " is not below the vocabulary, ",
-                  header_.vocabulary),
-           pack_again);
-  };
-  header_.width == 2 ? check(ids<std::uint16_t>()) : check(ids<std::uint32_t>());
+  std::vector<std::int32_t> ids(std::min(header_.ids, ids_at_once));
+  for (std::uint64_t first = 0; first < header_.ids; first += ids_at_once) try {
+      read(first, std::span(ids).first(std::min(header_.ids - first, ids_at_once)));
+    } catch (const std::runtime_error& error) {
+      fail(error.what(), pack_again);
+    }
   if (keeps) known.keep(mark);
 }
 

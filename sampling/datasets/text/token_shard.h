@@ -1,9 +1,10 @@
 #pragma once
-// Shards of token ids: files of documents as the numbers of a tokenizer, mapped into memory.
+// Shards of token ids: files of documents as the numbers of a tokenizer.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "sampling/io/descriptor.h"
 
 namespace flowtrain {
+
+class RemoteFile;
+struct RemoteAccess;
 
 /// The beginning of a shard. Behind it are the places of the documents' first ids and the end of the last one (u64,
 /// `documents` + 1 of them), and then the ids (u16 or u32, by `width`). All numbers are little-endian. If the shard has
@@ -37,40 +41,53 @@ inline constexpr const char* token_shard_ending = "tokens";
 /// Returns the bytes that an id of a vocabulary takes.
 inline std::uint32_t token_width(std::uint64_t vocabulary) { return vocabulary <= 0x1'0000 ? 2 : 4; }
 
-/// A shard in memory, as far as its pages are used. Const methods may be called from any thread.
+/// An open shard, local or on a server. Ids are read when they are asked for: a file that becomes shorter then is an
+/// error, where a mapped one would end the program. Const methods may be called from any thread.
 class TokenShard {
  public:
-  /// Maps a file, and checks its size and the places of its documents. Throws UserError(data) that names it.
-  explicit TokenShard(const std::string& path);
-  TokenShard(TokenShard&& other) noexcept;
-  TokenShard& operator=(TokenShard&&) = delete;
-  ~TokenShard();
+  /// The place of ids in the file.
+  struct Bytes {
+    std::uint64_t offset, size_bytes;
+  };
 
+  /// Opens a file, with `access` one on a server, and reads and checks its header and the places of its documents.
+  /// Throws UserError(data) that names it.
+  explicit TokenShard(const std::string& path, std::shared_ptr<const RemoteAccess> access = nullptr);
+
+  /// Returns the path, or the URL without user, password and query.
   const std::string& path() const { return path_; }
   const TokenHeader& header() const { return header_; }
-  /// Returns the places of the documents' first ids, and the end of the last one.
+  /// Returns the places of the documents' first ids, and the end of the last one; empty after forget_documents().
   std::span<const std::uint64_t> documents() const { return documents_; }
-  /// Writes the ids from `first` on. Throws std::runtime_error if the file has become shorter.
+  /// Returns a hash of header and places.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+  /// Frees the memory of the places.
+  void forget_documents() { documents_ = {}; }
+  /// Returns the file if it is on a server, else null.
+  const RemoteFile* remote() const { return remote_; }
+  /// Returns the place of `count` ids from `first` on.
+  Bytes place_of(std::uint64_t first, std::uint64_t count) const {
+    return {ids_at_ + first * header_.width, count * header_.width};
+  }
+  /// Writes the ids from `first` on. Throws std::runtime_error if the file has become shorter or cannot be read, or for
+  /// an id that is not below the vocabulary.
   void read(std::uint64_t first, std::span<std::int32_t> into) const;
-  /// Checks that all ids are below the vocabulary; a large shard that passed is known beside it (kept_index.h), so that
-  /// it is scanned once. Throws UserError(data) that names the file.
+  /// Checks a local file: all ids are below the vocabulary. A large shard that passed is known beside it
+  /// (kept_index.h), so that it is scanned once. The ids of one on a server are checked when they are read. Throws
+  /// UserError(data) that names the file.
   void check_ids() const;
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& hint) const;
   void check_header() const;
-  template <class Id>
-  std::span<const Id> ids() const {
-    return {reinterpret_cast<const Id*>(ids_), header_.ids};
-  }
+  void read_documents();
 
   std::string path_;
-  Descriptor file_;
-  std::uint64_t size_bytes_;
-  const std::byte* bytes_ = nullptr;
+  std::unique_ptr<const ByteSource> file_;
+  const RemoteFile* remote_ = nullptr;  ///< `file_` if it is remote, else null
+  std::uint64_t size_bytes_ = 0, ids_at_ = 0, fingerprint_ = 0;
   TokenHeader header_;
-  std::span<const std::uint64_t> documents_;
-  const std::byte* ids_ = nullptr;
+  std::vector<std::uint64_t> documents_;
 };
 
 }  // namespace flowtrain

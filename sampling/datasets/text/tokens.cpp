@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
 #include "sampling/core/cpus.h"
@@ -28,12 +29,14 @@ std::size_t range_of(const std::vector<std::uint64_t>& ends, std::uint64_t place
 
 class TokensDataset : public NamedDataset {
  public:
-  TokensDataset(SplitFiles place, std::vector<TokenShard> shards, std::uint64_t window)
-      : place_(std::move(place)), shards_(std::move(shards)), window_(window) {
+  TokensDataset(SplitFiles place, std::vector<TokenShard> shards, std::shared_ptr<const RemoteAccess> access,
+                std::uint64_t window)
+      : place_(std::move(place)), shards_(std::move(shards)), access_(std::move(access)), window_(window) {
     std::uint64_t ids = 0, documents = 0;
-    for (const auto& shard : shards_) {
+    for (auto& shard : shards_) {
       id_ends_.push_back(ids += shard.header().ids);
       document_ends_.push_back(documents += shard.header().documents);
+      if (window_ > 0) shard.forget_documents();
     }
     size_ = window_ == 0 ? documents : ids < 2 ? 0 : (ids - 2) / window_ + 1;
     if (size_ == 0) throw EmptyDataset(place_.place + ": there are no tokens in it");
@@ -50,13 +53,10 @@ class TokensDataset : public NamedDataset {
     if (buffer.bytes.size() < bytes) buffer.bytes.resize(bytes);
     const std::span into(reinterpret_cast<std::int32_t*>(buffer.bytes.data()), count);
     try {
-      // A window may go on in the next shards.
-      for (std::uint64_t done = 0; done < count;) {
-        const auto shard = range_of(id_ends_, first + done);
-        const auto part = std::min(count - done, id_ends_[shard] - first - done);
-        shards_[shard].read(first + done - begin_of(id_ends_, shard), into.subspan(done, part));
-        done += part;
-      }
+      each_piece(first, count,
+                 [&](const TokenShard& shard, std::uint64_t place, std::uint64_t done, std::uint64_t ids) {
+                   shard.read(place, into.subspan(done, ids));
+                 });
     } catch (const std::runtime_error& error) {
       throw SampleError(describe(id) + ": " + error.what());
     }
@@ -98,11 +98,21 @@ class TokensDataset : public NamedDataset {
 
   std::uint64_t fingerprint() const override {
     std::uint64_t all = window_;
-    for (const auto& shard : shards_)
-      all = fingerprint_of(std::as_bytes(std::span(&shard.header(), 1)),
-                           fingerprint_of(std::as_bytes(shard.documents()), all));
+    for (const auto& shard : shards_) all = fingerprint_of(shard.fingerprint(), all);
     return all;
   }
+
+  bool takes_hints() const override { return access_ && access_->ahead; }
+  void hint(std::uint64_t id) const override {
+    each_remote_piece(id, [](const RemoteFile& file, auto place) { file.expect(place.offset, place.size_bytes); });
+  }
+  void prefetch(std::uint64_t id) const override {
+    each_remote_piece(id, [](const RemoteFile& file, auto place) { file.begin(place.offset, place.size_bytes); });
+  }
+  void forget(std::uint64_t id) const override {
+    each_remote_piece(id, [](const RemoteFile& file, auto place) { file.forget(place.offset, place.size_bytes); });
+  }
+  std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
  private:
   /// A range of the stream of all ids.
@@ -135,8 +145,29 @@ class TokensDataset : public NamedDataset {
     return {begin_of(id_ends_, shard) + documents[number], has_end && count > 0 ? count - 1 : count};
   }
 
+  /// Calls take(shard, place in it, ids before, ids) for each piece of a range: a window may go on in the next shards.
+  template <class Take>
+  void each_piece(std::uint64_t first, std::uint64_t count, Take&& take) const {
+    for (std::uint64_t done = 0; done < count;) {
+      const auto shard = range_of(id_ends_, first + done);
+      const auto part = std::min(count - done, id_ends_[shard] - first - done);
+      take(shards_[shard], first + done - begin_of(id_ends_, shard), done, part);
+      done += part;
+    }
+  }
+
+  template <class Take>
+  void each_remote_piece(std::uint64_t id, Take&& take) const {
+    const auto [first, count] = range_of_record(id);
+    if (!access_ || count * sizeof(std::int32_t) > max_sample_bytes) return;
+    each_piece(first, count, [&](const TokenShard& shard, std::uint64_t place, std::uint64_t, std::uint64_t ids) {
+      take(*shard.remote(), shard.place_of(place, ids));
+    });
+  }
+
   SplitFiles place_;
   std::vector<TokenShard> shards_;
+  std::shared_ptr<const RemoteAccess> access_;  ///< access to remote shards, else null
   std::uint64_t window_, size_ = 0;
   std::vector<std::uint64_t> id_ends_, document_ends_;  ///< numbers after the last ones of each shard
   PartForm form_{"tokens", Encoding::array, DType::i32, {-1}};
@@ -157,35 +188,42 @@ void compare(const TokenShard& first, const TokenShard& other) {
 }
 
 std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInput& input) {
-  if (is_remote(settings.text("path")))
-    throw settings.error("path", "shards of tokens are mapped into memory, and cannot be on a server", ExitCode::data,
-                         "copy the folder of the shards to this machine");
   static constexpr std::string_view endings[] = {token_shard_ending};
-  auto place = find_split_files(settings, input.training, endings);
-  std::vector<TokenShard> shards;
-  for (const auto& path : place.paths) shards.emplace_back(path);
-  in_parallel(shards.size(), usable_cores(), [&](std::size_t i) {
-    compare(shards.front(), shards[i]);
-    shards[i].check_ids();
+  const bool remote = is_remote(settings.text("path"));
+  auto place =
+      remote ? find_remote_files(settings, token_shard_ending) : find_split_files(settings, input.training, endings);
+  auto access = remote ? remote_access(settings) : nullptr;
+  std::vector<std::optional<TokenShard>> opened(place.paths.size());
+  in_parallel(opened.size(), remote ? 8 : usable_cores(), [&](std::size_t i) {
+    opened[i].emplace(place.paths[i], access);
+    opened[i]->check_ids();
   });
-  return std::make_unique<TokensDataset>(std::move(place), std::move(shards),
+  std::vector<TokenShard> shards;
+  for (auto& shard : opened) {
+    compare(*opened.front(), *shard);
+    shards.push_back(std::move(*shard));
+  }
+  return std::make_unique<TokensDataset>(std::move(place), std::move(shards), std::move(access),
                                          static_cast<std::uint64_t>(settings.integer("window")));
 }
 
 }  // namespace
 
 DatasetEntry tokens_entry() {
+  std::vector<Key> keys{
+      {"window", Kind::integer, std::int64_t{0},
+       "makes a record of each `window` + 1 ids of all documents in a row, from each multiple of `window` on, the last "
+       "one shorter; documents end with the id of the end of a text; 0: a record is a document",
+       0, static_cast<double>(1 << 28)},
+      split_names_key()};
+  for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {
       .name = "tokens",
       .help =
-          "documents as the ids of their tokens, the part tokens (i32), in memory-mapped shards (.tokens) that "
-          "`flowtrain pack --tokens` writes. path: a shard or a folder of them; split: a sub-folder or shards; "
-          "default: train, or val (else test) to validate, by their usual names",
-      .keys = {{"window", Kind::integer, std::int64_t{0},
-                "makes a record of each `window` + 1 ids of all documents in a row, from each multiple of `window` "
-                "on, the last one shorter; documents end with the id of the end of a text; 0: a record is a document",
-                0, static_cast<double>(1 << 28)},
-               split_names_key()},
+          "documents as the ids of their tokens, the part tokens (i32), in shards (.tokens) that `flowtrain pack "
+          "--tokens` writes. path: a shard, a folder or a pattern (train-{000..127}.tokens), local, https:// or s3://; "
+          "split: a sub-folder or shards; default: train, or val (else test) to validate, by their usual names",
+      .keys = std::move(keys),
       .make = make_tokens};
 }
 

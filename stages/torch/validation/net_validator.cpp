@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "nets/names.h"
 #include "nets/package/compiled_net.h"
@@ -28,6 +29,41 @@ namespace {
 const Settings* own_metric(const std::string& name, const std::vector<Settings>& own) {
   const auto found = std::ranges::find_if(own, [&](auto& each) { return label_of(each) == name; });
   return found == own.end() ? nullptr : &*found;
+}
+
+Logits read_rows(Readout& readout, const at::Tensor& logits, std::size_t rows) {
+  const auto answer = readout.ask(logits);
+  const auto classes = static_cast<std::size_t>(logits.size(1));
+  readout.fetch();
+  const auto values = readout[answer].first(rows * classes);
+  return {.classes = classes, .values = {values.begin(), values.end()}};
+}
+
+// Reads the best class of each token with its probability, and the probability of the label where there is one.
+Logits read_tokens(Readout& readout, const at::Tensor& logits, const nets::NamedTensors& batch, std::size_t rows) {
+  const std::int64_t classes = logits.size(1), length = logits.size(2);
+  const auto [greatest, best] = logits.max(1);
+  const at::Tensor sums = logits.logsumexp(1);  // a softmax of all would take the memory of the logits again
+  const bool has_labels = batch.contains("label") && batch.at("label").scalar_type() == at::kLong &&
+                          batch.at("label").sizes() == best.sizes();
+  at::Tensor logs;
+  if (has_labels) {
+    const at::Tensor& labels = batch.at("label");
+    const at::Tensor known = labels.ge(0).logical_and_(labels.lt(classes));
+    logs = logits.gather(1, labels.clamp(0, classes - 1).unsqueeze(1)).squeeze(1).sub_(sums);
+    logs.masked_fill_(~known, std::numeric_limits<double>::quiet_NaN());
+  }
+  const auto labels = readout.ask(best), scores = readout.ask((greatest - sums).exp_()), of_labels = readout.ask(logs);
+  readout.fetch();
+  const auto count = rows * static_cast<std::size_t>(length);
+  Logits read{.classes = static_cast<std::size_t>(classes), .length = static_cast<std::size_t>(length)};
+  for (const double label : readout[labels].first(count)) read.best.push_back(static_cast<std::int64_t>(label));
+  read.scores.assign(readout[scores].begin(), readout[scores].begin() + static_cast<std::ptrdiff_t>(count));
+  if (has_labels)
+    read.label_logs.assign(readout[of_labels].begin(), readout[of_labels].begin() + static_cast<std::ptrdiff_t>(count));
+  else
+    read.label_logs.assign(count, std::numeric_limits<double>::quiet_NaN());
+  return read;
 }
 
 // Makes a batch of `rows` rows by repeating the last row.
@@ -174,6 +210,8 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);
+  if (const auto records = slab.rows().size(); records != results.rows.size())
+    results.rows.assign(records, {});  // packed rows hold several
   results.losses = std::move(losses);
   return results;
 }
@@ -191,18 +229,20 @@ Logits NetValidator::written(Slab& slab, const at::Tensor& prediction) const {
 
 Logits NetValidator::predict(Slab& slab) {
   const torch::NoGradGuard no_gradients;
-  const nets::NamedTensors outputs = evaluate(filled_up((*batch_)(slab), least_rows_)).outputs;
+  const nets::NamedTensors batch = filled_up((*batch_)(slab), least_rows_);
+  const nets::NamedTensors outputs = evaluate(batch).outputs;
   if (decoder_ && tokenizer_) return written(slab, outputs.at("prediction"));
-  if (!outputs.contains("logits") || outputs.at("logits").dim() != 2)
-    throw UserError(ExitCode::usage, "the net gives no `logits` of shape (rows, classes), so it predicts no classes",
-                    "use it with a classifier, or with a net that finds objects");
+  const std::int64_t dimensions = outputs.contains("logits") ? outputs.at("logits").dim() : 0;
+  if (dimensions != 2 && (dimensions != 3 || outputs.contains("logits_length")))
+    throw UserError(ExitCode::usage,
+                    "the net gives no `logits` of shape (rows, classes) or (rows, classes, tokens), so it predicts no "
+                    "classes",
+                    "use it with a net that classifies rows or tokens, or that finds objects");
   Readout readout;
-  const auto logits = readout.ask(outputs.at("logits"));
-  const auto classes = static_cast<std::size_t>(outputs.at("logits").size(1));
-  readout.fetch();
+  const Logits read = dimensions == 2 ? read_rows(readout, outputs.at("logits"), slab.row_count())
+                                      : read_tokens(readout, outputs.at("logits"), batch, slab.row_count());
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
-  const auto values = readout[logits].first(slab.row_count() * classes);
-  return {classes, {values.begin(), values.end()}};
+  return read;
 }
 
 Scalars NetValidator::end(Group& group) {

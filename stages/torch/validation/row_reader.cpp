@@ -58,6 +58,8 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
   if (logits.dim() == 2 && logits.size(1) > 1 && are_labels(batch, 1)) ask_classes(readout, logits, batch.at("label"));
   if (logits.dim() == 4 && logits.size(1) > 1 && are_labels(batch, 3))
     ask_pixel_classes(readout, logits, batch.at("label"));
+  if (logits.dim() == 3 && logits.size(1) > 1 && are_labels(batch, 2) && logits.size(2) == batch.at("label").size(1))
+    ask_token_classes(readout, logits, batch.at("label"));
 }
 
 void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
@@ -66,6 +68,11 @@ void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at
   const at::Tensor prediction = logits.argmax(1);
   predictions_ = readout.ask(prediction);
   scores_ = readout.ask(logits.softmax(1, at::kFloat).gather(1, prediction.unsqueeze(1)).squeeze(1));
+}
+
+void RowReader::ask_token_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
+  results_.kind = "tokens";
+  losses_ = readout.ask(row_losses(logits, labels, known_labels(logits, labels)));
 }
 
 void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
@@ -105,7 +112,8 @@ void RowReader::ask_pictures(Readout& readout, const at::Tensor& pictures) {
 
 RowResults RowReader::read(const Readout& readout) const {
   RowResults results = results_;
-  const bool classifies = results.kind == "classify", has_losses = classifies || results.kind == "segment";
+  const bool classifies = results.kind == "classify",
+             has_losses = classifies || results.kind == "segment" || results.kind == "tokens";
   for (std::size_t row = 0; row < results.rows.size(); ++row) {
     RowResult& result = results.rows[row];
     if (tokenizer_) result.transcript = transcript_of(row, readout);

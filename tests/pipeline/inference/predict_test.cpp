@@ -169,7 +169,8 @@ TEST_CASE("the most probable classes: softmax over all, also where it overflows"
 TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, numbers that read back") {
   const TempFolder folder;
   const Texts classes{"cat", "a \"dog\", or two"};
-  const PredictionFormat of_classes{classes, false, true}, of_boxes{classes, true, false};
+  const PredictionFormat of_classes{.classes = classes, .logits = true}, of_boxes{.classes = classes, .detects = true},
+      of_tokens{.classes = classes, .tokens = true};
   const std::vector<float> logits{0.1F, std::numeric_limits<float>::denorm_min()};
   const Prediction dog{.name = "a,b.jpg", .top = {{1, 0.75}, {7, 0.25}}, .logits = logits};
   const auto json = to_json(dog, of_classes);
@@ -196,6 +197,17 @@ TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, n
   CHECK(csv_of(of_boxes, {boxes, {.name = "none.jpg"}, damaged}) ==
         "file,class,label,score,x1,y1,x2,y2,error\n"
         "b.jpg,cat,0,0.5,1,2,3.5,4,\nnone.jpg,,,,,,,,\nx\xff.jpg,,,,,,,,torn\n");
+  const Prediction words{.name = "t.jsonl:1",
+                         .tokens = {{"EU", "B-ORG", 1, 0.5}, {"a,b", "O", 0, 0.25, 0.125}},
+                         .shown = "EU/B-ORG a,b/O",
+                         .perplexity = 2};
+  CHECK(json_line(to_json(words, of_tokens)) ==
+        R"({"file":"t.jsonl:1","shown":"EU/B-ORG a,b/O","perplexity":2.0,"tokens":[)"
+        R"({"text":"EU","class":"B-ORG","label":1,"score":0.5},)"
+        R"({"text":"a,b","class":"O","label":0,"score":0.25,"probability":0.125}]})");
+  CHECK(csv_of(of_tokens, {words, {.name = "none"}, damaged}) ==
+        "file,place,text,class,label,score,probability,error\nt.jsonl:1,1,EU,B-ORG,1,0.5,,\n"
+        "t.jsonl:1,2,\"a,b\",O,0,0.25,0.125,\nnone,,,,,,,\nx\xff.jpg,,,,,,,torn\n");
   CHECK(printable("a\x1b[31m\nb") == "a?[31m?b");
 }
 

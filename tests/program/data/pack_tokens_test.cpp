@@ -151,7 +151,23 @@ TEST_CASE("a packing that is asked to end keeps its shards") {
   CHECK_FALSE(fs::exists(place.path("packed/train")));
   const auto other = place.run(with(words, {"--end", "none"}));
   CHECK_EXIT(other, 2);
-  CHECK_SAYS(other, "packed/train.unfinished was packed from other data, or with other options");
+  CHECK_SAYS(other, "packed/train.unfinished was packed from other data (or from texts that have changed since), or");
+}
+
+TEST_CASE("a packing of a text that was changed since, to another one of its size, is not continued") {
+  const TempRun place(text_config);
+  place.folder().write("texts/a.txt", "one\ntwo\n");
+  const auto words = pack_words({"bytes", "--out", "packed"});
+  REQUIRE_EXIT(place.run(words), 0);
+  CHECK_EXIT(place.run(words), 0);
+  place.folder().write("texts/a.txt", "one\ntoo\n");
+  const auto changed = place.run(words);
+  CHECK_EXIT(changed, 2);
+  CHECK_SAYS(changed, "packed/train was packed from other data (or from texts that have changed since), or");
+  fs::rename(place.path("packed/train"), place.path("packed/train.unfinished"));
+  const auto resumed = place.run(words);
+  CHECK_EXIT(resumed, 2);
+  CHECK_SAYS(resumed, "packed/train.unfinished was packed from other data (or from texts that have changed since), or");
 }
 
 TEST_CASE("what cannot be packed as tokens is named") {

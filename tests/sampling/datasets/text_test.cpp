@@ -187,6 +187,8 @@ TEST_CASE("text: a folder without texts says which files it has") {
   check_failure(failure, ExitCode::data,
                 temp.path().string() + ": no file fits data.files = [\"*.txt\"]; there are 1 without an ending, 2 .md");
   CHECK(failure.hint().find("data.files = ") != std::string::npos);
+  check_failure(failure_of<EmptyDataset>([&] { open(temp.path() / "b" / "*.rst"); }), ExitCode::data,
+                concat(": no file fits data.path = \"", (temp.path() / "b" / "*.rst").string(), "\"; there are 1 .md"));
   temp.write("d/empty.txt", "");
   CHECK_THROWS_AS(open(temp.path() / "d"), EmptyDataset);
   temp.write("d/blank.txt", "\n \n\r\n");

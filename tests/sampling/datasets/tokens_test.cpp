@@ -2,11 +2,15 @@
 
 #include <cstring>
 #include <filesystem>
+#include <map>
 
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/text/token_shard.h"
 #include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/read_text.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/token_shards.h"
@@ -147,9 +151,54 @@ TEST_CASE("tokens: a shard that is cut after the start makes damaged records") {
   const auto set = open(path);
   ReadBuffer buffer;
   CHECK(set->read(0, buffer).parts.size() == 1);
-  fs::resize_file(path, 90);
-  CHECK(std::string(failure_of<SampleError>([&] { set->read(0, buffer); }).what())
-            .find("document 0: the shard has become shorter") != std::string::npos);
+  for (const std::uintmax_t size : {90, 0}) {
+    fs::resize_file(path, size);
+    CHECK(std::string(failure_of<SampleError>([&] { set->read(0, buffer); }).what())
+              .find(concat("document 0: the file ends ", size == 90 ? 2 : 4, " bytes early: was it cut since?")) !=
+          std::string::npos);
+    CHECK(set->describe(0).ends_with("document 0"));
+  }
+}
+
+TEST_CASE("tokens: shards on a server have the ids of local ones, and are fetched ahead by ranges") {
+  TempFolder temp;
+  write_shards(temp, 2);
+  std::map<std::string, std::string> files;
+  for (const std::string name : {"a-0.tokens", "a-1.tokens"})
+    files["/t/" + name] = testing::read_text(temp.path() / "t" / name);
+  HttpServer server([&](const HttpServer::Request& request, int) {
+    const auto found = files.find(request.target.substr(0, request.target.find('?')));
+    return found == files.end() ? HttpServer::Reply{.status = 404} : HttpServer::range_of(found->second, request);
+  });
+  for (const std::int64_t window : {0, 4}) {
+    const auto local = open(temp.path() / "t", windows(window));
+    const auto remote = open(server.url("t/a-{0..1}.tokens?key=secret"), windows(window));
+    CHECK(ids_of(*remote) == ids_of(*local));
+    CHECK(remote->fingerprint() == local->fingerprint());
+    CHECK(name_of(*remote, 1) == name_of(*local, 1));
+    REQUIRE(remote->takes_hints());
+    CHECK(remote->describe(0) == server.url("t/a-0.tokens") + (window ? ", token 0" : ", document 0"));
+  }
+  // A window of both shards is fetched before it is read.
+  const auto set = open(server.url("t"), {{"window", std::int64_t{8}}, {"split", std::string("a-{0..1}.tokens")}});
+  const auto before = server.requests().size();
+  set->hint(0);
+  set->prefetch(0);
+  ReadBuffer buffer;
+  CHECK(set->read(0, buffer).parts[0].shape[0] == 9);
+  CHECK(server.requests().size() == before + 2);
+  set->hint(0);
+  set->forget(0);
+
+  check_failure(failure_of([&] { open(server.url("t/")); }), ExitCode::data, "a folder on a server cannot be listed");
+  check_failure(failure_of([&] { open(server.url("t/none.tokens")); }), ExitCode::data, "t/none.tokens: ");
+  check_failure(failure_of([&] { open(server.url("t/a.tar")); }), ExitCode::data, "t/a.tar is no .tokens");
+  auto damaged = files["/t/a-0.tokens"];
+  damaged[damaged.size() - 2] = 10;  // a local shard is checked at the start, one on a server when it is read
+  files["/t/bad.tokens"] = damaged;
+  const auto bad = open(server.url("t/bad.tokens"), windows(100));
+  CHECK(std::string(failure_of<SampleError>([&] { bad->read(0, buffer); }).what())
+            .find("bad.tokens, token 0: id 10 at place 4 is not below the vocabulary, 10") != std::string::npos);
 }
 
 }  // namespace flowtrain

@@ -3,6 +3,7 @@
 
 #include "sampling/field_parts.h"
 #include "sampling/shown.h"
+#include "sampling/transforms/text_ids.h"
 #include "tests/sampling/tokens/text_rows.h"
 
 namespace flowtrain {
@@ -111,6 +112,13 @@ TEST_CASE("tags labels the first token of each word, and no other one") {
                R"(["B-LOC", "I-LOC", "O", "I-X", "O", "B-X"])") == expected);
   CHECK(show(stored_shape(words->fields()[1], Row64{11}), std::as_bytes(std::span(expected[1]))).text ==
         "B-LOC I-LOC O O B-X");
+  // A row shows the words beside their tags.
+  const auto fields = words->fields();
+  const std::vector<std::span<const std::byte>> values{std::as_bytes(std::span(expected[0])),
+                                                       std::as_bytes(std::span(expected[1]))};
+  const auto shown = show_row(fields, Row64{11, 11}, values);
+  REQUIRE(shown.size() == 2);
+  CHECK(shown[1].shown.text == "new/B-LOC yorker/I-LOC jumps/O over/O dogs./B-X");
 }
 
 TEST_CASE("tags puts the blank before a word that its tokenizer needs") {
@@ -143,7 +151,7 @@ TEST_CASE("tags of spans are in the order of the metric, others in any") {
   CHECK(refusal_of_tags({}).find("is empty") != std::string::npos);
 }
 
-TEST_CASE("predictions need no tags: tokens then have no labels") {
+TEST_CASE("predictions need no tags: tokens then have no labels, but the numbers of their words") {
   const FormsOnly untagged({{"txt", Encoding::text}});
   const auto& entry = samplers().at("fields");
   const std::vector<Settings> fields{
@@ -154,13 +162,14 @@ TEST_CASE("predictions need no tags: tokens then have no labels") {
   };
   CHECK_THROWS_AS(make(true), UserError);
   const auto sampler = make(false);
-  std::vector<Row64> rows{Row64(4), Row64(4), Row64(1)};
+  std::vector<Row64> rows{Row64(4), Row64(4), Row64(4), Row64(1)};
   std::vector<std::byte*> starts;
   for (auto& row : rows) starts.push_back(reinterpret_cast<std::byte*>(row.data()));
   Stream random(1, Purpose::sample, 0);
   TextRecord record;
   sampler->sample(record.text("txt", "a b").record(), random, Row(starts));
-  CHECK(rows == std::vector<Row64>{{97, 32, 98, 0}, {none, none, none, none}, {3}});
+  CHECK(rows == std::vector<Row64>{{97, 32, 98, 0}, {none, none, none, none}, {0, 1, none, none}, {3}});
+  CHECK(sampler->fields()[2].name == words_field);
   CHECK(target_fields_of(fields[0]) == std::vector<std::string>{"label", "label_bytes"});
   CHECK(parts_of(fields[0]).targets == std::vector<std::string>{"tag"});
 }

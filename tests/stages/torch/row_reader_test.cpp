@@ -70,6 +70,19 @@ TEST_CASE("rows of texts have both texts and their edits") {
   CHECK(read_rows({{"prediction", prediction}}, {{"label", truth}}, {}, {plain}).kind == "samples");
 }
 
+TEST_CASE("rows of tokens have the mean loss of those with a label") {
+  at::Tensor logits = at::zeros({2, 3, 2});
+  logits[1][2][0] = 5;
+  const at::Tensor label = at::tensor({0, -100, 2, -100}, at::kLong).view({2, 2});
+  const auto results = read_rows({{"logits", logits}}, {{"label", label}}, {1});
+  CHECK(results.kind == "tokens");
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].loss == doctest::Approx(std::log(3)));
+  CHECK(results.rows[1].loss == doctest::Approx(std::log(std::exp(5) + 2) - 5));
+  CHECK(results.rows[1].prediction == -1);
+  CHECK(read_rows({{"logits", at::zeros({2, 3, 4})}}, {{"label", label}}).kind == "samples");  // of other lengths
+}
+
 TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {
   at::Tensor logits = at::zeros({2, 3, 1, 2});
   logits[1][2][0][0] = 5;

@@ -6,6 +6,7 @@
 
 #include "pipeline/base/snapshot/weights_file.h"
 #include "sampling/core/text.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
 
@@ -86,6 +87,19 @@ TEST_CASE("weights: a prefix is added or removed without being asked if all name
   CHECK(names({{"a", "U8", {1}}, {"b", "U8", {1}}}) == "a b");
   CHECK(names({{"a", "U8", {1}}, {"b", "U8", {1}}, {"c", "U8", {1}}}) == "h.a h.b");
   CHECK(names({{"h.h.a", "U8", {1}}, {"h.b", "U8", {2}}}) == "h.a h.b");
+}
+
+TEST_CASE("weights: two prefixes that fit equally well are refused with both names") {
+  Tensor one("teacher.a", "U8", {1}, 1), other("student.a", "U8", {1}, 2), third("ema.student.a", "U8", {1}, 3);
+  std::vector<TensorView> file{one.view, other.view, third.view};
+  const std::vector<WantedTensor> wanted{{"a", "U8", {1}}};
+  const auto found = name_prefix(file, wanted);
+  CHECK(found.text == "ema.student.");
+  CHECK(found.fits_as_well == "student.");
+  check_failure(failure_of([&] { fit_prefix(file, wanted); }), ExitCode::usage,
+                "all names of the net fit in two ways: without the prefix 'ema.student.' or 'student.'");
+  CHECK(failure_of([&] { fit_prefix(file, wanted); }).hint() ==
+        "choose one: net.pretrain_rename = ['^ema\\.student\\. -> ']");
 }
 
 TEST_CASE("weights: stored masks and repeated matrices are not unexpected") {
