@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A character GPT beside its twin in PyTorch: the same weights and batches, the losses, and steps a second.
 
-    PYTHONPATH=build/release/python python benchmarks/text_twin.py FOLDER TEXT [--steps 1000] [--threads 2]
-        [--seeds 5] [--optim adamw muon]
+    PYTHONPATH=build/release/python python benchmarks/text_twin.py FOLDER TEXT [--steps 600] [--threads 1]
+        [--seeds 5] [--optim]
 
-The net has 4 layers of width 128 with 4 heads, and reads 64 characters; a batch has 64 rows. The twin writes its first
-weights as a file that flowtrain begins with (net.pretrain), and trains on the batches of ft.Loader.config(). FOLDER
-keeps what is made; TEXT is a file. One table: the losses of steps 1 and 100 and their difference; the mean loss of the
-last 50 steps, of flowtrain and of the twin from several seeds; steps a second, in turn in one run, and their ratio.
-With --optim, the steps that each optimizer of flowtrain takes to the first one's last loss.
+The net has 4 layers of width 128 with 4 heads, and reads 64 characters; a batch has 12 rows (the sizes of nanoGPT for a
+CPU). The twin writes its first weights as a file that flowtrain begins with (net.pretrain), and trains on the batches
+of ft.Loader.config(). FOLDER keeps what is made; TEXT is a file. Tables in Markdown: the losses of steps 1 and 100 and
+their difference; the mean loss of the last 50 steps, of flowtrain and of the twin from several seeds; steps a second,
+in turn in one run, and their ratio. With --optim also AdamW and Muon of flowtrain, each with several learning rates:
+the last losses, and the steps in which the best of Muon gets to the last loss of the best of AdamW.
 """
 
 import argparse
@@ -27,9 +28,10 @@ from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(os.environ.get("FLOWTRAIN", ROOT / "build/release/bin/flowtrain"))
-LAYERS, WIDTH, HEADS, LENGTH, ROWS, VOCABULARY = 4, 128, 4, 64, 64, 257
-OPTIMS = {"adamw": 'name = "adamw"\nlr = 1e-3\nweight_decay = 0.1\nbetas = [0.9, 0.95]\n',
-          "muon": 'name = "muon"\nlr = 0.02\nweight_decay = 0.1\n'}
+LAYERS, WIDTH, HEADS, LENGTH, ROWS, VOCABULARY = 4, 128, 4, 64, 12, 257
+ADAMW = 'name = "adamw"\nlr = {lr}\nweight_decay = 0.1\nbetas = [0.9, 0.95]\n'
+MUON = 'name = "muon"\nlr = {lr}\nweight_decay = 0.01\nadamw_lr_mult = 0.15\n'
+RATES = {ADAMW: (1e-3, 2e-3, 4e-3, 8e-3), MUON: (0.01, 0.02, 0.04)}
 
 
 class Conv1D(nn.Module):
@@ -84,26 +86,25 @@ class Twin(nn.Module):
         for table in ("wte", "wpe"):
             nn.init.normal_(self.transformer[table].weight, 0, 0.02)
 
-    def forward(self, tokens, label):
+    def forward(self, tokens):
+        """Maps tokens (B, L) to logits (B, L, VOCABULARY)."""
         t = self.transformer
         x = t["wte"](tokens) + t["wpe"](torch.arange(tokens.shape[1]))
         for block in t["h"]:
             x = block(x)
-        logits = F.linear(t["ln_f"](x), t["wte"].weight)
-        return F.cross_entropy(logits.view(-1, VOCABULARY), label.reshape(-1), ignore_index=-100)
+        return F.linear(t["ln_f"](x), t["wte"].weight)
 
 
-def config_of(options, optim, seed, pretrain=None):
-    file = options.folder / f"{optim}-{seed}.toml"
+def config_of(options, name, seed, optim, pretrain=None):
+    file = options.folder / f"{name}.toml"
     file.write_text(
         f'[run]\nmax_iter = {options.steps}\nthreads = {options.threads}\ndevice = "cpu"\nseed = {seed}\n'
-        f'[data]\ndataset = "text"\npath = "{options.text}"\nwindow = {LENGTH}\ncheck = false\n'
+        f'[data]\ndataset = "text"\npath = "{options.text}"\nwindow = {LENGTH}\n'
         f'[[field]]\nname = "tokens"\nfrom = "text"\nas = "lm"\nmax = {LENGTH}\n'
         f'[loader]\nbatch = {ROWS}\nworkers = 1\n'
         f'[net]\nname = "gpt2"\nlayers = {LAYERS}\nheads = {HEADS}\nwidth = {WIDTH}\ndropout = 0.0\n'
-        + (f'pretrain = "{pretrain}"\n' if pretrain else "")
-        + '[loss]\nname = "cross_entropy"\nignore_index = -100\n'
-        f'[optim]\n{OPTIMS[optim]}[lr]\nname = "constant"\n'
+        + (f'pretrain = "{pretrain}"\nstrict = true\n' if pretrain else "")
+        + f'[loss]\nname = "cross_entropy"\nignore_index = -100\n[optim]\n{optim}'
         '[val]\nevery = 0\n[snapshot]\nevery = 0\n[display]\nevery = 1\n')
     return file
 
@@ -119,15 +120,15 @@ def train_twin(options, seed):
 
     torch.set_num_threads(options.threads)
     twin = make_twin(seed)
-    decayed = [p for p in twin.parameters()]
-    optimizer = torch.optim.AdamW(decayed, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
-    loader = ft.Loader.config(config_of(options, "adamw", seed))
+    optimizer = torch.optim.AdamW(twin.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    loader = ft.Loader.config(config_of(options, f"twin-{seed}", seed, ADAMW.format(lr=1e-3)))
     losses, times = [], []
     while len(losses) < options.steps:
         for batch in loader:
             began = time.perf_counter()
             optimizer.zero_grad()
-            loss = twin(batch["tokens"], batch["label"])
+            logits = twin(batch["tokens"])
+            loss = F.cross_entropy(logits.view(-1, VOCABULARY), batch["label"].reshape(-1), ignore_index=-100)
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -137,10 +138,12 @@ def train_twin(options, seed):
     return losses, times
 
 
-def run_program(options, optim, seed, pretrain):
-    run = options.folder / "runs" / f"{optim}-{seed}"
+def run_program(options, optim, pretrain):
+    """Returns what train_twin() does, of flowtrain with this [optim] and seed 1."""
+    run = options.folder / "run"
     shutil.rmtree(run, ignore_errors=True)
-    subprocess.run([PROGRAM, config_of(options, optim, seed, pretrain), "--quiet", "--run-dir", run], check=True)
+    config = config_of(options, "run", 1, optim, pretrain)
+    subprocess.run([PROGRAM, config, "--quiet", "--run-dir", run], check=True)
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines = [line for line in lines if line["kind"] == "train"]
     return [line["loss"] for line in lines], [line["step_time"] for line in lines]
@@ -150,22 +153,59 @@ def rate(times):
     return 1 / statistics.median(times[len(times) // 4:])
 
 
+def last(losses):
+    return statistics.fmean(losses[-50:])
+
+
 def steps_to(losses, aim):
-    """The first step from which the mean loss of 50 steps is at most `aim`; None: it is never reached."""
-    for end in range(50, len(losses) + 1):
-        if statistics.fmean(losses[end - 50:end]) <= aim:
-            return end
-    return None
+    """The first step at which the mean loss of 50 steps is at most `aim`; None: it is never reached."""
+    return next((end for end in range(50, len(losses) + 1) if last(losses[:end]) <= aim), None)
+
+
+def compare_twins(options, weights):
+    ours, twins = [], []
+    for seed in range(1, options.seeds + 1):
+        ours.append(run_program(options, ADAMW.format(lr=1e-3), weights))
+        command = [sys.executable, __file__, options.folder, options.text, "--steps", str(options.steps), "--threads",
+                   str(options.threads), "--one", str(seed)]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+        twins.append(json.loads(ran.stdout.splitlines()[-1]))
+    own, first, ends = ours[0][0], twins[0][0], [last(losses) for losses, _ in twins]
+    assert all(losses == own for losses, _ in ours)
+    print("| | flowtrain | PyTorch twin | |\n|---|---|---|---|")
+    for step in (1, 100):
+        a, b = own[step - 1], first[step - 1]
+        print(f"| loss of step {step} | {a:.7f} | {b:.7f} | apart {abs(a - b):.1e} |")
+    print(f"| mean loss of the last 50 of {options.steps} steps | {last(own):.4f} | {ends[0]:.4f} "
+          f"| {options.seeds} seeds: {min(ends):.4f} to {max(ends):.4f} |")
+    rates = [[rate(times) for _, times in each] for each in (ours, twins)]
+    ratios = [a / b for a, b in zip(*rates)]
+    print(f"| steps/s | {statistics.median(rates[0]):.2f} | {statistics.median(rates[1]):.2f} "
+          f"| ratio {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f} |")
+
+
+def compare_optimizers(options, weights):
+    best = {}
+    print("| optimizer | lr | mean loss of the last 50 steps |\n|---|---|---|")
+    for optim, rates in RATES.items():
+        runs = {lr: run_program(options, optim.format(lr=lr), weights)[0] for lr in rates}
+        for lr, losses in runs.items():
+            print(f"| {optim.split(chr(34))[1]} | {lr:g} | {last(losses):.4f} |")
+        best[optim] = min(runs.values(), key=last)
+    aim = last(best[ADAMW])
+    steps = steps_to(best[MUON], aim)
+    print(f"\nmuon: {steps} of {options.steps} steps to adamw's {aim:.4f}"
+          + (f", {steps / options.steps:.3f}" if steps else ""))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("text", type=Path)
-    parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--optim", nargs="*", choices=OPTIMS, default=[])
+    parser.add_argument("--optim", action="store_true", help="compare optimizers, too")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.folder, options.text = options.folder.resolve(), options.text.resolve()
@@ -176,34 +216,11 @@ def main():
     from flowtrain._safetensors import tensors_to_bytes
 
     weights = options.folder / "first.safetensors"
-    first_values = {name: value.detach() for name, value in make_twin(1).state_dict().items()}
-    weights.write_bytes(tensors_to_bytes(first_values, {}))
-    own, own_times = run_program(options, "adamw", 1, weights)
-    twins = []
-    for seed in range(1, options.seeds + 1):
-        command = [sys.executable, __file__, options.folder, options.text, "--steps", str(options.steps), "--threads",
-                   str(options.threads), "--one", str(seed)]
-        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-        twins.append(json.loads(ran.stdout.splitlines()[-1]))
-    last = [statistics.fmean(losses[-50:]) for losses, _ in twins]
-    first = twins[0]
-    print("| | flowtrain | PyTorch twin | |\n|---|---|---|---|")
-    for step in (1, 100):
-        if step <= options.steps:
-            a, b = own[step - 1], first[0][step - 1]
-            print(f"| loss of step {step} | {a:.7f} | {b:.7f} | apart {abs(a - b):.1e} |")
-    print(f"| mean loss of the last 50 steps | {statistics.fmean(own[-50:]):.4f} | {last[0]:.4f} "
-          f"| {options.seeds} seeds: {min(last):.4f} to {max(last):.4f} |")
-    again, again_times = run_program(options, "adamw", 1, weights)
-    assert again == own
-    ours = max(rate(own_times), rate(again_times))
-    print(f"| steps/s | {ours:.2f} | {rate(first[1]):.2f} | {ours / rate(first[1]):.2f} |")
-    aim = None
-    for optim in options.optim:
-        losses = run_program(options, optim, 1, weights)[0]
-        aim = aim if aim is not None else statistics.fmean(losses[-50:])
-        print(f"| {optim}: steps to a loss of {aim:.4f} | {steps_to(losses, aim)} | | "
-              f"last {statistics.fmean(losses[-50:]):.4f} |")
+    weights.write_bytes(tensors_to_bytes(make_twin(1).state_dict(), {}))
+    if options.seeds:
+        compare_twins(options, weights)
+    if options.optim:
+        compare_optimizers(options, weights)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "sampling/codecs/encode.h"
 #include "tests/program/detector.h"
 #include "tests/program/killed.h"
+#include "tests/program/language_model.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/program/refusals.h"
@@ -241,6 +242,32 @@ TEST_CASE(
   const TextRun padded(*packages / "texts.pt2", "batch = 8");
   REQUIRE_EXIT(padded.train({"--run-dir", "whole"}), 0);
   REQUIRE_EXIT(padded.train({"--run-dir", "auto", "--set", "loader.batch=auto", "--max-iter", "2"}), 0);
+}
+
+TEST_CASE("a package of a language model continues texts as the built-in net with its weights does") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python-torch-export", no_packages);
+  const LanguageRun place;
+  const std::string net =
+      "name = \"gpt2\"\nlayers = 1\nheads = 2\nwidth = 32\ndropout = 0.1\n[loss]\nignore_index = -100\n";
+  std::string config = language_config;
+  config.replace(config.find(net), net.size(), "package = \"" + (*packages / "gpt.pt2").string() + "\"\n");
+  place.folder().write("package.toml", config);
+  REQUIRE_EXIT(place.run({"package.toml", "--run-dir", "package"}), 0);
+  const auto weights = place.path("weights.safetensors").string();
+  REQUIRE_EXIT(place.run({"export", "package", "--out", weights, "--snapshot", "latest"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "built-in", "--initialize", "--set", "net.pretrain=" + weights, "--set",
+                            "net.strict=true"}),
+               0);
+  const auto said = [&](const std::string& run) {
+    const auto outcome = place.run({"generate", run, "--snapshot", "latest", "--prompt", "the quick", "--prompt", "fox",
+                                    "--prompt", "over 1", "--max-tokens", "60"});
+    REQUIRE_EXIT(outcome, 0);
+    return outcome.out;
+  };
+  const auto text = said("package");
+  CHECK(text.find("the quick brown") == 0);
+  CHECK(text == said("built-in"));
 }
 
 TEST_CASE("fields whose free axes a package does not take, and rows without pictures for a built-in net, are refused") {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tests/support/temp_run.h"
+#include "tests/program/language_model.h"
 
 namespace flowtrain {
 namespace {
@@ -32,8 +32,9 @@ int kill_until_done(const TempRun& place, const Words& settings, unsigned seed) 
   return kills;
 }
 
+template <class Run = TempRun>
 void check_kills(const Words& settings, unsigned seed) {
-  const TempRun straight, killed;
+  const Run straight, killed;
   REQUIRE_EXIT(straight.train(settings), 0);
   const int kills = kill_until_done(killed, settings, seed);
   CHECK(kills > 0);
@@ -127,6 +128,14 @@ TEST_CASE("a killed run with accumulated gradients and Adam's moments ends as on
 
 TEST_CASE("a killed run that mixes, cuts and erases ends as one that never was") {
   check_kills(mixing({"--set", "train.accum=2"}), 3);
+}
+
+TEST_CASE("a killed language model with dropout ends as one that never was, also of packed lines and with Muon") {
+  check_kills<LanguageRun>({}, 4);
+  check_kills<LanguageRun>(
+      {"--set", "data.window=0", "--set", "data.unit=line", "--set", "loader.pack=true", "--set", "field.0.max=64",
+       "--set", "optim.name=muon", "--set", "optim.lr=0.02", "--set", "snapshot.every=3"},
+      5);
 }
 
 TEST_CASE("SIGINT ends with a snapshot and 130, and the resumed run as if it had not been") {

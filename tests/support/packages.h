@@ -36,7 +36,8 @@ inline int run_python(const std::string& tool, const Words& words) {
 /// that asks makes them, which takes a minute.
 inline std::optional<std::filesystem::path> made_packages(const std::string& torch_version) {
   namespace fs = std::filesystem;
-  std::string makers = read_text(test::source_path("tests/program/tools/make_package.py"));
+  std::string makers = read_text(test::source_path("tests/program/tools/make_package.py")) +
+                       read_text(test::source_path("benchmarks/text_twin.py"));
   for (const auto& source : fs::directory_iterator(test::source_path("python/flowtrain/_export")))
     if (source.path().extension() == ".py") makers += read_text(source.path());
   const fs::path folder = test::build_path("packages/") + std::to_string(std::hash<std::string>()(makers));

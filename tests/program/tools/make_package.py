@@ -7,12 +7,14 @@ two.pt2: two linear layers with a loss each, head and critic; the critic judges 
 parameters beside an f32 one, and buffers that training changes in modules without parameters: the net itself counts,
 and a batch normalisation has running statistics alone. boxes.pt2: a detector that gives a box for each of 16 cells
 of 8 x 8 pixels. counted.pt2: plain, whose loss and hits are over the rows that are not of class 0. texts.pt2: learns
-the bytes that follow in texts of 1 to 64 bytes.
+the bytes that follow in texts of 1 to 64 bytes. gpt.pt2: a GPT-2 for rows of 1 to 32 bytes of `as = "lm"`, with the
+names of the built-in net.
 Exits with 77 where torch or flowtrain's Python package is not there, or torch is not of this version.
 """
 
 import os
 import sys
+from pathlib import Path
 
 try:
     import torch
@@ -21,6 +23,9 @@ except ImportError as error:
     print(f"torch and flowtrain for Python cannot be imported: {error}")
     sys.exit(77)
 import torch.nn.functional as F
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+import text_twin
 
 
 class Net(torch.nn.Module):
@@ -139,6 +144,11 @@ def loss_of_texts(net, batch):
             "hits": ((scores.detach().argmax(1) == target).float().sum(), count)}
 
 
+def loss_of_lm(net, batch):
+    label = batch["label"]
+    return F.cross_entropy(net(batch["tokens"]).transpose(1, 2), label, reduction="sum"), (label != -100).sum()
+
+
 def main():
     folder, version = sys.argv[1:]
     if torch.__version__.split("+")[0] != version:
@@ -163,6 +173,11 @@ def main():
     texts = {"text": torch.arange(20, dtype=torch.uint8).repeat(4, 1), "text_length": torch.tensor([20, 1, 7, 12])}
     ft.export(Follows(), "texts.pt2", texts, loss_of_texts, lambda net, batch: net(batch["text"]),
               free={"text": {1: 64}})
+    torch.manual_seed(1)
+    text_twin.LAYERS, text_twin.HEADS, text_twin.WIDTH, text_twin.LENGTH = 1, 2, 32, 32
+    rows = torch.arange(20).repeat(4, 1)
+    ft.export(text_twin.Twin(), "gpt.pt2", {"tokens": rows, "label": rows}, loss_of_lm,
+              lambda net, batch: net(batch["tokens"]), free={"tokens": {1: 32}, "label": {1: 32}})
     torch.manual_seed(1)
     ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
               lambda net, batch: net.head(batch["image"].flatten(1)))

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/program/idx_files.h"
+#include "tests/program/language_model.h"
 #include "tests/program/ranks.h"
 
 namespace flowtrain {
@@ -179,6 +180,26 @@ TEST_CASE("several processes measure what one does, also where some have no rows
     CHECK(read_text(place.path("two-" + samples) / "confusion.csv") ==
           read_text(place.path("one-" + samples) / "confusion.csv"));
   }
+}
+
+TEST_CASE("perplexity and bits per byte of a text are the same in one, two and three processes") {
+  const LanguageRun place;
+  REQUIRE_EXIT(place.train({"--run-dir", "learnt"}), 0);
+  const auto weights = place.path("weights.safetensors").string();
+  REQUIRE_EXIT(place.run({"export", "learnt", "--out", weights, "--snapshot", "latest"}), 0);
+  const Words still{"--set", "net.pretrain=" + weights, "--set", "optim.lr=0.0", "--max-iter", "20"};
+  for (const int processes : {1, 2, 3})
+    REQUIRE_EXIT(train(place, processes, "run" + std::to_string(processes), still), 0);
+  const auto value = [&](const std::string& run, const std::string& metric) {
+    return metrics_of(place.path(run), "val").back().at(metric).get<double>();
+  };
+  for (const std::string metric : {"perplexity", "bits_per_byte"}) {
+    CAPTURE(metric);
+    const double one = value("run1", metric);
+    CHECK(one == doctest::Approx(value("learnt", metric)).epsilon(1e-9));
+    for (const std::string run : {"run2", "run3"}) CHECK(value(run, metric) == doctest::Approx(one).epsilon(1e-9));
+  }
+  CHECK(std::log2(value("run1", "perplexity")) == doctest::Approx(value("run1", "bits_per_byte")).epsilon(1e-12));
 }
 
 TEST_CASE("of many classes a validation's line tells none, metrics.jsonl all") {
