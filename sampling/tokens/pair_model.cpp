@@ -14,12 +14,13 @@ constexpr std::size_t longest_short = 48;  // longer words are merged with a hea
 void PairModel::finish() { scan_ = PairScan::of(*this); }
 
 void PairModel::encode_anew(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {
+  if (scan_) return scan_->encode(word, ids, scratch);
   if (takes_whole_words)
     if (const auto id = vocabulary.find(word); id != no_token) {
       ids.push_back(id);
       return;
     }
-  scan_ ? scan_->encode(word, ids, scratch) : merge_word(word, ids, scratch);
+  merge_word(word, ids, scratch);
 }
 
 void PairModel::merge_word(std::string_view word, std::vector<std::uint32_t>& ids, Scratch& scratch) const {

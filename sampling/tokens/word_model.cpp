@@ -2,6 +2,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -12,9 +13,11 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t least_kept = 1 << 10, most_kept = 1 << 16;  // 64 KiB to 4 MiB
+constexpr std::size_t least_kept = 1 << 10, most_kept = 1 << 18;  // 64 KiB to 16 MiB
 constexpr std::size_t longest_kept = 23;
 constexpr std::size_t longest_word = 64 << 20;  // a thread takes up to 36 bytes for each of them
+
+constexpr std::size_t most_kept_ids = std::tuple_size_v<decltype(KeptWord::ids)>;
 
 using WordKey = decltype(KeptWord::key);
 
@@ -75,6 +78,7 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
   constexpr std::size_t block = 16;  // words whose lines of the cache are on their way at once
   std::array<WordKey, block> keys;
   std::array<KeptWord*, block> kept;
+  std::array<std::uint32_t, block * most_kept_ids> known;  // ids of words that were met, which are copied whole
   for (; !words.empty(); words = words.subspan(std::min(block, words.size()))) {
     if (scratch.new_words >= scratch.kept.size() && scratch.kept.size() < most_kept) {
       scratch.kept.assign(std::max(least_kept, 4 * scratch.kept.size()), {});
@@ -87,17 +91,22 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
       kept[i] = &scratch.kept[place_of(keys[i], scratch.kept.size())];
       __builtin_prefetch(kept[i], 1);
     }
+    auto* end = known.data();
     for (std::size_t i = 0; i < count; ++i) {
+      const bool is_short = words[i].size() <= longest_kept;
+      if (is_short && is_key(kept[i]->key, keys[i])) {
+        std::ranges::copy(kept[i]->ids, end);
+        end += kept[i]->count;
+        continue;
+      }
+      ids.insert(ids.end(), known.data(), end);
+      end = known.data();
       if (words[i].size() > longest_word)
         throw SampleError(concat("it has a word of ", words[i].size() >> 20,
                                  " MiB, which this tokenizer would need too much memory for: make records of lines"));
-      if (words[i].size() > longest_kept)
-        encode_anew(words[i], ids, scratch);
-      else if (is_key(kept[i]->key, keys[i]))
-        ids.insert(ids.end(), kept[i]->ids.begin(), kept[i]->ids.begin() + kept[i]->count);
-      else
-        encode_and_keep(words[i], *kept[i], ids, scratch);
+      is_short ? encode_and_keep(words[i], *kept[i], ids, scratch) : encode_anew(words[i], ids, scratch);
     }
+    ids.insert(ids.end(), known.data(), end);
   }
 }
 

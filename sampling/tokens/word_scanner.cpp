@@ -1,6 +1,8 @@
 #include "sampling/tokens/word_scanner.h"
 
 #include <array>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -38,8 +40,12 @@ struct Scan {
   }
   std::size_t next(std::size_t at) const { return at + (byte(at) < 0x80 ? 1 : unicode::character_at(text, at).bytes); }
 
-  /// Returns the end of the characters of these classes.
+  /// Returns the end of the characters of these classes. Letters of ASCII are told eight at a time.
   std::size_t run(std::size_t at, unsigned wanted) const {
+    if (wanted == unicode::letter)
+      at = letters_end(at, 0x20, 'a');
+    else if (wanted == unicode::head || wanted == unicode::tail)
+      at = letters_end(at, 0, wanted == unicode::head ? 'A' : 'a');
     while (at < text.size()) {
       const auto first = static_cast<unsigned char>(text[at]);
       if (first < 0x80) {
@@ -50,6 +56,21 @@ struct Scan {
         if (!(classes[character.code] & wanted)) break;
         at += character.bytes;
       }
+    }
+    return at;
+  }
+
+  /// Returns a place in the run of 26 letters of ASCII from `first` on, of bytes with the bits of `fold` set: its end,
+  /// where eight bytes of text are left.
+  std::size_t letters_end(std::size_t at, unsigned char fold, unsigned char first) const {
+    constexpr std::uint64_t each = 0x0101010101010101, high = 0x80 * each;
+    for (; at + 8 <= text.size(); at += 8) {
+      std::uint64_t bytes;
+      std::memcpy(&bytes, text.data() + at, sizeof bytes);
+      const std::uint64_t low = (bytes | fold * each) & ~high;  // sums of seven bits never carry into the next byte
+      const std::uint64_t letters = (low + (0x80u - first) * each) & ~(low + (0x80u - first - 26) * each) & ~bytes;
+      if (const auto others = ~letters & high; others != 0)
+        return at + static_cast<std::size_t>(std::countr_zero(others)) / 8;
     }
     return at;
   }
