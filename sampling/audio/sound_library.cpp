@@ -26,7 +26,7 @@ double mean_power(std::span<const float> signal) {
   return signal.empty() ? 0 : sum / double(signal.size());
 }
 
-void multiply(std::span<float> signal, float factor) {
+void scale_signal(std::span<float> signal, float factor) {
   for (float& each : signal) each *= factor;
 }
 
@@ -98,7 +98,7 @@ void reverberate(std::span<float> signal, std::span<const float> response) {
   const auto peak = std::ranges::max_element(response, {}, [](float each) { return std::abs(each); });
   convolve(signal, response.subspan(static_cast<std::size_t>(peak - response.begin())));
   const double after = mean_power(signal);
-  if (after > 0) multiply(signal, static_cast<float>(std::sqrt(before / after)));
+  if (after > 0) scale_signal(signal, static_cast<float>(std::sqrt(before / after)));
 }
 
 }  // namespace flowtrain

@@ -31,10 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Keys that decide the values of features without augmentation and normalisation.
-constexpr const char* value_keys[] = {"as",     "rate",         "channel", "values",    "frame_ms",     "hop_ms",
-                                      "n_fft",  "bins",         "f_min",   "f_max",     "mel",          "window",
-                                      "edges",  "preemphasis",  "floor",   "amplitude", "coefficients", "lifter",
-                                      "energy", "energy_floor", "range"};
+constexpr const char* feature_value_keys[] = {
+    "as",    "rate",      "channel",      "values", "frame_ms", "hop_ms",       "n_fft",
+    "bins",  "f_min",     "f_max",        "mel",    "window",   "edges",        "preemphasis",
+    "floor", "amplitude", "coefficients", "lifter", "energy",   "energy_floor", "range"};
 
 std::vector<Key> speech_feature_keys(std::vector<Key> own) {
   const auto choice = [](const char* name, const char* fallback, const char* help, std::vector<std::string> choices) {
@@ -146,7 +146,7 @@ class SetStatistics {
       throw settings.error("statistics", "is missing, but normalise = \"set\" keeps its numbers there", ExitCode::usage,
                            "name a file, which training makes");
     std::uint64_t hash = 0;
-    for (const char* key : value_keys)
+    for (const char* key : feature_value_keys)
       if (settings.has(key)) hash = fingerprint_of(concat(key, '=', to_toml(settings.value(key))), hash);
     first_line_ = concat("flowtrain features ", hash_hex(hash));
   }
