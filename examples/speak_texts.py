@@ -98,7 +98,8 @@ def main():
         list(threads.map(speak, jobs))
     for language in ("en", "es", "fr", "it", "ru"):
         if (PROMPTS / language).is_dir():
-            shutil.copytree((PROMPTS / language).resolve(), options.folder / "prompts" / language, dirs_exist_ok=True)
+            shutil.copytree((PROMPTS / language).resolve(), options.folder / "prompts" / language,
+                            ignore=shutil.ignore_patterns("silence"), dirs_exist_ok=True)
     print(f"{len(jobs)} recordings in {options.folder}")
 
 
