@@ -142,7 +142,7 @@ void add_noise(const ShapeRecipe& recipe, Image& out) {
 }
 
 /// Returns whether a recipe's numbers can be drawn: its bytes may come from anywhere.
-bool is_sound(const ShapeRecipe& recipe) {
+bool can_be_drawn(const ShapeRecipe& recipe) {
   const auto is_color = [](const std::array<float, 3>& color) {
     return std::ranges::all_of(color, [](float part) { return part >= 0 && part <= 1; });
   };
@@ -177,7 +177,7 @@ void draw_shapes(std::span<const std::byte> bytes, Image& out) {
   ShapeRecipe recipe;
   if (bytes.size() != sizeof recipe) throw SampleError("the record is not a recipe of shapes");
   std::memcpy(&recipe, bytes.data(), sizeof recipe);
-  if (!is_sound(recipe)) throw SampleError("a recipe of shapes cannot be drawn");
+  if (!can_be_drawn(recipe)) throw SampleError("a recipe of shapes cannot be drawn");
   out.reshape(static_cast<int>(recipe.size), static_cast<int>(recipe.size), 3);
   for (std::size_t i = 0; i < out.pixels.size(); ++i)
     out.pixels[i] = static_cast<std::uint8_t>(recipe.background[i % 3] * 255 + 0.5f);
