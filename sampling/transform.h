@@ -39,7 +39,8 @@ struct TransformInput {
   const PartForm& from;   ///< part that it is made from
 };
 
-/// Returns all transforms by name: array, bytes, image, label, labels, lm, masked_lm, number, pair, tags, tokens.
+/// Returns all transforms by name: array, bytes, image, label, labels, lm, logmel, masked_lm, mfcc, number,
+/// pair, tags, tokens, wave.
 /// Settings for a factory hold `name`, `from` and the entry's own keys. Factories throw UserError(usage) at the key at
 /// fault.
 Registry<Transform, TransformInput>& transforms();
