@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sampling/core/random.h"
+#include "sampling/core/text.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {
@@ -19,7 +20,7 @@ std::string features_of(const std::string& text, std::uint64_t number) {
   for (const char letter : text)
     for (int frame = 0; frame < 8; ++frame)
       for (int value = 0; value < values; ++value) {
-        const float on = frame < 6 && value == letter - 'a' ? 1 : 0;
+        const float on = frame < 6 && value == letter - 'a' ? 1.0F : 0.0F;
         const float made = on + 0.1F * static_cast<float>(random.below(1000)) / 1000;
         data.append(reinterpret_cast<const char*>(&made), sizeof made);
       }
