@@ -51,7 +51,11 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
   if (outputs.contains("prediction") && outputs.at("prediction").dim() == 2 && label != fields_.end() &&
       label->tokenizer && are_labels(batch, 2)) {
     tokenizer_ = label->tokenizer.get();
-    return ask_texts(readout, outputs.at("prediction"), batch.at("label"));
+    const at::Tensor& labels = batch.at("label");
+    if (!batch.contains("label_length")) return ask_texts(readout, outputs.at("prediction"), labels);
+    const at::Tensor places = at::arange(labels.size(1), labels.options());
+    const at::Tensor fill = places.ge(batch.at("label_length").unsqueeze(1));  // (B, U)
+    return ask_texts(readout, outputs.at("prediction"), labels.masked_fill(fill, -1));
   }
   if (!outputs.contains("logits")) return;
   const at::Tensor& logits = outputs.at("logits");
