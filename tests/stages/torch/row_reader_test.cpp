@@ -85,6 +85,8 @@ TEST_CASE("rows of tokens have the mean loss of those with a label") {
   CHECK(results.rows[1].loss == doctest::Approx(std::log(std::exp(5) + 2) - 5));
   CHECK(results.rows[1].prediction == -1);
   CHECK(read_rows({{"logits", at::zeros({2, 3, 4})}}, {{"label", label}}).kind == "samples");  // of other lengths
+  const at::Tensor lengths = at::tensor({2, 2}, at::kLong);  // of frames, which have no labels of their own
+  CHECK(read_rows({{"logits", logits}, {"logits_length", lengths}}, {{"label", label}}).kind == "samples");
 }
 
 TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {
