@@ -45,7 +45,8 @@ struct Measurement {
   Scalars scalars = {};                          ///< the loss first; for a detector, COCO's twelve and VOC's last
   std::optional<ClassTable> confusion = {};      ///< the confusion matrix, if val.metrics asks for it
   std::vector<SampleOutcome> samples = {};       ///< rank 0's, by position
-  std::vector<Transcript> transcripts = {};      ///< one for each of `samples`, if the net writes texts
+  /// One for each of `samples`, of those that have texts; empty if none has.
+  std::vector<std::optional<Transcript>> transcripts = {};
   std::optional<DetectionOutcome> objects = {};  ///< rank 0's, if the net is a detector
 };
 

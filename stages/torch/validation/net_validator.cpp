@@ -210,8 +210,10 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);
-  if (const auto records = slab.rows().size(); records != results.rows.size())
-    results.rows.assign(records, {});  // packed rows hold several
+  if (slab.layout().is_packed()) {  // rows hold several records, which have no results of their own
+    results.rows.assign(slab.rows().size(), {});
+    if (results.kind == "transcribe") results.kind = "samples";
+  }
   results.losses = std::move(losses);
   return results;
 }
