@@ -231,9 +231,12 @@ Logits NetValidator::written(Slab& slab, const at::Tensor& prediction) const {
 
 Logits NetValidator::predict(Slab& slab) {
   const torch::NoGradGuard no_gradients;
+  if (decoder_ && !tokenizer_)
+    throw decode_->error("name", "the field 'label' has no tokenizer, which makes a text of its ids", ExitCode::usage,
+                         "make it of texts: [[field]] name = \"label\", as = \"tokens\"; or leave decode.name out");
   const nets::NamedTensors batch = filled_up((*batch_)(slab), least_rows_);
   const nets::NamedTensors outputs = evaluate(batch).outputs;
-  if (decoder_ && tokenizer_) return written(slab, outputs.at("prediction"));
+  if (decoder_) return written(slab, outputs.at("prediction"));
   const std::int64_t dimensions = outputs.contains("logits") ? outputs.at("logits").dim() : 0;
   if (dimensions != 2 && (dimensions != 3 || outputs.contains("logits_length")))
     throw UserError(ExitCode::usage,
