@@ -238,7 +238,10 @@ Logits NetValidator::predict(Slab& slab) {
   const nets::NamedTensors outputs = evaluate(batch).outputs;
   if (decoder_) return written(slab, outputs.at("prediction"));
   const std::int64_t dimensions = outputs.contains("logits") ? outputs.at("logits").dim() : 0;
-  if (dimensions != 2 && (dimensions != 3 || outputs.contains("logits_length")))
+  if (dimensions == 3 && outputs.contains("logits_length"))
+    throw UserError(ExitCode::usage, "the net gives `logits` of frames, of which a decoder makes a text",
+                    "name one: --set decode.name=ctc_beam");
+  if (dimensions != 2 && dimensions != 3)
     throw UserError(ExitCode::usage,
                     "the net gives no `logits` of shape (rows, classes) or (rows, classes, tokens), so it predicts no "
                     "classes",
