@@ -159,21 +159,20 @@ Detector* NetValidator::detector() {
   return detector_.get();
 }
 
-nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
-  nets::Step::Evaluated seen = evaluate_net(batch);
+// Outputs become f32 again, which metrics take.
+nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch, bool with_loss) {
+  nets::Step::Evaluated seen;
+  {
+    std::optional<Autocast> cast;
+    if (amp_) cast.emplace(amp_, where_.type());
+    seen = with_loss ? step_.evaluate(batch) : nets::Step::Evaluated{step_.predict(batch), {}};
+  }
+  if (amp_)
+    seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
+      return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
+    });
   if (decoder_)
     rethrow_at_key(*decode_, "name", [&] { seen.outputs.set("prediction", ctc_prediction(*decoder_, seen.outputs)); });
-  return seen;
-}
-
-// Outputs become f32 again, which metrics take.
-nets::Step::Evaluated NetValidator::evaluate_net(const nets::NamedTensors& batch) {
-  if (!amp_) return step_.evaluate(batch);
-  const Autocast cast(amp_, where_.type());
-  nets::Step::Evaluated seen = step_.evaluate(batch);
-  seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
-    return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
-  });
   return seen;
 }
 
@@ -210,8 +209,8 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);
-  if (slab.layout().is_packed()) {  // rows hold several records, which have no results of their own
-    results.rows.assign(slab.rows().size(), {});
+  if (const auto records = slab.rows().size(); slab.layout().is_packed() || records != results.rows.size()) {
+    results.rows.assign(records, {});  // packed rows hold several, which have no results of their own
     if (results.kind == "transcribe") results.kind = "samples";
   }
   results.losses = std::move(losses);
@@ -235,7 +234,7 @@ Logits NetValidator::predict(Slab& slab) {
     throw decode_->error("name", "the field 'label' has no tokenizer, which makes a text of its ids", ExitCode::usage,
                          "make it of texts: [[field]] name = \"label\", as = \"tokens\"; or leave decode.name out");
   const nets::NamedTensors batch = filled_up((*batch_)(slab), least_rows_);
-  const nets::NamedTensors outputs = evaluate(batch).outputs;
+  const nets::NamedTensors outputs = evaluate(batch, /*with_loss=*/false).outputs;
   if (decoder_) return written(slab, outputs.at("prediction"));
   const std::int64_t dimensions = outputs.contains("logits") ? outputs.at("logits").dim() : 0;
   if (dimensions == 3 && outputs.contains("logits_length"))
