@@ -255,10 +255,15 @@ class Manifest : public NamedDataset {
     std::size_t recordings = 0;
     for (std::size_t i = 0; i < table.columns.size(); ++i)
       recordings += are_files[i] && looks_like_sounds(table.columns[i]) ? 1 : 0;
-    const bool is_asked = settings.text("begin") != "auto" && !settings.text("begin").empty();
-    if (recordings != 1 && is_asked)
-      throw settings.error("begin",
-                           concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
+    for (const char* const key : {"begin", "end"}) {
+      if (settings.text(key) == "auto" || settings.text(key).empty()) continue;
+      if (rows_)
+        throw settings.error(key, concat(table.path, " is Parquet, whose recordings are read whole"), ExitCode::usage,
+                             "list files in a .csv or .jsonl, or cut the recordings");
+      if (recordings != 1)
+        throw settings.error(key,
+                             concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
+    }
     if (recordings != 1 || rows_) return {};
     const auto columns = find_segment_columns(table, settings);
     if (columns.begin != none || columns.end != none) segments_ = read_segments(table, columns);
