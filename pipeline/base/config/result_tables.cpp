@@ -109,6 +109,9 @@ const std::vector<KeyTable> all_result_tables = {
            read_if(beam, path(key(validation | tests, "language_model", "",
                                   "file of an n-gram model of words, or of the label's tokens, in the ARPA format; "
                                   "empty: none"))),
+           read_if(model, choice(validation | tests, "units", {"auto", "tokens", "words"},
+                                 "words of the model: tokens of the label, or words between blanks; auto: tokens if "
+                                 "all of the model's words are tokens, and most tokens or one of a blank among them")),
            read_if(model, key(validation | tests, "weight", 0.5, {0, 100},
                               "factor of the logarithm of the language model's probability")),
            read_if(model, key(validation | tests, "word_bonus", 1.0, {-100, 100},
