@@ -1,11 +1,11 @@
 // Metrics of nets that give a sequence: `prediction` (B, T) against `target` (B, U), each ended by its first negative
-// value, and by `target_length` (B), if the batch has it. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans consist of tags: 0 is outside, 2k - 1 begins a span
-// of kind k, and 2k continues it; a 2k without a span of its kind before it begins one, as in conlleval (E. F. Tjong
-// Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin, end and kind are; tags after the target's end do not
-// count. wer and cer compare `prediction` with `label`, both as texts of the label's tokenizer, as jiwer 4 does
-// (sampling/tokens/edits.h). Nets that give no `prediction` have spans of their largest `logits` (B, K, T) against
-// `label` (B, T): positions without a label are left out, and each document of a packed row (`segment`) is a sequence
-// of its own.
+// value, and by `target_length` (B), if the batch has it. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans
+// consist of tags: 0 is outside, 2k - 1 begins a span of kind k, and 2k continues it; a 2k without a span of its kind
+// before it begins one, as in conlleval (E. F. Tjong Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin,
+// end and kind are; tags after the target's end do not count. wer and cer compare `prediction` with `label`, both as
+// texts of the label's tokenizer, as jiwer 4 does (sampling/tokens/edits.h). Nets that give no `prediction` have spans
+// of their largest `logits` (B, K, T) against `label` (B, T): positions without a label are left out, and each document
+// of a packed row (`segment`) is a sequence of its own.
 
 #include "nets/entries.h"
 

@@ -223,8 +223,9 @@ FLOWTRAIN_PARTS(conformer) {
         {.name = "norm",
          .kind = Kind::text,
          .fallback = std::string("batch"),
-         .help = "normalisation after each convolution: over the `batch`, whose statistics in training include padding, or "
-                 "of each `frame`, independent of the batch",
+         .help =
+             "normalisation after each convolution: over the `batch`, whose statistics in training include padding, or "
+             "of each `frame`, independent of the batch",
          .choices = {"batch", "frame"}},
         head_of_frames()},
        FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {

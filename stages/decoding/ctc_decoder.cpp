@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/tokens/tokenizer.h"
 
@@ -36,8 +37,8 @@ std::size_t best_class(std::span<const float> frame) {
 
 /// Scores the texts of labels by a language model: weight * ln p(text) + word_bonus * number of words, as A. Hannun et
 /// al., "Deep Speech", 2014, section 2.2. The model's words are the tokens themselves (a blank within a name is written
-/// as U+2581), or what blanks divide in the text: decode.units. "auto" takes tokens if all words of the model are tokens,
-/// and most tokens are words of the model or some word is no piece of a text, such as the token of a blank.
+/// as U+2581), or what blanks divide in the text: decode.units. "auto" takes tokens if all words of the model are
+/// tokens, and most tokens are words of the model or some word is no piece of a text, such as the token of a blank.
 class CtcDecoder::TextModel {
  public:
   /// The score of a text so far, and the word that it ends with, which may go on.
@@ -81,7 +82,8 @@ class CtcDecoder::TextModel {
       if (special_words.contains(hash)) continue;
       ++words;
       named += names.contains(hash) ? 1 : 0;
-      written += std::ranges::all_of(word, [&](char byte) { return letters[static_cast<unsigned char>(byte)]; }) ? 1 : 0;
+      written +=
+          std::ranges::all_of(word, [&](char byte) { return letters[static_cast<unsigned char>(byte)]; }) ? 1 : 0;
     }
     const std::string& units = decode.text("units");
     by_token_ = units == "tokens" || (units == "auto" && named == words && (2 * known > tokens || has_marks));

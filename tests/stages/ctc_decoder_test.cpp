@@ -196,8 +196,7 @@ TEST_CASE("a language model of words, or of tokens, weighs with its words, as in
 TEST_CASE("a model is one of tokens only if it knows most of them, or one of a blank, unless decode.units tells") {
   const TempFolder folder;
   const Field few = label_of_tokens({"a", "b", "ab", " "}), many = label_of_tokens({"a", "b", "c", "d", " "});
-  const auto word =
-      folder.write("w.arpa", "\\data\\\nngram 1=2\n\\1-grams:\n-1 ab\n-9 <unk>\n\\end\\\n").string();
+  const auto word = folder.write("w.arpa", "\\data\\\nngram 1=2\n\\1-grams:\n-1 ab\n-9 <unk>\n\\end\\\n").string();
   const auto blank =
       folder.write("b.arpa", "\\data\\\nngram 1=3\n\\1-grams:\n-9 <unk>\n-1 a\n-1 \u2581\n\\end\\\n").string();
   // The first frame is the label 0; the second one is `next`, or with a lower probability nothing.

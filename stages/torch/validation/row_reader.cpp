@@ -73,8 +73,8 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
   if (logits.dim() == 2 && logits.size(1) > 1 && are_labels(batch, 1)) ask_classes(readout, logits, batch.at("label"));
   if (logits.dim() == 4 && logits.size(1) > 1 && are_labels(batch, 3))
     ask_pixel_classes(readout, logits, batch.at("label"));
-  if (logits.dim() == 3 && logits.size(1) > 1 && are_labels(batch, 2) &&
-      logits.size(2) == batch.at("label").size(1) && !outputs.contains("logits_length"))
+  if (logits.dim() == 3 && logits.size(1) > 1 && are_labels(batch, 2) && logits.size(2) == batch.at("label").size(1) &&
+      !outputs.contains("logits_length"))
     ask_token_classes(readout, logits, batch.at("label"));
 }
 

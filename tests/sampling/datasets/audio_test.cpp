@@ -180,8 +180,10 @@ TEST_CASE("manifest: recordings, whole and in segments") {
                 "the segment ends before it begins");
   CHECK_THROWS_AS(rows("e.csv", "audio,begin,end\na.wav,0.5,2\n"), SampleError);
   for (const std::string key : {"begin", "end"})
-    check_failure(failure_of([&] { rows("f.csv", "text,t\nx,0.5\n", {{key, "t"}}); }), ExitCode::usage,
-                  "has 0 columns of recordings, but segments need one");
+    check_failure(failure_of([&] {
+                    rows("f.csv", "text,t\nx,0.5\n", {{key, "t"}});
+                  }),
+                  ExitCode::usage, "has 0 columns of recordings, but segments need one");
 }
 
 TEST_CASE("webdataset: recordings of all kinds are the part audio") {
