@@ -53,8 +53,9 @@ at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent) {
 }
 
 at::Tensor mean_over(const at::Tensor& x, const at::Tensor& own) {
-  const at::Tensor weights = own.to(x.scalar_type());
-  return at::bmm(weights.unsqueeze(1), x).squeeze(1) / weights.sum(1, /*keepdim=*/true).clamp_min(1);
+  const at::Tensor sums = at::bmm(own.to(x.scalar_type()).unsqueeze(1), x).squeeze(1);
+  const at::Tensor count = own.sum(1, /*keepdim=*/true).clamp_min(1);  // i64: half precision counts to 256 or 2048
+  return (sums.to(at::promote_types(x.scalar_type(), at::kFloat)) / count).to(x.scalar_type());
 }
 
 torch::nn::LayerNorm layer_norm(std::int64_t width) {

@@ -63,7 +63,8 @@ class Ctc final : public Loss {
   }
 
  private:
-  /// The lengths of each row. A row whose transcript does not fit its frames has no label, and the weight 0.
+  /// The lengths of each row. A row whose transcript does not fit its frames, or without frames, has no label, and the
+  /// weight 0.
   struct Rows {
     std::vector<std::int64_t> frames, labels;
     std::vector<float> weights;
@@ -116,8 +117,8 @@ class Ctc final : public Loss {
                         "make a net with one logit more than there are labels, or set loss.blank");
         needed += i > 0 && labels[i] == labels[i - 1] ? 1 : 0;
       }
-      const bool fits = needed <= given;
-      if (!fits) report_too_long(row, needed, given);
+      const bool fits = needed <= given && given > 0;
+      if (!fits) report_too_long(row, std::max<std::int64_t>(needed, 1), given);
       rows.frames.push_back(given);
       rows.labels.push_back(fits ? own : 0);
       rows.weights.push_back(!fits ? 0 : per_label_ ? 1 / static_cast<float>(std::max<std::int64_t>(own, 1)) : 1);

@@ -1,11 +1,11 @@
 // Metrics of nets that give a sequence: `prediction` (B, T) against `target` (B, U), each ended by its first negative
-// value. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans consist of tags: 0 is outside, 2k - 1 begins a span
-// of kind k, and 2k continues it; a 2k without a span of its kind before it begins one, as in conlleval (E. F. Tjong
-// Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin, end and kind are; tags after the target's end do not
-// count. wer and cer compare `prediction` with `label`, both as texts of the label's tokenizer, as jiwer 4 does
-// (sampling/tokens/edits.h). Nets that give no `prediction` have spans of their largest `logits` (B, K, T) against
-// `label` (B, T): positions without a label are left out, and each document of a packed row (`segment`) is a sequence
-// of its own.
+// value, and by `target_length` (B), if the batch has it. error_rate (V. I. Levenshtein, 1966) may exceed 1. Spans
+// consist of tags: 0 is outside, 2k - 1 begins a span of kind k, and 2k continues it; a 2k without a span of its kind
+// before it begins one, as in conlleval (E. F. Tjong Kim Sang, S. Buchholz, CoNLL-2000). A span is correct if begin,
+// end and kind are; tags after the target's end do not count. wer and cer compare `prediction` with `label`, both as
+// texts of the label's tokenizer, as jiwer 4 does (sampling/tokens/edits.h). Nets that give no `prediction` have spans
+// of their largest `logits` (B, K, T) against `label` (B, T): positions without a label are left out, and each document
+// of a packed row (`segment`) is a sequence of its own.
 
 #include "nets/entries.h"
 
@@ -44,18 +44,24 @@ class Sequences {
           c10::str(name, " has shape ", given.sizes(), " of ", given.scalar_type(), ", expected (B, T) of integers"));
     }
     values_ = given.to(at::kCPU, at::kLong).contiguous();
+    const std::string length = name + "_length";  // other values of a row fill it up, whatever they are
+    lengths_ = tensors.contains(length) ? tensors.at(length).to(at::kCPU, at::kLong).clamp(0, values_.size(1))
+                                        : at::full({size()}, values_.size(1), at::kLong);
+    if (lengths_.dim() != 1 || lengths_.size(0) != size())
+      throw std::invalid_argument(c10::str(length, " has shape ", lengths_.sizes(), ", expected (", size(), ")"));
+    lengths_ = lengths_.contiguous();
   }
 
   std::int64_t size() const { return values_.size(0); }
   Tokens operator[](std::int64_t row) const {
     const Tokens all(values_.const_data_ptr<std::int64_t>() + row * values_.size(1),
-                     static_cast<std::size_t>(values_.size(1)));
+                     static_cast<std::size_t>(lengths_.const_data_ptr<std::int64_t>()[row]));
     const auto end = std::find_if(all.begin(), all.end(), [](std::int64_t token) { return token < 0; });
     return {all.begin(), end};
   }
 
  private:
-  at::Tensor values_;
+  at::Tensor values_, lengths_;
 };
 
 /// Calls `compare` with the predicted and the true labels of each sequence: those at the positions that have a label.

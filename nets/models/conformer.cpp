@@ -1,7 +1,8 @@
 // Conformer: A. Gulati et al., "Conformer: Convolution-augmented Transformer for Speech Recognition", Interspeech 2020.
 // The layers have the names, equations and first values of torchaudio's models.Conformer, whose weights load; attention
 // has no positions there either. The convolutions before them, which join frames, are named as in ESPnet. What is
-// padding is set to 0 before the convolutions over time, which torchaudio does not do: so padding changes no logits.
+// padding is set to 0 before the convolutions over time, which torchaudio does not do: so in evaluation padding changes
+// no logits. In training, batch normalisation takes its statistics over padding, too, as there.
 
 #include "nets/layers/frames.h"
 
@@ -222,7 +223,9 @@ FLOWTRAIN_PARTS(conformer) {
         {.name = "norm",
          .kind = Kind::text,
          .fallback = std::string("batch"),
-         .help = "normalisation after each convolution: over the `batch`, or of each `frame`, independent of the batch",
+         .help =
+             "normalisation after each convolution: over the `batch`, whose statistics in training include padding, or "
+             "of each `frame`, independent of the batch",
          .choices = {"batch", "frame"}},
         head_of_frames()},
        FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {

@@ -1,6 +1,7 @@
 // A small convolutional-recurrent net for recordings, after K. Choi et al., "Convolutional recurrent neural networks
 // for music classification", ICASSP 2017: convolutions that halve time and frequency, then recurrent units in both
-// directions. Padding is set to 0 after each convolution, and no recurrence begins in it, so it changes no logits.
+// directions. Padding is set to 0 after each convolution, and no recurrence begins in it, so in evaluation it changes
+// no logits. In training, batch normalisation takes its statistics over padding, too.
 
 #include "nets/layers/frames.h"
 

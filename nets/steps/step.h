@@ -45,6 +45,9 @@ class Step {
   };
   /// Evaluates a batch in eval mode, without gradients.
   virtual Evaluated evaluate(const NamedTensors& batch) = 0;
+  /// Returns the outputs of evaluate(), for a batch whose targets are unknown: without the loss, where that can be left
+  /// out.
+  virtual NamedTensors predict(const NamedTensors& batch) { return evaluate(batch).outputs; }
 };
 
 }  // namespace flowtrain::nets

@@ -47,6 +47,7 @@ class SupervisedStep final : public Step {
     const NamedTensors losses = losses_of(outputs, batch);
     return {std::move(outputs), losses.at("loss"), loss_->counts() ? losses.at(count_of("loss")) : at::Tensor()};
   }
+  NamedTensors predict(const NamedTensors& batch) override { return run_net(batch); }
 
  private:
   // A script's forward is the user's code, so its errors are the user's.

@@ -1,12 +1,14 @@
 #include "stages/decoding/ctc_decoder.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/tokens/tokenizer.h"
 
@@ -34,8 +36,9 @@ std::size_t best_class(std::span<const float> frame) {
 }  // namespace
 
 /// Scores the texts of labels by a language model: weight * ln p(text) + word_bonus * number of words, as A. Hannun et
-/// al., "Deep Speech", 2014, section 2.2. The model's words are the tokens themselves if all of them are names of
-/// tokens (a blank within a name is written as U+2581), else what blanks divide in the text.
+/// al., "Deep Speech", 2014, section 2.2. The model's words are the tokens themselves (a blank within a name is written
+/// as U+2581), or what blanks divide in the text: decode.units. "auto" takes tokens if all words of the model are
+/// tokens, and most tokens are words of the model or some word is no piece of a text, such as the token of a blank.
 class CtcDecoder::TextModel {
  public:
   /// The score of a text so far, and the word that it ends with, which may go on.
@@ -51,18 +54,45 @@ class CtcDecoder::TextModel {
         weight_(decode.real("weight")),
         bonus_(decode.real("word_bonus")) {
     const auto size = static_cast<std::uint32_t>(tokenizer.vocabulary_size());
-    std::unordered_set<std::uint64_t> names{hash_of_word("<s>"), hash_of_word("</s>"), hash_of_word("<unk>"),
-                                            hash_of_word("<UNK>")};
+    const std::unordered_set<std::uint64_t> special_words{hash_of_word("<s>"), hash_of_word("</s>"),
+                                                          hash_of_word("<unk>"), hash_of_word("<UNK>")};
+    const auto& special = tokenizer.special_tokens();
+    std::unordered_set<std::uint64_t> names;
+    std::bitset<256> letters;           // bytes that tokens can write
+    std::size_t tokens = 0, known = 0;  // tokens that are not special, and those among them that the model knows
+    bool has_marks = false;             // a word of the model is no piece of a text, such as the token of a blank
     for (std::uint32_t id = 0; id < size; ++id) {
       // A text that begins with a token may lack the blank before it, so the second of two is looked at.
       const std::string once = tokenizer.decode(std::vector{id}), twice = tokenizer.decode(std::vector{id, id});
       pieces_.push_back(twice.substr(std::min(once.size(), twice.size())));
-      const std::uint64_t name = hash_of_word(tokenizer.token(id)), text = hash_of_word(visible(pieces_.back()));
+      const std::string& piece = pieces_.back();
+      const std::uint64_t name = hash_of_word(tokenizer.token(id)), text = hash_of_word(visible(piece));
       tokens_.push_back(model_.knows(name) ? name : text);
+      if (piece.empty() || std::ranges::find(special, id, &SpecialToken::id) != special.end()) continue;
+      for (const char byte : piece) letters.set(static_cast<unsigned char>(byte));
       names.insert({name, text});
+      ++tokens;
+      if (!model_.knows(tokens_.back())) continue;
+      ++known;
+      if (tokens_.back() != hash_of_word(trimmed(piece))) has_marks = true;
     }
-    by_token_ = std::ranges::all_of(model_.words(),
-                                    [&](const std::string& word) { return names.contains(hash_of_word(word)); });
+    std::size_t words = 0, named = 0, written = 0;  // words that are not special; tokens and texts of tokens among them
+    for (const std::string& word : model_.words()) {
+      const auto hash = hash_of_word(word);
+      if (special_words.contains(hash)) continue;
+      ++words;
+      named += names.contains(hash) ? 1 : 0;
+      written +=
+          std::ranges::all_of(word, [&](char byte) { return letters[static_cast<unsigned char>(byte)]; }) ? 1 : 0;
+    }
+    const std::string& units = decode.text("units");
+    by_token_ = units == "tokens" || (units == "auto" && named == words && (2 * known > tokens || has_marks));
+    if ((by_token_ ? known : written) == 0)
+      throw UserError(ExitCode::data,
+                      concat("'", decode.text("language_model"), "' has no word that ",
+                             by_token_ ? "is a token of the label" : "the label's tokens could write"),
+                      "make the model of texts that are written as the label's, in upper or lower case, or of its "
+                      "tokens with decode.units = \"tokens\"");
   }
 
   State begin() const { return {.model = model_.begin()}; }

@@ -160,6 +160,10 @@ TEST_CASE("ctc: transcripts that are longer than their frames do not count, are 
   CHECK_THROWS_WITH_AS(loss(of, {{"too_long", std::string("stop")}}),
                        "loss ctc: the transcript of row 2 of a batch needs 4 frames, but the net gives 3", Mistake);
 
+  Case empty({{1}, {}, {2}});  // a row without frames does not count, even if it has no labels
+  empty.frames[1] = 0;
+  CHECK(number(loss(empty).at("count")) == 2);
+  CHECK(number(loss(empty).at("loss")) == doctest::Approx(number(empty.expected(0) + empty.expected(2)) / 2));
   // A blank stands between labels that are alike.
   CHECK(number(loss(Case({{1}, {0, 0, 0}, {1, 1}})).at("count")) == 2);
   const NamedTensors none = loss(Case({{1, 1, 1, 1}, {0, 0, 0}, {1, 2, 1, 2}}));

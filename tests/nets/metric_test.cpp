@@ -185,6 +185,14 @@ TEST_CASE("rates of word and character errors compare the texts of ids, as jiwer
   CHECK(wer->value() == doctest::Approx((2 + 2) / 4.));
   CHECK(cer->value() == doctest::Approx((9 + 1 + 5) / 16.));
   CHECK(wer->totals() == std::vector<double>{4, 4, 2});
+  // Zeros fill up a row, as is the default; label_length tells its end.
+  wer->reset();
+  wer->update({{"prediction", sequences({ids("a cat")})}},
+              {{"label", sequences({{'a', ' ', 'c', 'a', 't', 0, 0}})}, {"label_length", at::tensor({5}, at::kLong)}});
+  CHECK(wer->value() == 0);
+  CHECK_THROWS_AS(wer->update({{"prediction", sequences({ids("a")})}},
+                              {{"label", sequences({ids("a")})}, {"label_length", at::tensor({1, 1}, at::kLong)}}),
+                  std::invalid_argument);
   const auto inputs = wer->inputs();
   CHECK(inputs.front().output == "prediction");
   CHECK(inputs.front().field == "label");

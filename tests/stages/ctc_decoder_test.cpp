@@ -27,6 +27,7 @@ Settings decode_table(const std::string& name, const Values& values = {}) {
                                {"beam", Kind::integer, std::int64_t{1000000}, ""},
                                {"prune", Kind::real, 0.0, ""},
                                {"language_model", Kind::text, std::string(), ""},
+                               {"units", Kind::text, std::string("auto"), ""},
                                {"weight", Kind::real, 0.7, ""},
                                {"word_bonus", Kind::real, 0.3, ""}});
   for (auto& [key, value] : values) settings.set(key, value, {"test.toml", 2, 1});
@@ -192,6 +193,31 @@ TEST_CASE("a language model of words, or of tokens, weighs with its words, as in
   }
 }
 
+TEST_CASE("a model is one of tokens only if it knows most of them, or one of a blank, unless decode.units tells") {
+  const TempFolder folder;
+  const Field few = label_of_tokens({"a", "b", "ab", " "}), many = label_of_tokens({"a", "b", "c", "d", " "});
+  const auto word = folder.write("w.arpa", "\\data\\\nngram 1=2\n\\1-grams:\n-1 ab\n-9 <unk>\n\\end\\\n").string();
+  const auto blank =
+      folder.write("b.arpa", "\\data\\\nngram 1=3\n\\1-grams:\n-9 <unk>\n-1 a\n-1 \u2581\n\\end\\\n").string();
+  // The first frame is the label 0; the second one is `next`, or with a lower probability nothing.
+  const auto decoded = [&](const std::string& path, const Field& field, std::size_t next, const std::string& units) {
+    const CtcDecoder decoder(
+        decode_table("ctc_beam", {{"language_model", path}, {"units", units}, {"word_bonus", 0.0}}), &field, -1);
+    const std::size_t classes = field.tokenizer->vocabulary_size() + 1;
+    std::vector<float> logs(2 * classes, -30);
+    logs[0] = 0;
+    logs[classes + next] = -0.1F;
+    logs[2 * classes - 1] = -1.5F;
+    return decoder(logs, classes);
+  };
+  CHECK(decoded(word, few, 1, "words") == Labels{0, 1});  // "ab", where "a" and "b" are unknown
+  CHECK(decoded(word, few, 1, "tokens") == Labels{0});
+  CHECK(decoded(word, few, 1, "auto") == Labels{0, 1});  // one token of four is a word
+  CHECK(decoded(blank, many, 4, "words") == Labels{0, 4});
+  CHECK(decoded(blank, many, 4, "tokens") == Labels{0});  // a blank has a probability, too
+  CHECK(decoded(blank, many, 4, "auto") == Labels{0});
+}
+
 TEST_CASE("tokens with a blank before their words divide them, too") {
   const TempFolder folder;
   const auto path = folder.write("lm.arpa", word_model).string();
@@ -256,6 +282,8 @@ TEST_CASE("a language model that cannot be used is refused at its key") {
   };
   const auto good = folder.write("good.arpa", word_model).string(), bad = folder.write("bad.arpa", "none\n").string();
   CHECK(refusal(good, label_of_tokens(letters)) == "");
+  CHECK(refusal(good, label_of_tokens({"A", "B", " "})) ==
+        "test.toml:2:1: decode.language_model: '" + good + "' has no word that the label's tokens could write");
   CHECK(refusal(good, plain) ==
         "test.toml:2:1: decode.language_model: the field 'label' has no tokenizer, which tells the words of its ids");
   CHECK(refusal(bad, label_of_tokens(letters)).starts_with("test.toml:2:1: decode.language_model: " + bad + ":1: "));

@@ -102,12 +102,16 @@ const std::vector<KeyTable> all_result_tables = {
           "(wer, cer) and val.pictures",
           {choice(validation | tests, "name", {"", "ctc_greedy", "ctc_beam"},
                   "ctc_greedy: the best class of each frame; ctc_beam: prefix beam search; empty: none"),
-           read_if(beam, key(validation | tests, "beam", 32, {1, 1 << 16}, "number of texts that are followed")),
+           read_if(beam, key(validation | tests, "beam", 32, {1, 4096},
+                             "number of texts that are followed; each takes some 200 bytes in each frame")),
            read_if(beam, key(validation | tests, "prune", 0.001, {0, 1},
                              "classes with a smaller probability in a frame are not followed, except the best one")),
            read_if(beam, path(key(validation | tests, "language_model", "",
                                   "file of an n-gram model of words, or of the label's tokens, in the ARPA format; "
                                   "empty: none"))),
+           read_if(model, choice(validation | tests, "units", {"auto", "tokens", "words"},
+                                 "words of the model: tokens of the label, or words between blanks; auto: tokens if "
+                                 "all of the model's words are tokens, and most tokens or one of a blank among them")),
            read_if(model, key(validation | tests, "weight", 0.5, {0, 100},
                               "factor of the logarithm of the language model's probability")),
            read_if(model, key(validation | tests, "word_bonus", 1.0, {-100, 100},

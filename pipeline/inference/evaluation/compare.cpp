@@ -198,12 +198,20 @@ void compare_losses(const Pairs& pairs, const CompareOptions& options, Compariso
 void compare_texts(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
   comparison.metric = "wer";
   comparison.has_right_samples = false;
+  struct Counts {
+    double edits, words;
+  };
+  std::vector<Counts> a, b;  // looked up once, not in each resample
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    a.push_back({number_of(pairs.a(i), "edits"), number_of(pairs.a(i), "words")});
+    b.push_back({number_of(pairs.b(i), "edits"), number_of(pairs.b(i), "words")});
+  }
   compare_by_bootstrap(pairs.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
     double edits = 0, words = 0;
     for (std::size_t i = 0; i < drawn.size(); ++i) {
-      const json& sample = of_a ? pairs.a(i) : pairs.b(i);
-      edits += drawn[i] * number_of(sample, "edits");
-      words += drawn[i] * number_of(sample, "words");
+      const Counts& counts = (of_a ? a : b)[i];
+      edits += drawn[i] * counts.edits;
+      words += drawn[i] * counts.words;
     }
     return edits / std::max(words, 1.0);
   });

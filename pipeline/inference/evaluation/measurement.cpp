@@ -31,7 +31,7 @@ struct BatchLoss {
 struct RankShare {
   std::string kind = "samples";
   std::vector<SampleOutcome> samples;
-  std::vector<Transcript> transcripts;  // one for each sample, or none
+  std::vector<std::optional<Transcript>> transcripts;  // one for each sample
   std::vector<BatchLoss> losses;
   std::vector<BadSample> bad;
 };
@@ -45,7 +45,7 @@ void add_rows(const Slab& slab, const RowResults& results, RankShare& share) {
     const RowResult& result = results.rows[row];
     share.samples.push_back({rows[row].position, rows[row].id, rows[row].replaced > 0, label_of(slab, row),
                              result.prediction, result.score, result.loss, result.pixels, result.right_pixels});
-    if (result.transcript) share.transcripts.push_back(*result.transcript);
+    share.transcripts.push_back(result.transcript);
   }
 }
 
@@ -93,12 +93,14 @@ std::vector<Item> gathered(Group& group, const char* what, const std::vector<Ite
   return all;
 }
 
-// Returns the transcripts of all processes, in the order of their samples' positions.
-std::vector<Transcript> gathered_transcripts(Group& group, const RankShare& share) {
+// Returns the transcripts of all processes, one for each of all `samples`, or none.
+std::vector<std::optional<Transcript>> gathered_transcripts(Group& group, const RankShare& share,
+                                                            const std::vector<SampleOutcome>& samples) {
   std::string bytes;
   for (std::size_t i = 0; i < share.transcripts.size(); ++i) {
+    if (!share.transcripts[i]) continue;
     put(bytes, share.samples[i].position);
-    put_transcript(bytes, share.transcripts[i]);
+    put_transcript(bytes, *share.transcripts[i]);
   }
   std::map<std::uint64_t, Transcript> by_position;
   for (const std::string& text : group.gather("the texts of samples", bytes))
@@ -106,8 +108,11 @@ std::vector<Transcript> gathered_transcripts(Group& group, const RankShare& shar
       const auto position = take<std::uint64_t>(left);
       by_position[position] = take_transcript(left);
     }
-  std::vector<Transcript> all;
-  for (auto& [position, transcript] : by_position) all.push_back(std::move(transcript));
+  if (by_position.empty()) return {};
+  std::vector<std::optional<Transcript>> all(samples.size());
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (const auto found = by_position.find(samples[i].position); found != by_position.end())
+      all[i] = std::move(found->second);
   return all;
 }
 
@@ -177,7 +182,7 @@ void measure_samples(const Session& session, const ValidationData& set, Learner&
   measured.kind = kind_of(group, share);
   measured.samples = gathered(group, "the results of samples", share.samples);
   std::ranges::sort(measured.samples, {}, &SampleOutcome::position);
-  measured.transcripts = gathered_transcripts(group, share);
+  measured.transcripts = gathered_transcripts(group, share, measured.samples);
   measured.scalars.emplace_back("loss", mean_loss(gathered(group, "the losses of batches", share.losses)));
 }
 

@@ -39,13 +39,14 @@ struct DetectionOutcome {
 
 /// The results of a whole set.
 struct Measurement {
-  std::string kind = "samples";                  ///< RowResults::kind, or "detect"
-  std::uint64_t size = 0;                        ///< samples of the set
-  Decoding decoding = {};                        ///< decodes its pictures
-  Scalars scalars = {};                          ///< the loss first; for a detector, COCO's twelve and VOC's last
-  std::optional<ClassTable> confusion = {};      ///< the confusion matrix, if val.metrics asks for it
-  std::vector<SampleOutcome> samples = {};       ///< rank 0's, by position
-  std::vector<Transcript> transcripts = {};      ///< one for each of `samples`, if the net writes texts
+  std::string kind = "samples";              ///< RowResults::kind, or "detect"
+  std::uint64_t size = 0;                    ///< samples of the set
+  Decoding decoding = {};                    ///< decodes its pictures
+  Scalars scalars = {};                      ///< the loss first; for a detector, COCO's twelve and VOC's last
+  std::optional<ClassTable> confusion = {};  ///< the confusion matrix, if val.metrics asks for it
+  std::vector<SampleOutcome> samples = {};   ///< rank 0's, by position
+  /// One for each of `samples`, of those that have texts; empty if none has.
+  std::vector<std::optional<Transcript>> transcripts = {};
   std::optional<DetectionOutcome> objects = {};  ///< rank 0's, if the net is a detector
 };
 

@@ -40,8 +40,8 @@ std::string lines_of_samples(const Measurement& measured, const Dataset& dataset
         (measured.kind == "tokens" && !std::isnan(sample.loss)))
       line["loss"] = sample.loss;
     if (measured.kind == "segment") line["pixels"] = sample.pixels, line["right"] = sample.right_pixels;
-    if (measured.kind == "transcribe") {
-      const auto& [reference, hypothesis, words, characters] = measured.transcripts.at(i);
+    if (!measured.transcripts.empty() && measured.transcripts[i]) {
+      const auto& [reference, hypothesis, words, characters] = *measured.transcripts[i];
       line["reference"] = as_utf8(reference), line["hypothesis"] = as_utf8(hypothesis);
       line["edits"] = words.edits, line["words"] = words.length;
       line["character_edits"] = characters.edits, line["characters"] = characters.length;

@@ -92,7 +92,8 @@ class TestedSamples {
     std::vector<Ranked> all;
     for (Index i = 0; i < measured_.samples.size(); ++i) {
       const SampleOutcome& sample = measured_.samples[i];
-      const double value = of_texts        ? static_cast<double>(measured_.transcripts[i].words.edits)
+      if (of_texts && !measured_.transcripts[i]) continue;
+      const double value = of_texts        ? static_cast<double>(measured_.transcripts[i]->words.edits)
                            : by == "score" ? sample.score
                                            : sample.loss;
       if (!sample.substitute && !std::isnan(value)) all.push_back({value, i});

@@ -120,7 +120,12 @@ class GivenRecord final : public Dataset {
       if (value.path.empty())
         parts.add(forms_[i], value.bytes, value.shape);
       else
-        with_file(value.path, [&](const Descriptor& file) { parts.read(forms_[i], file, 0, file.size_bytes()); });
+        with_file(value.path, [&](const Descriptor& file) {
+          if (value.segment.is_whole())
+            parts.read(forms_[i], file, 0, file.size_bytes());
+          else
+            parts.read_segment(forms_[i], file, 0, file.size_bytes(), value.segment.begin, value.segment.end);
+        });
     }
     parts.finish(record);
     return record;
@@ -142,7 +147,8 @@ class GivenRecord final : public Dataset {
   std::string picture_;
 };
 
-Input input_of(std::string name, const LearntParts& parts, const GivenRow& values, const fs::path& folder) try {
+Input input_of(std::string name, const LearntParts& parts, const GivenRow& values, const fs::path& folder,
+               const SoundSegment& segment) try {
   auto record = std::make_shared<GivenRecord>(parts);
   for (std::size_t i = 0; i < parts.forms.size(); ++i) {
     const auto& form = parts.forms[i];
@@ -151,7 +157,9 @@ Input input_of(std::string name, const LearntParts& parts, const GivenRow& value
     if (is_among(parts.targets, form.name)) continue;
     if (!given)
       return {.name = std::move(name), .problem = concat("it lacks '", form.name, "', which the net learnt from")};
-    record->set(i, part_from(form, value->second, folder));
+    GivenPart part = part_from(form, value->second, folder);
+    if (form.encoding == Encoding::audio) part.segment = segment;
+    record->set(i, std::move(part));
   }
   for (const auto key : picture_keys) {
     if (!parts.picture) break;
@@ -241,16 +249,38 @@ std::vector<Input> RecordFinder::find(const std::string& path) const try {
 std::optional<Input> RecordFinder::row(const GivenRow& values) const {
   const auto given = [&](const PartForm& form) { return values.contains(form.name); };
   if (std::ranges::none_of(parts_.forms, given)) return std::nullopt;
-  return input_of("", parts_, values, {});
+  Table table{.path = "the request", .lines = {1}};
+  for (auto& [key, value] : values) {
+    table.columns.push_back({.name = key});
+    table.columns.back().cells.add(value);
+  }
+  try {
+    const auto segments = segments_of(table);
+    return input_of("", parts_, values, {}, segments.empty() ? SoundSegment() : segments.front());
+  } catch (const UserError& error) {
+    return Input{.name = "", .problem = first_line(error.what())};
+  }
+}
+
+std::vector<SoundSegment> RecordFinder::segments_of(const Table& table) const {
+  const auto is_recording = [&](const PartForm& form) {
+    return form.encoding == Encoding::audio && !is_among(parts_.targets, form.name);
+  };
+  if (std::ranges::count_if(parts_.forms, is_recording) != 1) return {};
+  Settings data = config_.data(false);
+  if (data.text("dataset") != "manifest") data = Settings("data", datasets().at("manifest").keys);
+  return read_segments(table, find_segment_columns(table, data));
 }
 
 std::vector<Input> RecordFinder::rows_of(const std::string& path) const {
   const Table table = read_table(path);
+  const auto segments = segments_of(table);
   std::vector<Input> inputs;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     GivenRow values;
     for (auto& column : table.columns) values[column.name] = std::string(column.cells[row]);
-    inputs.push_back(input_of(concat(path, ":", table.lines[row]), parts_, values, fs::path(path).parent_path()));
+    inputs.push_back(input_of(concat(path, ":", table.lines[row]), parts_, values, fs::path(path).parent_path(),
+                              segments.empty() ? SoundSegment() : segments[row]));
   }
   return inputs;
 }

@@ -13,6 +13,7 @@
 #include "pipeline/base/config/config.h"
 #include "pipeline/inference/predict/input.h"
 #include "sampling/dataset.h"
+#include "sampling/datasets/tables/segments.h"
 
 namespace flowtrain {
 
@@ -33,6 +34,7 @@ struct GivenPart {
   std::vector<std::byte> bytes = {};
   std::vector<std::int64_t> shape = {};
   std::string path = {};
+  SoundSegment segment = {};  ///< the part of a recording in the file
 };
 
 /// Returns a value for records that lack the part: zeros, "-0.0", a grey picture.
@@ -59,6 +61,8 @@ class RecordFinder {
 
  private:
   std::vector<Input> rows_of(const std::string& path) const;
+  /// Returns the segments of the rows' recordings, by the columns of the data set `manifest`; else none.
+  std::vector<SoundSegment> segments_of(const Table& table) const;
   std::vector<Input> records_of(const std::string& path) const;
   std::shared_ptr<const Dataset> open_records(const std::string& path, const DatasetInput& input) const;
 

@@ -14,6 +14,7 @@
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/parquet_rows.h"
+#include "sampling/datasets/tables/segments.h"
 #include "sampling/datasets/tables/split_files.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
@@ -77,18 +78,8 @@ std::vector<bool> file_columns(const Table& table, const Settings& settings) {
   return are_files;
 }
 
-/// The part of a recording that a row is.
-struct Segment {
-  double begin = 0, end = -1;  ///< seconds; end < 0: to the end
-};
+}  // namespace
 
-/// The columns of the segments of recordings.
-struct SegmentColumns {
-  std::ptrdiff_t begin = none, end = none;
-  bool is_duration = false;  ///< `end` counts from `begin`
-};
-
-/// Finds the columns by the keys `begin` and `end`.
 SegmentColumns find_segment_columns(const Table& table, const Settings& settings) {
   const auto any = [](const TableColumn&) { return true; };
   SegmentColumns found{class_column(table, settings, "begin", {"begin", "start", "offset"}, any),
@@ -99,7 +90,7 @@ SegmentColumns find_segment_columns(const Table& table, const Settings& settings
   return found;
 }
 
-std::vector<Segment> read_segments(const Table& table, const SegmentColumns& columns) {
+std::vector<SoundSegment> read_segments(const Table& table, const SegmentColumns& columns) {
   const auto seconds = [&](std::size_t row, std::ptrdiff_t index, double missing) {
     if (index == none) return missing;
     const auto& column = table.columns[static_cast<std::size_t>(index)];
@@ -110,7 +101,7 @@ std::vector<Segment> read_segments(const Table& table, const SegmentColumns& col
                       "correct it, or set data.begin = \"\" and data.end = \"\": then recordings are whole");
     return value.value_or(missing);
   };
-  std::vector<Segment> segments(table.rows());
+  std::vector<SoundSegment> segments(table.rows());
   for (std::size_t row = 0; row < segments.size(); ++row) {
     auto& [begin, end] = segments[row];
     begin = seconds(row, columns.begin, 0);
@@ -123,6 +114,8 @@ std::vector<Segment> read_segments(const Table& table, const SegmentColumns& col
   }
   return segments;
 }
+
+namespace {
 
 class Manifest : public NamedDataset {
  public:
@@ -195,8 +188,8 @@ class Manifest : public NamedDataset {
         parts.lack(column.form);
       else
         read_file(id, column.texts[id], [&](const Descriptor& file) {
-          if (const auto [begin, end] = segment(column, id); begin > 0 || end >= 0)
-            parts.read_segment(column.form, file, 0, file.size_bytes(), begin, end);
+          if (const auto own = segment(column, id); !own.is_whole())
+            parts.read_segment(column.form, file, 0, file.size_bytes(), own.begin, own.end);
           else
             parts.read(column.form, file, 0, file.size_bytes());
         });
@@ -255,18 +248,23 @@ class Manifest : public NamedDataset {
     std::size_t recordings = 0;
     for (std::size_t i = 0; i < table.columns.size(); ++i)
       recordings += are_files[i] && looks_like_sounds(table.columns[i]) ? 1 : 0;
-    const bool is_asked = settings.text("begin") != "auto" && !settings.text("begin").empty();
-    if (recordings != 1 && is_asked)
-      throw settings.error("begin",
-                           concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
+    for (const char* const key : {"begin", "end"}) {
+      if (settings.text(key) == "auto" || settings.text(key).empty()) continue;
+      if (rows_)
+        throw settings.error(key, concat(table.path, " is Parquet, whose recordings are read whole"), ExitCode::usage,
+                             "list files in a .csv or .jsonl, or cut the recordings");
+      if (recordings != 1)
+        throw settings.error(key,
+                             concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
+    }
     if (recordings != 1 || rows_) return {};
     const auto columns = find_segment_columns(table, settings);
     if (columns.begin != none || columns.end != none) segments_ = read_segments(table, columns);
     return columns;
   }
 
-  Segment segment(const ManifestColumn& column, std::uint64_t id) const {
-    return segments_.empty() || column.form.encoding != Encoding::audio ? Segment() : segments_[id];
+  SoundSegment segment(const ManifestColumn& column, std::uint64_t id) const {
+    return segments_.empty() || column.form.encoding != Encoding::audio ? SoundSegment() : segments_[id];
   }
 
   /// Reads the form of a row's recording; without frames if the row has none.
@@ -404,7 +402,7 @@ class Manifest : public NamedDataset {
   bool has_picture_ = false;
   std::string picture_column_;
   Names picture_;
-  std::vector<Segment> segments_;  ///< segments of the rows' recordings; empty: they are whole
+  std::vector<SoundSegment> segments_;  ///< segments of the rows' recordings; empty: they are whole
   std::unique_ptr<const SoundForms> sounds_;
   std::vector<ManifestColumn> columns_;
   std::vector<PartForm> forms_;  ///< forms of columns_

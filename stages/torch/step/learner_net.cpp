@@ -87,6 +87,9 @@ class NamedStep final : public nets::Step {
   Evaluated evaluate(const nets::NamedTensors& batch) override {
     return rethrow_at_key(settings_, "name", [&] { return step_->evaluate(batch); });
   }
+  nets::NamedTensors predict(const nets::NamedTensors& batch) override {
+    return rethrow_at_key(settings_, "name", [&] { return step_->predict(batch); });
+  }
 
  private:
   const Settings settings_;

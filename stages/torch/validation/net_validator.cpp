@@ -159,21 +159,20 @@ Detector* NetValidator::detector() {
   return detector_.get();
 }
 
-nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
-  nets::Step::Evaluated seen = evaluate_net(batch);
+// Outputs become f32 again, which metrics take.
+nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch, bool with_loss) {
+  nets::Step::Evaluated seen;
+  {
+    std::optional<Autocast> cast;
+    if (amp_) cast.emplace(amp_, where_.type());
+    seen = with_loss ? step_.evaluate(batch) : nets::Step::Evaluated{step_.predict(batch), {}};
+  }
+  if (amp_)
+    seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
+      return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
+    });
   if (decoder_)
     rethrow_at_key(*decode_, "name", [&] { seen.outputs.set("prediction", ctc_prediction(*decoder_, seen.outputs)); });
-  return seen;
-}
-
-// Outputs become f32 again, which metrics take.
-nets::Step::Evaluated NetValidator::evaluate_net(const nets::NamedTensors& batch) {
-  if (!amp_) return step_.evaluate(batch);
-  const Autocast cast(amp_, where_.type());
-  nets::Step::Evaluated seen = step_.evaluate(batch);
-  seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
-    return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
-  });
   return seen;
 }
 
@@ -210,8 +209,10 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   if (!rows) return {};
   RowResults results = rows->read(readout);
-  if (const auto records = slab.rows().size(); records != results.rows.size())
-    results.rows.assign(records, {});  // packed rows hold several
+  if (const auto records = slab.rows().size(); slab.layout().is_packed() || records != results.rows.size()) {
+    results.rows.assign(records, {});  // packed rows hold several, which have no results of their own
+    if (results.kind == "transcribe") results.kind = "samples";
+  }
   results.losses = std::move(losses);
   return results;
 }
@@ -229,11 +230,17 @@ Logits NetValidator::written(Slab& slab, const at::Tensor& prediction) const {
 
 Logits NetValidator::predict(Slab& slab) {
   const torch::NoGradGuard no_gradients;
+  if (decoder_ && !tokenizer_)
+    throw decode_->error("name", "the field 'label' has no tokenizer, which makes a text of its ids", ExitCode::usage,
+                         "make it of texts: [[field]] name = \"label\", as = \"tokens\"; or leave decode.name out");
   const nets::NamedTensors batch = filled_up((*batch_)(slab), least_rows_);
-  const nets::NamedTensors outputs = evaluate(batch).outputs;
-  if (decoder_ && tokenizer_) return written(slab, outputs.at("prediction"));
+  const nets::NamedTensors outputs = evaluate(batch, /*with_loss=*/false).outputs;
+  if (decoder_) return written(slab, outputs.at("prediction"));
   const std::int64_t dimensions = outputs.contains("logits") ? outputs.at("logits").dim() : 0;
-  if (dimensions != 2 && (dimensions != 3 || outputs.contains("logits_length")))
+  if (dimensions == 3 && outputs.contains("logits_length"))
+    throw UserError(ExitCode::usage, "the net gives `logits` of frames, of which a decoder makes a text",
+                    "name one: --set decode.name=ctc_beam");
+  if (dimensions != 2 && dimensions != 3)
     throw UserError(ExitCode::usage,
                     "the net gives no `logits` of shape (rows, classes) or (rows, classes, tokens), so it predicts no "
                     "classes",

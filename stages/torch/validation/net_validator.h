@@ -43,8 +43,7 @@ class NetValidator {
 
  private:
   RowResults measure(Slab& slab, RowReader* rows);
-  nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
-  nets::Step::Evaluated evaluate_net(const nets::NamedTensors& batch);
+  nets::Step::Evaluated evaluate(const nets::NamedTensors& batch, bool with_loss = true);
   Logits written(Slab& slab, const at::Tensor& prediction) const;
   void add_metric(const std::string& name, const LearnerSpec& spec);
   /// Sets make_detector_ if the net gives what its detector reads.

@@ -30,12 +30,23 @@ at::Tensor known_labels(const at::Tensor& logits, const at::Tensor& labels) {
   return labels.ge(0).logical_and_(labels.lt(logits.size(1)));
 }
 
+// Returns the logarithms of the sums over classes, of some rows at a time: those of all would take the memory of the
+// logits again.
+at::Tensor log_sums(const at::Tensor& logits) {
+  constexpr std::int64_t most_at_once = 1 << 24;
+  const std::int64_t of_row = std::max<std::int64_t>(logits.numel() / std::max<std::int64_t>(logits.size(0), 1), 1);
+  std::vector<at::Tensor> sums;
+  for (const at::Tensor& rows : logits.split(std::max<std::int64_t>(most_at_once / of_row, 1)))
+    sums.push_back(rows.to(at::kFloat).logsumexp(1));
+  return at::cat(sums);
+}
+
 // A row without labels has no loss (NaN).
 at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& known) {
   const at::Tensor places = labels.to(at::kLong).clamp(0, logits.size(1) - 1).unsqueeze(1);
-  const at::Tensor logs = logits.log_softmax(1, at::kFloat).gather(1, places);
+  const at::Tensor logs = logits.gather(1, places).squeeze(1).to(at::kFloat) - log_sums(logits);
   const std::int64_t rows = labels.size(0);
-  return -logs.squeeze(1).masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
+  return -logs.masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
 }
 
 at::Tensor row_of(const at::Tensor& tensor, std::size_t row) {
@@ -51,14 +62,19 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
   if (outputs.contains("prediction") && outputs.at("prediction").dim() == 2 && label != fields_.end() &&
       label->tokenizer && are_labels(batch, 2)) {
     tokenizer_ = label->tokenizer.get();
-    return ask_texts(readout, outputs.at("prediction"), batch.at("label"));
+    const at::Tensor& labels = batch.at("label");
+    if (!batch.contains("label_length")) return ask_texts(readout, outputs.at("prediction"), labels);
+    const at::Tensor places = at::arange(labels.size(1), labels.options());
+    const at::Tensor fill = places.ge(batch.at("label_length").unsqueeze(1));  // (B, U)
+    return ask_texts(readout, outputs.at("prediction"), labels.masked_fill(fill, -1));
   }
   if (!outputs.contains("logits")) return;
   const at::Tensor& logits = outputs.at("logits");
   if (logits.dim() == 2 && logits.size(1) > 1 && are_labels(batch, 1)) ask_classes(readout, logits, batch.at("label"));
   if (logits.dim() == 4 && logits.size(1) > 1 && are_labels(batch, 3))
     ask_pixel_classes(readout, logits, batch.at("label"));
-  if (logits.dim() == 3 && logits.size(1) > 1 && are_labels(batch, 2) && logits.size(2) == batch.at("label").size(1))
+  if (logits.dim() == 3 && logits.size(1) > 1 && are_labels(batch, 2) && logits.size(2) == batch.at("label").size(1) &&
+      !outputs.contains("logits_length"))
     ask_token_classes(readout, logits, batch.at("label"));
 }
 

@@ -13,9 +13,9 @@
 namespace flowtrain {
 
 /// Reads the results of one batch's rows, together with the rest that is read of the batch. `logits` (B, K) with
-/// `label` (B) are classes, (B, K, L) with `label` (B, L) classes of tokens, (B, K, H, W) with `label` (B, H, W)
-/// classes of pixels, which become grey levels from 0 to 255; `prediction` (B, N) with `label` (B, U) of a tokenizer
-/// are texts; `image` (B, C, H, W) is a picture for each row, normalised as the batch's.
+/// `label` (B) are classes, (B, K, L) without `logits_length` and with `label` (B, L) classes of tokens, (B, K, H, W)
+/// with `label` (B, H, W) classes of pixels, which become grey levels from 0 to 255; `prediction` (B, N) with `label`
+/// (B, U) of a tokenizer are texts; `image` (B, C, H, W) is a picture for each row, normalised as the batch's.
 class RowReader {
  public:
   /// `fields` are the batch's; `shown` are the rows whose pictures are read. Both outlive it.

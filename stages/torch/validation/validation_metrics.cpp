@@ -132,8 +132,8 @@ std::vector<ValidationMetrics::GroupKey> ValidationMetrics::groups_of(const at::
   for (std::int64_t row = 0; row < bytes.size(0); ++row) {
     const auto* const begin = reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()) + row * bytes.size(1);
     const std::string_view text(begin, width);
-    const std::string shown = shown_text(text.substr(0, text.find_last_not_of('\0') + 1));
-    groups.emplace_back(shown.empty() ? -1 : 0, shown);
+    const std::string_view own = text.substr(0, text.find_last_not_of('\0') + 1);
+    groups.emplace_back(own.empty() ? -1 : 0, own);
   }
   return groups;
 }
@@ -166,11 +166,15 @@ ValidationMetrics::Part& ValidationMetrics::part(const GroupKey& group) {
 void ValidationMetrics::share_groups(Group& group) {
   if (field_.empty()) return;
   std::string mine;
-  for (auto& [key, own] : parts_) mine += concat(key.first, " ", key.second, "\n");
+  for (auto& [key, own] : parts_) mine += concat(key.first, " ", key.second.size(), " ", key.second);
   for (auto& theirs : group.gather("the groups of val.group_by", mine)) {
-    std::istringstream lines(theirs);
-    std::string text;
-    for (std::int64_t number = 0; lines >> number && lines.get() && std::getline(lines, text);) part({number, text});
+    std::istringstream all(theirs);
+    std::size_t length = 0;
+    for (std::int64_t number = 0; all >> number >> length && all.get();) {
+      std::string text(length, ' ');
+      all.read(text.data(), static_cast<std::streamsize>(length));
+      part({number, text});
+    }
   }
 }
 
@@ -217,6 +221,7 @@ Scalars ValidationMetrics::end(Group& group, std::span<double> beside) {
   from += static_cast<std::ptrdiff_t>(parts_.size());
 
   Scalars scalars;
+  const auto names = group_names();
   std::size_t next = 0;
   const auto scalars_of = [&](const nets::Metric& metric) {
     const auto begin = from;
@@ -227,9 +232,9 @@ Scalars ValidationMetrics::end(Group& group, std::span<double> beside) {
     const auto values = scalars_of(*metric);
     if (metric->form() == nets::MetricForm::scalar) {
       scalars.emplace_back(name, values.at(0));
-      for (auto count = rows; auto& [value, own] : parts_) {
+      for (auto count = rows; const std::string& group_name : names) {
         const double scalar = scalars_of(*metric).at(0);
-        scalars.emplace_back(concat(name, ".", name_of_group(value)),
+        scalars.emplace_back(concat(name, ".", group_name),
                              *count++ > 0 ? scalar : std::numeric_limits<double>::quiet_NaN());
       }
     } else if (metric->form() == nets::MetricForm::of_each_class) {
@@ -245,8 +250,19 @@ Scalars ValidationMetrics::end(Group& group, std::span<double> beside) {
   return scalars;
 }
 
+// Texts that look alike, such as long ones that begin alike, are numbered.
+std::vector<std::string> ValidationMetrics::group_names() const {
+  std::vector<std::string> names;
+  std::map<std::string, int> times;
+  for (auto& [key, own] : parts_) {
+    names.push_back(name_of_group(key));
+    if (const int time = ++times[names.back()]; time > 1) names.back() += concat(" #", time);
+  }
+  return names;
+}
+
 std::string ValidationMetrics::name_of_group(const GroupKey& group) const {
-  if (!group.second.empty()) return group.second;
+  if (!group.second.empty()) return shown_text(group.second);
   const auto index = static_cast<std::size_t>(group.first);
   return field_ == "label" && index < classes_.size() ? classes_[index] : std::to_string(group.first);
 }

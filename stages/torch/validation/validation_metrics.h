@@ -67,6 +67,7 @@ class ValidationMetrics {
   void share_groups(Group& group);
   std::vector<const nets::Metric*> all() const;
   std::vector<std::vector<double>> totals(Group& group) const;
+  std::vector<std::string> group_names() const;  // by parts_
   std::string name_of_group(const GroupKey& group) const;
   std::vector<std::string> class_names(std::size_t classes) const;
 

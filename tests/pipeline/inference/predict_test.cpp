@@ -9,6 +9,7 @@
 #include "pipeline/inference/predict/requests.h"
 #include "sampling/core/error.h"
 #include "sampling/samplers/stored.h"
+#include "tests/support/sounds.h"
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -83,6 +84,32 @@ TEST_CASE("predictions need the parts of all texts, but neither those of classes
   CHECK(parts.targets == std::vector<std::string>{"kinds"});
   CHECK(parts.forms.size() == 4);
   CHECK(!parts.picture);
+}
+
+TEST_CASE("rows and requests of recordings are the segments that a manifest makes of them") {
+  const TempFolder folder;
+  const auto config = load_config(folder.write("a.toml",
+                                               "[data]\ndataset = \"manifest\"\npath = \"table.csv\"\n"
+                                               "[[field]]\nname = \"x\"\nfrom = \"audio\"\nas = \"wave\"\n"),
+                                  {});
+  folder.write("a.wav", wav_of(tone(1000, 1, 1000)));
+  const auto table = folder.write("table.csv", "audio,begin,duration\na.wav,0.25,0.25\na.wav,,\n").string();
+  const auto parts = LearntParts::of(config, {{"audio", Encoding::audio}});
+  const RecordFinder records(config, parts);
+  const auto frames = [](const Input& input) -> std::uint64_t {
+    CHECK(input.problem == "");
+    if (!input.records) return 0;
+    ReadBuffer buffer;
+    return sound_form(input.records->read(input.record, buffer).parts[0].bytes).frames;
+  };
+  const auto rows = records.find(table);
+  REQUIRE(rows.size() == 2);
+  CHECK(frames(rows[0]) == 250);
+  CHECK(frames(rows[1]) == 1000);
+  const auto audio = (folder.path() / "a.wav").string();
+  CHECK(frames(*records.row({{"audio", audio}, {"offset", "0.5"}, {"end", "0.6"}})) == 100);
+  CHECK(records.row({{"audio", audio}, {"begin", "x"}})->problem.find("'x' is no time in seconds") !=
+        std::string::npos);
 }
 
 TEST_CASE("a data set of inputs: record 0 has the form of the training data, and stands for what is damaged") {

@@ -183,6 +183,11 @@ TEST_CASE("manifest: recordings, whole and in segments") {
   const std::string what = failure_of<SampleError>([&] { late->read(0, buffer); }).what();
   CHECK(what.find("a.wav: the segment from 0.5 to 2 seconds ends behind the recording, which has 1 seconds") !=
         what.npos);
+  for (const std::string key : {"begin", "end"})
+    check_failure(failure_of([&] {
+                    rows("f.csv", "text,t\nx,0.5\n", {{key, "t"}});
+                  }),
+                  ExitCode::usage, "has 0 columns of recordings, but segments need one");
 }
 
 TEST_CASE("webdataset: recordings of all kinds are the part audio") {

@@ -66,6 +66,10 @@ TEST_CASE("rows of texts have both texts and their edits") {
   CHECK(results.rows[0].badness() == 1);
   CHECK(results.rows[1].transcript->hypothesis == "o k");
   CHECK(results.rows[1].badness() == 0);
+  const NamedTensors filled{{"label", truth.clamp_min(0)}, {"label_length", at::tensor({2, 3}, at::kLong)}};
+  const auto same = read_rows({{"prediction", prediction}}, filled, {}, {label});
+  CHECK(same.rows[0].transcript->reference == "ho");
+  CHECK(same.rows[1].badness() == 0);
   const Field plain{.name = "label", .dtype = DType::i64, .shape = {8}};
   CHECK(read_rows({{"prediction", prediction}}, {{"label", truth}}, {}, {plain}).kind == "samples");
 }
@@ -81,6 +85,8 @@ TEST_CASE("rows of tokens have the mean loss of those with a label") {
   CHECK(results.rows[1].loss == doctest::Approx(std::log(std::exp(5) + 2) - 5));
   CHECK(results.rows[1].prediction == -1);
   CHECK(read_rows({{"logits", at::zeros({2, 3, 4})}}, {{"label", label}}).kind == "samples");  // of other lengths
+  const at::Tensor lengths = at::tensor({2, 2}, at::kLong);  // of frames, which have no labels of their own
+  CHECK(read_rows({{"logits", logits}, {"logits_length", lengths}}, {{"label", label}}).kind == "samples");
 }
 
 TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {

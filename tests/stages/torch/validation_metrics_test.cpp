@@ -239,6 +239,36 @@ TEST_CASE("groups by the bytes of a text have the text's name; an empty one is n
       same(metrics.end(solo_group(), beside), {{"accuracy", 4. / 6}, {"accuracy.Ann", 0.5}, {"accuracy.Bo", 2. / 3}}));
 }
 
+TEST_CASE("groups by long texts that begin alike stay apart, on two processes, too") {
+  const std::string begin(300, 'x');
+  at::Tensor bytes = at::zeros({2, 302}, at::kByte);
+  bytes.narrow(1, 0, 300).fill_(int{'x'});
+  bytes[0][300] = int{'\n'};
+  bytes[0][301] = int{'a'};
+  bytes[1][300] = int{'b'};
+  const at::Tensor logits = at::one_hot(at::tensor({0, 1}, at::kLong), 2).to(at::kFloat),
+                   label = at::tensor({0, 0}, at::kLong);
+  const std::string name = "accuracy." + begin.substr(0, 200) + "…";
+  Meeting meeting;
+  std::array<Scalars, 2> scalars;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        auto metrics = made({"accuracy"});
+        metrics.group_by("speaker");
+        metrics.begin();
+        const auto own = static_cast<std::int64_t>(rank);
+        metrics.update({{"logits", logits.narrow(0, own, 1)}},
+                       {{"label", label.narrow(0, own, 1)}, {"speaker", bytes.narrow(0, own, 1)}});
+        Member member(meeting, rank);
+        std::array<double, 0> beside;
+        scalars[rank] = metrics.end(member, beside);
+      });
+  }
+  for (auto& each : scalars) CHECK(same(each, {{"accuracy", 0.5}, {name, 1}, {name + " #2", 0}}));
+}
+
 TEST_CASE("groups that cannot be told") {
   const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
   Settings val("val", core_keys("val"));
