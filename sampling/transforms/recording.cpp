@@ -88,11 +88,9 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
   if (!settings.text("reverb").empty()) rooms_.emplace(settings, "reverb", rate_);
 }
 
-std::int64_t Recordings::kept_frames(std::uint64_t frames, std::uint32_t rate, double speed) const {
-  const auto made = std::max(resampled_frames(frames, rate * speed, rate_), padded_);
-  if (made > most_ && longer_ == Longer::error)
-    throw SampleError(concat("it has ", double(made) / rate_, " seconds, more than max"));
-  return std::min(made, most_);
+void Recordings::check_longest(std::int64_t frames) const {
+  if (frames > most_ && longer_ == Longer::error)
+    throw SampleError(concat("it has ", double(frames) / rate_, " seconds, more than max"));
 }
 
 Recordings::Range Recordings::frames(const Record& record) const {
@@ -103,8 +101,13 @@ Recordings::Range Recordings::frames(const Record& record) const {
             static_cast<std::uint32_t>(part.shape[2])};
   else
     form = sound_form(part.bytes);
+  const auto at_speed = [&](double speed) {
+    return std::max(resampled_frames(form.frames, form.rate * speed, rate_), padded_);
+  };
   const auto [slowest, fastest] = std::ranges::minmax(speeds_);
-  return {kept_frames(form.frames, form.rate, fastest), kept_frames(form.frames, form.rate, slowest)};
+  const auto least = at_speed(fastest);
+  check_longest(least);
+  return {std::min(least, most_), std::min(at_speed(slowest), most_)};
 }
 
 std::span<float> Recordings::operator()(const Record& record, Stream& random) const {
@@ -143,7 +146,7 @@ std::span<float> Recordings::operator()(const Record& record, Stream& random) co
 void Recordings::cut(std::vector<float>& samples, Stream& random) const {
   const std::size_t frames = samples.size() / channels_, most = static_cast<std::size_t>(most_);
   if (frames <= most) return;
-  if (longer_ == Longer::error) throw SampleError(concat("it has ", double(frames) / rate_, " seconds, more than max"));
+  check_longest(static_cast<std::int64_t>(frames));
   std::size_t first = 0;
   if (longer_ == Longer::crop) first = training_ ? random.below(frames - most + 1) : (frames - most) / 2;
   const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(first * channels_);

@@ -36,13 +36,14 @@ class Recordings {
     std::int64_t least, greatest;
   };
   /// Returns the range: one number without drawn speeds. Reads no more than the header of the recording. Throws
-  /// SampleError.
+  /// SampleError, for a recording that is too long only if it is so at each speed.
   Range frames(const Record& record) const;
   /// Returns the samples, channels interleaved, which stay until this thread asks for others. Throws SampleError.
   std::span<float> operator()(const Record& record, Stream& random) const;
 
  private:
-  std::int64_t kept_frames(std::uint64_t frames, std::uint32_t rate, double speed) const;
+  /// Throws SampleError if `frames` are more than `max`, and this is an error.
+  void check_longest(std::int64_t frames) const;
   void cut(std::vector<float>& samples, Stream& random) const;
 
   PartForm from_;

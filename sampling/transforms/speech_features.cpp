@@ -243,9 +243,8 @@ class SpeechFeatures final : public Transform {
   std::vector<Field> fields() const override { return {field_, length_field_of(field_)}; }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
-    const auto samples = recordings_.frames(record);
-    checked(extractor_.frames(samples.least), samples.least);
-    extents[0] = extractor_.frames(samples.greatest);
+    const auto samples = recordings_.frames(record).greatest;
+    extents[0] = checked(extractor_.frames(samples), samples);
   }
 
   void make(const Record& record, Stream random, Row to) const override {

@@ -334,6 +334,12 @@ TEST_CASE("extents are known from outlines, also at other rates and with the slo
   CHECK(extent == 20000);
   speech("wave", speeds, false)->measure(outline.record, {&extent, 1});
   CHECK(extent == 16000);
+  // A speed that is refused when it is drawn does not make the record damaged at all others.
+  speech("wave", {{"speed", Reals{0.8, 1.25}}, {"longer", words("error")}, {"max", 1.0}}, true)
+      ->measure(outline.record, {&extent, 1});
+  CHECK(extent == 16000);
+  speech("logmel", {{"speed", Reals{0.5, 1.0}}}, true)->measure(brief.record, {&extent, 1});
+  CHECK(extent == 2);
   CHECK_THROWS_WITH_AS(speech("logmel", {})->measure(brief.record, {&extent, 1}),
                        "it has 300 samples, fewer than one frame takes", SampleError);
 }
