@@ -295,7 +295,7 @@ class SpeechFeatures final : public Transform {
       Stream unused(0, Purpose::sample, 0);
       for (auto i = block * block_records; i < std::min(records, (block + 1) * block_records); ++i) {
         try {
-          const auto samples = recordings(dataset.read(dataset.size() / records * i, buffer), unused);
+          const auto samples = recordings(dataset.read(i * dataset.size() / records, buffer), unused);
           const auto frames = extractor_.frames(std::int64_t(samples.size()));
           if (frames < 1) continue;
           features.resize(static_cast<std::size_t>(frames) * width_);
