@@ -253,6 +253,7 @@ class SpeechFeatures final : public Transform {
       for (float& each : samples) each += dither_ * static_cast<float>(random.normal());
     const auto count = std::int64_t(samples.size());
     const auto frames = checked(extractor_.frames(count), count), room = to.extents()[0];
+    check_room(frames, room);
     thread_local std::vector<float> longer;  // used if the row is too short
     auto* place = reinterpret_cast<float*>(to[0]);
     if (frames > room) longer.resize(static_cast<std::size_t>(frames) * width_), place = longer.data();

@@ -13,6 +13,7 @@
 #include "sampling/audio/resampler.h"
 #include "sampling/audio/wav.h"
 #include "sampling/core/registry.h"
+#include "sampling/planned_row.h"
 #include "sampling/shown.h"
 #include "sampling/transform.h"
 #include "tests/support/memory_dataset.h"
@@ -342,6 +343,21 @@ TEST_CASE("extents are known from outlines, also at other rates and with the slo
   CHECK(extent == 2);
   CHECK_THROWS_WITH_AS(speech("logmel", {})->measure(brief.record, {&extent, 1}),
                        "it has 300 samples, fewer than one frame takes", SampleError);
+}
+
+TEST_CASE("a recording that became longer than its measured length is refused, and a substitute is cut") {
+  const auto file = wav_of(drawn_signal(16000));
+  const AudioRecord one(file);
+  for (const char* kind : {"wave", "logmel"}) {
+    CAPTURE(kind);
+    const auto transform = speech(kind, {});
+    const auto cut = make_row(*transform, one.record, 3, -5);
+    CHECK(cut.length == cut.extent);
+    const PlannedRow planned(true);
+    CHECK(make_row(*transform, one.record, 3, 5).length == cut.extent + 5);
+    CHECK_THROWS_WITH_AS(make_row(*transform, one.record, 3, -5), doctest::Contains("since its length was measured"),
+                         SampleError);
+  }
 }
 
 TEST_CASE("a row at another speed states the length that it has") {
