@@ -13,6 +13,7 @@
 #include "sampling/audio/resampler.h"
 #include "sampling/audio/wav.h"
 #include "sampling/core/registry.h"
+#include "sampling/core/warning.h"
 #include "sampling/planned_row.h"
 #include "sampling/shown.h"
 #include "sampling/transform.h"
@@ -404,10 +405,21 @@ TEST_CASE("the mean and variance of each value are those of the utterance, or of
     for (std::size_t at = 7; at < normal.values.size(); at += 80) mean += normal.values[at], ++count;
   }
   CHECK(mean / count == doctest::Approx(0).epsilon(1e-5).scale(1));
-  auto others = set;
-  others.emplace_back("hop_ms", 20.0);
-  CHECK_THROWS_WITH_AS(speech("logmel", others, true, utterances), doctest::Contains("features with other keys"),
-                       UserError);
+  for (const auto& change : Values{{"hop_ms", 20.0}, {"max", 1.0}}) {
+    auto others = set;
+    others.push_back(change);
+    CHECK_THROWS_WITH_AS(speech("logmel", others, true, utterances), doctest::Contains("features with other keys"),
+                         UserError);
+  }
+  static std::string warning;
+  set_warning_sink([](const std::string& text) { warning = text; });
+  const Utterances fewer(std::vector(files.begin(), files.begin() + 9));
+  speech("logmel", set, true, utterances);
+  speech("logmel", set, false, fewer);
+  CHECK(warning.empty());
+  speech("logmel", set, true, fewer);
+  CHECK(warning.find("has the statistics of other training data") != std::string::npos);
+  set_warning_sink(nullptr);
 }
 
 TEST_CASE("SpecAugment masks the shares that it says, and only in training") {
