@@ -297,6 +297,8 @@ TEST_CASE("a resampled tone stays a tone, and its state is fresh each time") {
   resample(second, 1, 44100, 16000);
   CHECK(first == second);
   REQUIRE(first.size() == 16000);
+  std::vector<float> slow(1'000'000);
+  CHECK_THROWS_WITH_AS(resample(slow, 1, 100, 48000), doctest::Contains("more than a sample may have"), SampleError);
   for (std::size_t i = 1000; i < 15000; ++i)
     REQUIRE(first[i] == doctest::Approx(std::sin(0.05 * 44100 / 16000 * double(i))).epsilon(1e-3).scale(1));
 }
