@@ -17,6 +17,9 @@ namespace {
 
 using Reals = std::vector<double>;
 
+/// The greatest length of an impulse response. A recording is convolved with the whole of it.
+constexpr double most_room_seconds = 10;
+
 /// Returns the two bounds of a draw, or nothing if the key is empty.
 Reals bounds_of_draw(const Settings& settings, const char* key) {
   auto bounds = settings.reals(key);
@@ -52,7 +55,8 @@ std::vector<Key> recording_keys(std::vector<Key> more) {
       {.name = "reverb",
        .kind = Kind::text,
        .fallback = std::string(),
-       .help = "folder or .tar of impulse responses that training convolves recordings with; empty: none",
+       .help = "folder or .tar of impulse responses, of up to 10 seconds, that training convolves recordings with; "
+               "empty: none",
        .is_path = true},
       {"reverb_probability", Kind::real, 0.5, "share of the recordings that are reverberated", 0, 1}};
   keys.insert(keys.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -87,7 +91,7 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
   if (!settings.reals("speed").empty()) speeds_ = settings.reals("speed");
   gain_ = gain, noise_snr_ = snr;
   if (!settings.text("noise").empty()) noises_.emplace(settings, "noise", rate_);
-  if (!settings.text("reverb").empty()) rooms_.emplace(settings, "reverb", rate_);
+  if (!settings.text("reverb").empty()) rooms_.emplace(settings, "reverb", rate_, most_room_seconds);
 }
 
 void Recordings::check_longest(std::int64_t frames) const {

@@ -497,6 +497,9 @@ TEST_CASE("noise is added at the ratio that is drawn, and rooms keep the power")
     REQUIRE(heard[i] == doctest::Approx(signal[i]).epsilon(1e-5).scale(1));
   const auto loud = make_row(*speech("wave", {{"gain", Reals{6, 6}}}, true), one.record).values;
   CHECK(power(loud) / power(signal) == doctest::Approx(std::pow(10, 0.6)).epsilon(1e-4));
+  write("halls/a.wav", drawn_signal(160001));
+  CHECK_THROWS_WITH_AS(speech("wave", {{"reverb", (folder.path() / "halls").string()}}, true),
+                       doctest::Contains("seconds, but may have 10"), UserError);
   CHECK_THROWS_WITH_AS(speech("wave", {{"noise", folder.write("empty/a.txt", "x").parent_path().string()}}, true),
                        doctest::Contains("no recordings in"), UserError);
 }
