@@ -63,6 +63,13 @@ std::vector<Key> recording_keys(std::vector<Key> more) {
   return keys;
 }
 
+void check_needed(const Settings& settings, bool is_there, const char* needed,
+                  std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (!is_there && settings.value(key) != find_key(settings.keys(), key)->fallback)
+      throw settings.error(key, concat("has no effect without ", needed), ExitCode::usage, "leave it out");
+}
+
 Recordings::Recordings(const Settings& settings, const PartForm& from, bool training)
     : from_(from),
       training_(training),
@@ -85,6 +92,9 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
     if (channels_ > 1 && !settings.text(key).empty())
       throw settings.error(key, "is for one channel, but 'channels' keeps several", ExitCode::usage,
                            "leave one of the two out");
+  check_needed(settings, channels_ == 1, "one channel", {"channel"});
+  check_needed(settings, !settings.text("noise").empty(), "noise", {"noise_snr", "noise_probability"});
+  check_needed(settings, !settings.text("reverb").empty(), "reverb", {"reverb_probability"});
   if (snr.empty() && !settings.text("noise").empty())
     throw settings.error("noise_snr", "is empty, but there is noise", ExitCode::usage, "write two numbers: [5, 20]");
   if (!training) return;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@ namespace flowtrain {
 
 /// Returns the keys of transforms that begin with a recording, and `more` behind them.
 std::vector<Key> recording_keys(std::vector<Key> more);
+/// Throws UserError(usage) at the first of `keys` that is not at its default although it has no effect, since what it
+/// needs is not there; `needed` names that.
+void check_needed(const Settings& settings, bool is_there, const char* needed, std::initializer_list<const char*> keys);
 
 /// The samples of recordings: decoded, of one channel or of several, at another speed, resampled to `rate`, padded and
 /// cut; then with reverberation, noise and gain. Augmentations are drawn in this order, and in training only. Const and

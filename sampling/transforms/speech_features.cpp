@@ -221,6 +221,10 @@ class SpeechFeatures final : public Transform {
     field_ = {input.name, DType::f32, {extractor_.frames(recordings_.most_frames()), std::int64_t(width_)}};
     if (field_.shape[0] < 1)
       throw settings.error("max", "is shorter than a frame", ExitCode::usage, "raise it, or make frames shorter");
+    check_needed(settings, settings.text("normalise") == "set", "normalise = \"set\"", {"statistics"});
+    check_needed(settings, settings.integer("time_masks") > 0, "time_masks", {"time_mask", "time_share"});
+    check_needed(settings, settings.integer("frequency_masks") > 0, "frequency_masks", {"frequency_mask"});
+    if (settings.has("energy")) check_needed(settings, settings.boolean("energy"), "energy", {"energy_floor"});
     field_.free_axes = 1;
     field_.show = [](const Field& field, std::span<const std::byte> value) {
       std::vector<float> features(value.size() / sizeof(float));

@@ -548,6 +548,14 @@ TEST_CASE("keys of features that cannot be are refused") {
   CHECK_THROWS_WITH_AS(speech("mfcc", {{"values", words("whisper")}}), doctest::Contains("no cepstra"), UserError);
   CHECK_THROWS_WITH_AS(speech("wave", {{"gain", Reals{3, 1}}}), doctest::Contains("the least and the greatest"),
                        UserError);
+  for (const Values& values : {Values{{"statistics", words("set.txt")}}, Values{{"noise_snr", Reals{5, 10}}},
+                               Values{{"reverb_probability", 0.1}}, Values{{"time_share", 0.5}},
+                               Values{{"frequency_mask", std::int64_t{9}}}, Values{{"energy_floor", 1.0}}}) {
+    CAPTURE(values[0].first);
+    CHECK_THROWS_WITH_AS(speech("mfcc", values), doctest::Contains("has no effect without"), UserError);
+  }
+  CHECK_THROWS_WITH_AS(speech("wave", {{"channels", std::int64_t{2}}, {"channel", std::int64_t{0}}}),
+                       doctest::Contains("has no effect without one channel"), UserError);
 }
 
 }  // namespace flowtrain
