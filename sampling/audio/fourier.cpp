@@ -7,6 +7,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -313,11 +315,11 @@ void log_mel(const FramePlan& plan, const float* samples, std::size_t frames, fl
 
 void convolve(std::span<float> signal, std::span<const float> response) {
   if (signal.empty() || response.empty()) return;
-  thread_local FourierPlan plan;
+  thread_local std::array<FourierPlan, 32> plans;  // by the power of two
   thread_local std::vector<float> padded, filter, result;
-  std::size_t size = 256;
-  while (size < 4 * response.size()) size *= 2;
-  if (plan.size != size) plan = FourierPlan(size);
+  const std::size_t size = std::bit_ceil(std::max<std::size_t>(256, 4 * response.size()));
+  auto& plan = plans.at(static_cast<std::size_t>(std::countr_zero(size)));
+  if (plan.size == 0) plan = FourierPlan(size);
   const std::size_t block = size - response.size() + 1, blocks = (signal.size() + block - 1) / block;
   float* const memory = fourier_lanes::lane_memory(4 * size * fourier_lanes::most_lanes);
 

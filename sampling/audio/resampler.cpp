@@ -11,6 +11,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 namespace {
@@ -49,50 +50,58 @@ const LibSoxr& libsoxr() {
   return opened;
 }
 
-void check_soxr(soxr_error_t error) {
-  if (error) throw SampleError(concat("it cannot be resampled: ", error));
-}
-
 /// A state of libsoxr for two rates. Each thread keeps some, as making them costs more than clearing them.
 class ResamplerState {
  public:
   ResamplerState() = default;
   ResamplerState(const ResamplerState&) = delete;
   ResamplerState& operator=(const ResamplerState&) = delete;
-  ~ResamplerState() {
-    if (state_) libsoxr().remove(state_);
-  }
+  ~ResamplerState() { remove(); }
 
   bool is_for(std::uint32_t channels, double from, std::uint32_t to) const {
     return state_ && channels == channels_ && from == from_ && to == to_;
   }
 
   void open(std::uint32_t channels, double from, std::uint32_t to) {
-    if (state_) libsoxr().remove(std::exchange(state_, nullptr));
+    remove();
     const auto quality = libsoxr().quality(SOXR_HQ, 0);
     soxr_error_t error = nullptr;
     state_ = libsoxr().create(from, to, channels, &error, nullptr, &quality, nullptr);
-    check_soxr(error);
+    check(error);
     channels_ = channels, from_ = from, to_ = to;
   }
 
   void run(const std::vector<float>& samples, std::vector<float>& into) {
     const std::size_t frames = samples.size() / channels_;
     const auto made = static_cast<std::size_t>(resampled_frames(frames, from_, to_));
+    if (made > max_sample_bytes / sizeof(float) / channels_)
+      throw SampleError(concat(frames, " frames at ", from_, " Hz are ", made, " at ", to_,
+                               " Hz, more than a sample may have (1 GiB): its header may have a wrong rate"));
     into.resize(made * channels_);
     std::size_t used = 0, done = 0;
-    check_soxr(libsoxr().process(state_, samples.data(), frames, &used, into.data(), made, &done));
+    check(libsoxr().process(state_, samples.data(), frames, &used, into.data(), made, &done));
     while (done < made) {  // null input drains what the filters still hold
       std::size_t more = 0;
-      check_soxr(libsoxr().process(state_, nullptr, 0, nullptr, into.data() + done * channels_, made - done, &more));
+      check(libsoxr().process(state_, nullptr, 0, nullptr, into.data() + done * channels_, made - done, &more));
       if (more == 0) break;
       done += more;
     }
     std::fill(into.begin() + static_cast<std::ptrdiff_t>(done * channels_), into.end(), 0.0f);
-    check_soxr(libsoxr().clear(state_));
+    check(libsoxr().clear(state_));
   }
 
  private:
+  void remove() {
+    if (state_) libsoxr().remove(std::exchange(state_, nullptr));
+  }
+
+  /// Throws SampleError for an error, after which the state cannot be used again.
+  void check(soxr_error_t error) {
+    if (!error) return;
+    remove();
+    throw SampleError(concat("it cannot be resampled: ", error));
+  }
+
   soxr_t state_ = nullptr;
   std::uint32_t channels_ = 0, to_ = 0;
   double from_ = 0;

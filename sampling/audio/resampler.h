@@ -12,7 +12,8 @@ std::int64_t resampled_frames(std::uint64_t frames, double from, std::uint32_t t
 
 /// Replaces `samples`, `channels` interleaved ones a frame, which has the rate `from`, by those at the rate `to`, with
 /// libsoxr's quality HQ; resampled_frames() tells how many. A rate `from` beyond the true one makes speech faster and
-/// higher. Does nothing for equal rates. libsoxr is opened at the first use; throws UserError(data) if there is none.
+/// higher. Does nothing for equal rates. libsoxr is opened at the first use. Throws UserError(data) if there is none,
+/// and SampleError for more than 1 GiB of samples.
 void resample(std::vector<float>& samples, std::uint32_t channels, double from, std::uint32_t to);
 
 }  // namespace flowtrain

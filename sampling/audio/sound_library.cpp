@@ -32,7 +32,7 @@ void scale_signal(std::span<float> signal, float factor) {
 
 }  // namespace
 
-SoundLibrary::SoundLibrary(const Settings& settings, const char* key, std::uint32_t rate) try {
+SoundLibrary::SoundLibrary(const Settings& settings, const char* key, std::uint32_t rate, double most_seconds) try {
   const Files files(settings.text(key));
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -47,16 +47,23 @@ SoundLibrary::SoundLibrary(const Settings& settings, const char* key, std::uint3
     Sound sound;
     try {
       files.read(found[i], bytes);
+      const SoundForm form = sound_form(bytes);
+      const double seconds = static_cast<double>(form.frames) / form.rate;
+      if (seconds > most_seconds)
+        throw settings.error(
+            key, concat(files.describe(found[i]), " has ", seconds, " seconds, but may have ", most_seconds),
+            ExitCode::data, "cut it, or leave it out");
+      if ((samples += static_cast<std::uint64_t>(resampled_frames(form.frames, form.rate, rate))) >
+          most_library_samples)
+        throw settings.error(key, "the recordings take more than 4 GiB of memory", ExitCode::data,
+                             "name a folder with fewer of them");
       decode_sound(bytes, sound);
+      mix_down(sound.samples, sound.channels, -1);
+      resample(sound.samples, 1, sound.rate, rate);
     } catch (const SampleError& error) {
       throw settings.error(key, concat(files.describe(found[i]), ": ", error.what()), ExitCode::data,
                            "repair or remove this file");
     }
-    mix_down(sound.samples, sound.channels, -1);
-    resample(sound.samples, 1, sound.rate, rate);
-    if ((samples += sound.samples.size()) > most_library_samples)
-      throw settings.error(key, "the recordings take more than 4 GiB of memory", ExitCode::data,
-                           "name a folder with fewer of them");
     sounds_[i].assign(sound.samples.begin(), sound.samples.end());
   });
 } catch (const std::system_error& error) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ class Stream;
 class SoundLibrary {
  public:
   /// Decodes all recordings of the folder or .tar archive that a key names, in parallel, and resamples the mean of
-  /// their channels. Throws UserError(data) at the key for a folder without recordings, for a damaged one, and for more
-  /// than 4 GiB of samples.
-  SoundLibrary(const Settings& settings, const char* key, std::uint32_t rate);
+  /// their channels. Throws UserError(data) at the key for a folder without recordings, for a damaged one, for one that
+  /// is longer than `most_seconds`, and for more than 4 GiB of samples.
+  SoundLibrary(const Settings& settings, const char* key, std::uint32_t rate,
+               double most_seconds = std::numeric_limits<double>::infinity());
 
   /// Returns one of the recordings, drawn.
   std::span<const float> draw(Stream& random) const;

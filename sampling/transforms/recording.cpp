@@ -7,13 +7,18 @@
 
 #include "sampling/audio/resampler.h"
 #include "sampling/audio/sound.h"
+#include "sampling/core/cache_folder.h"
 #include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
+#include "sampling/planned_row.h"
 
 namespace flowtrain {
 namespace {
 
 using Reals = std::vector<double>;
+
+/// The greatest length of an impulse response. A recording is convolved with the whole of it.
+constexpr double most_room_seconds = 10;
 
 /// Returns the two bounds of a draw, or nothing if the key is empty.
 Reals bounds_of_draw(const Settings& settings, const char* key) {
@@ -50,11 +55,19 @@ std::vector<Key> recording_keys(std::vector<Key> more) {
       {.name = "reverb",
        .kind = Kind::text,
        .fallback = std::string(),
-       .help = "folder or .tar of impulse responses that training convolves recordings with; empty: none",
+       .help = "folder or .tar of impulse responses, of up to 10 seconds, that training convolves recordings with; "
+               "empty: none",
        .is_path = true},
       {"reverb_probability", Kind::real, 0.5, "share of the recordings that are reverberated", 0, 1}};
   keys.insert(keys.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   return keys;
+}
+
+void check_needed(const Settings& settings, bool is_there, const char* needed,
+                  std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (!is_there && settings.value(key) != find_key(settings.keys(), key)->fallback)
+      throw settings.error(key, concat("has no effect without ", needed), ExitCode::usage, "leave it out");
 }
 
 Recordings::Recordings(const Settings& settings, const PartForm& from, bool training)
@@ -79,20 +92,21 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
     if (channels_ > 1 && !settings.text(key).empty())
       throw settings.error(key, "is for one channel, but 'channels' keeps several", ExitCode::usage,
                            "leave one of the two out");
+  check_needed(settings, channels_ == 1, "one channel", {"channel"});
+  check_needed(settings, !settings.text("noise").empty(), "noise", {"noise_snr", "noise_probability"});
+  check_needed(settings, !settings.text("reverb").empty(), "reverb", {"reverb_probability"});
   if (snr.empty() && !settings.text("noise").empty())
     throw settings.error("noise_snr", "is empty, but there is noise", ExitCode::usage, "write two numbers: [5, 20]");
   if (!training) return;
   if (!settings.reals("speed").empty()) speeds_ = settings.reals("speed");
   gain_ = gain, noise_snr_ = snr;
   if (!settings.text("noise").empty()) noises_.emplace(settings, "noise", rate_);
-  if (!settings.text("reverb").empty()) rooms_.emplace(settings, "reverb", rate_);
+  if (!settings.text("reverb").empty()) rooms_.emplace(settings, "reverb", rate_, most_room_seconds);
 }
 
-std::int64_t Recordings::kept_frames(std::uint64_t frames, std::uint32_t rate, double speed) const {
-  const auto made = std::max(resampled_frames(frames, rate * speed, rate_), padded_);
-  if (made > most_ && longer_ == Longer::error)
-    throw SampleError(concat("it has ", double(made) / rate_, " seconds, more than max"));
-  return std::min(made, most_);
+void Recordings::check_longest(std::int64_t frames) const {
+  if (frames > most_ && longer_ == Longer::error)
+    throw SampleError(concat("it has ", double(frames) / rate_, " seconds, more than max"));
 }
 
 Recordings::Range Recordings::frames(const Record& record) const {
@@ -103,8 +117,13 @@ Recordings::Range Recordings::frames(const Record& record) const {
             static_cast<std::uint32_t>(part.shape[2])};
   else
     form = sound_form(part.bytes);
+  const auto at_speed = [&](double speed) {
+    return std::max(resampled_frames(form.frames, form.rate * speed, rate_), padded_);
+  };
   const auto [slowest, fastest] = std::ranges::minmax(speeds_);
-  return {kept_frames(form.frames, form.rate, fastest), kept_frames(form.frames, form.rate, slowest)};
+  const auto least = at_speed(fastest);
+  check_longest(least);
+  return {std::min(least, most_), std::min(at_speed(slowest), most_)};
 }
 
 std::span<float> Recordings::operator()(const Record& record, Stream& random) const {
@@ -143,12 +162,19 @@ std::span<float> Recordings::operator()(const Record& record, Stream& random) co
 void Recordings::cut(std::vector<float>& samples, Stream& random) const {
   const std::size_t frames = samples.size() / channels_, most = static_cast<std::size_t>(most_);
   if (frames <= most) return;
-  if (longer_ == Longer::error) throw SampleError(concat("it has ", double(frames) / rate_, " seconds, more than max"));
+  check_longest(static_cast<std::int64_t>(frames));
   std::size_t first = 0;
   if (longer_ == Longer::crop) first = training_ ? random.below(frames - most + 1) : (frames - most) / 2;
   const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(first * channels_);
   std::copy_n(begin, most * channels_, samples.begin());
   samples.resize(most * channels_);
+}
+
+void check_room(std::int64_t length, std::int64_t room) {
+  if (length > room && PlannedRow::is_measured())
+    throw SampleError(concat("it has ", length, " frames, more than the ", room, " of its batch: the recording has ",
+                             "become longer since its length was measured; remove the lengths that are kept in ",
+                             cache_folder("").string()));
 }
 
 void put_length(std::int64_t length, std::byte* to) { std::memcpy(to, &length, sizeof length); }

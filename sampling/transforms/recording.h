@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@ namespace flowtrain {
 
 /// Returns the keys of transforms that begin with a recording, and `more` behind them.
 std::vector<Key> recording_keys(std::vector<Key> more);
+/// Throws UserError(usage) at the first of `keys` that is not at its default although it has no effect, since what it
+/// needs is not there; `needed` names that.
+void check_needed(const Settings& settings, bool is_there, const char* needed, std::initializer_list<const char*> keys);
 
 /// The samples of recordings: decoded, of one channel or of several, at another speed, resampled to `rate`, padded and
 /// cut; then with reverberation, noise and gain. Augmentations are drawn in this order, and in training only. Const and
@@ -36,13 +40,14 @@ class Recordings {
     std::int64_t least, greatest;
   };
   /// Returns the range: one number without drawn speeds. Reads no more than the header of the recording. Throws
-  /// SampleError.
+  /// SampleError, for a recording that is too long only if it is so at each speed.
   Range frames(const Record& record) const;
   /// Returns the samples, channels interleaved, which stay until this thread asks for others. Throws SampleError.
   std::span<float> operator()(const Record& record, Stream& random) const;
 
  private:
-  std::int64_t kept_frames(std::uint64_t frames, std::uint32_t rate, double speed) const;
+  /// Throws SampleError if `frames` are more than `max`, and this is an error.
+  void check_longest(std::int64_t frames) const;
   void cut(std::vector<float>& samples, Stream& random) const;
 
   PartForm from_;
@@ -55,6 +60,9 @@ class Recordings {
   std::optional<SoundLibrary> noises_, rooms_;
 };
 
+/// Throws SampleError if a row whose length was measured (PlannedRow) is longer than the extent of its batch: that
+/// measurement is out of date, and a recording that is cut must not be trained with its whole transcript.
+void check_room(std::int64_t length, std::int64_t room);
 /// Writes `length` to a field of the length of another one: i64.
 void put_length(std::int64_t length, std::byte* to);
 /// Returns the field that tells the length of `of`.

@@ -32,9 +32,9 @@ namespace fs = std::filesystem;
 
 /// Keys that decide the values of features without augmentation and normalisation.
 constexpr const char* feature_value_keys[] = {
-    "as",    "rate",      "channel",      "values", "frame_ms", "hop_ms",       "n_fft",
-    "bins",  "f_min",     "f_max",        "mel",    "window",   "edges",        "preemphasis",
-    "floor", "amplitude", "coefficients", "lifter", "energy",   "energy_floor", "range"};
+    "as",           "rate",   "channel", "values",       "frame_ms", "hop_ms",      "n_fft", "bins",
+    "f_min",        "f_max",  "mel",     "window",       "edges",    "preemphasis", "floor", "amplitude",
+    "coefficients", "lifter", "energy",  "energy_floor", "range",    "pad",         "max",   "longer"};
 
 std::vector<Key> speech_feature_keys(std::vector<Key> own) {
   const auto choice = [](const char* name, const char* fallback, const char* help, std::vector<std::string> choices) {
@@ -138,7 +138,8 @@ FeatureExtractor extractor_of(const Settings& settings) {
   }
 }
 
-/// The file of the mean and deviation of a set's features: a line of what they were made from, then two numbers a line.
+/// The file of the mean and deviation of a set's features: a line of the keys and the data that they were made from, as
+/// hashes, then two numbers a line.
 class SetStatistics {
  public:
   explicit SetStatistics(const Settings& settings) : settings_(settings), path_(settings.text("statistics")) {
@@ -148,7 +149,7 @@ class SetStatistics {
     std::uint64_t hash = 0;
     for (const char* key : feature_value_keys)
       if (settings.has(key)) hash = fingerprint_of(concat(key, '=', to_toml(settings.value(key))), hash);
-    first_line_ = concat("flowtrain features ", hash_hex(hash));
+    first_words_ = concat("flowtrain features ", hash_hex(hash), ' ');
   }
 
   bool is_there() const {
@@ -156,11 +157,18 @@ class SetStatistics {
     return fs::exists(path_, failed);
   }
 
-  FeatureScale read(std::size_t width) const {
+  /// Reads the file. Warns if it was made from other data than `training`, which is null to validate.
+  FeatureScale read(std::size_t width, const Dataset* training) const {
     const auto lines = read_text_lines(path_);
-    if (lines.empty() || lines[0] != first_line_)
+    if (lines.empty() || !lines[0].starts_with(first_words_))
       throw settings_.error("statistics", concat(path_, " is no file of statistics, or is of features with other keys"),
                             ExitCode::data, "remove it, and training makes it anew, or name another file");
+    if (training && lines[0].substr(first_words_.size()) != hash_hex(training->fingerprint()))
+      warn(settings_
+               .error("statistics", concat(path_,
+                                           " has the statistics of other training data, which are used; remove it "
+                                           "to compute those of these data"))
+               .what());
     FeatureScale scale;
     for (std::size_t i = 1; i < lines.size(); ++i) {
       const auto blank = lines[i].find(' ');
@@ -178,10 +186,10 @@ class SetStatistics {
     return scale;
   }
 
-  void write(const FeatureSums& sums) const {
+  void write(const FeatureSums& sums, const Dataset& training) const {
     FeatureScale scale;
     scale.set(sums, true);
-    std::string text = first_line_ + "\n";
+    std::string text = concat(first_words_, hash_hex(training.fingerprint()), '\n');
     for (std::size_t b = 0; b < scale.mean.size(); ++b) {
       char line[64];
       const auto mean = std::to_chars(line, line + 30, scale.mean[b]);
@@ -199,7 +207,7 @@ class SetStatistics {
 
  private:
   const Settings& settings_;
-  std::string path_, first_line_;
+  std::string path_, first_words_;
 };
 
 class SpeechFeatures final : public Transform {
@@ -213,6 +221,10 @@ class SpeechFeatures final : public Transform {
     field_ = {input.name, DType::f32, {extractor_.frames(recordings_.most_frames()), std::int64_t(width_)}};
     if (field_.shape[0] < 1)
       throw settings.error("max", "is shorter than a frame", ExitCode::usage, "raise it, or make frames shorter");
+    check_needed(settings, settings.text("normalise") == "set", "normalise = \"set\"", {"statistics"});
+    check_needed(settings, settings.integer("time_masks") > 0, "time_masks", {"time_mask", "time_share"});
+    check_needed(settings, settings.integer("frequency_masks") > 0, "frequency_masks", {"frequency_mask"});
+    if (settings.has("energy")) check_needed(settings, settings.boolean("energy"), "energy", {"energy_floor"});
     field_.free_axes = 1;
     field_.show = [](const Field& field, std::span<const std::byte> value) {
       std::vector<float> features(value.size() / sizeof(float));
@@ -235,17 +247,16 @@ class SpeechFeatures final : public Transform {
       if (!input.training)
         throw settings.error("statistics", concat("there is no file ", settings.text("statistics")), ExitCode::data,
                              "train first, which makes it from the training data, or name the one of the training");
-      kept.write(sums_of_set(Recordings(settings, input.from, false), input.dataset, settings));
+      kept.write(sums_of_set(Recordings(settings, input.from, false), input.dataset, settings), input.dataset);
     }
-    set_ = kept.read(width_);
+    set_ = kept.read(width_, input.training ? &input.dataset : nullptr);
   }
 
   std::vector<Field> fields() const override { return {field_, length_field_of(field_)}; }
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
-    const auto samples = recordings_.frames(record);
-    checked(extractor_.frames(samples.least), samples.least);
-    extents[0] = extractor_.frames(samples.greatest);
+    const auto samples = recordings_.frames(record).greatest;
+    extents[0] = checked(extractor_.frames(samples), samples);
   }
 
   void make(const Record& record, Stream random, Row to) const override {
@@ -254,6 +265,7 @@ class SpeechFeatures final : public Transform {
       for (float& each : samples) each += dither_ * static_cast<float>(random.normal());
     const auto count = std::int64_t(samples.size());
     const auto frames = checked(extractor_.frames(count), count), room = to.extents()[0];
+    check_room(frames, room);
     thread_local std::vector<float> longer;  // used if the row is too short
     auto* place = reinterpret_cast<float*>(to[0]);
     if (frames > room) longer.resize(static_cast<std::size_t>(frames) * width_), place = longer.data();
@@ -296,7 +308,7 @@ class SpeechFeatures final : public Transform {
       Stream unused(0, Purpose::sample, 0);
       for (auto i = block * block_records; i < std::min(records, (block + 1) * block_records); ++i) {
         try {
-          const auto samples = recordings(dataset.read(dataset.size() / records * i, buffer), unused);
+          const auto samples = recordings(dataset.read(i * dataset.size() / records, buffer), unused);
           const auto frames = extractor_.frames(std::int64_t(samples.size()));
           if (frames < 1) continue;
           features.resize(static_cast<std::size_t>(frames) * width_);

@@ -15,7 +15,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// Returns the words of a text: the items of a JSON list of texts, or what stands between blanks.
-Texts words_of(std::string_view text) {
+Texts words_of_text(std::string_view text) {
   Texts words;
   if (const auto list = trimmed(text); list.starts_with('[') && append_json_texts(list, words)) return words;
   words.clear();
@@ -130,7 +130,7 @@ class TagsTransform final : public Transform {
 
   const WordIds& encoded(const Part& part) const {
     return kept<WordIds>(instance_, text_of(part), [&](WordIds& text) {
-      text.words = words_of(text_of(part));
+      text.words = words_of_text(text_of(part));
       text.ids.clear();
       text.ends.clear();
       for (auto& word : text.words) {
@@ -142,7 +142,7 @@ class TagsTransform final : public Transform {
   }
 
   void put_labels(const Record& record, const WordIds& text, std::vector<std::int64_t>& labels) const {
-    const Texts tags = words_of(text_of(part_of(record, *tags_from_)));
+    const Texts tags = words_of_text(text_of(part_of(record, *tags_from_)));
     if (tags.size() != text.words.size())
       throw SampleError(concat("it has ", text.words.size(), " words, but ", tags.size(), " tags"));
     put_at_words(text, labels, [&](std::size_t word) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/planned_row.h"
 #include "sampling/prefetch.h"
 #include "stages/core/error_context.h"
 #include "stages/flight/flight.h"
@@ -60,6 +61,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
       mark_sample(flight, dataset_, row.id);
       const std::int64_t extent = row.place.extent;
       Stream random(seed_, purpose_, row.position);
+      const PlannedRow planned(row.replaced == 0);
       try {
         sampler_.sample(row.record, random, row_of(row, packed ? std::span(&extent, 1) : slab.extents()));
         row.state = RowWork::State::done;

@@ -13,6 +13,8 @@
 #include "sampling/audio/resampler.h"
 #include "sampling/audio/wav.h"
 #include "sampling/core/registry.h"
+#include "sampling/core/warning.h"
+#include "sampling/planned_row.h"
 #include "sampling/shown.h"
 #include "sampling/transform.h"
 #include "tests/support/memory_dataset.h"
@@ -295,6 +297,8 @@ TEST_CASE("a resampled tone stays a tone, and its state is fresh each time") {
   resample(second, 1, 44100, 16000);
   CHECK(first == second);
   REQUIRE(first.size() == 16000);
+  std::vector<float> slow(1'000'000);
+  CHECK_THROWS_WITH_AS(resample(slow, 1, 100, 48000), doctest::Contains("more than a sample may have"), SampleError);
   for (std::size_t i = 1000; i < 15000; ++i)
     REQUIRE(first[i] == doctest::Approx(std::sin(0.05 * 44100 / 16000 * double(i))).epsilon(1e-3).scale(1));
 }
@@ -334,8 +338,29 @@ TEST_CASE("extents are known from outlines, also at other rates and with the slo
   CHECK(extent == 20000);
   speech("wave", speeds, false)->measure(outline.record, {&extent, 1});
   CHECK(extent == 16000);
+  // A speed that is refused when it is drawn does not make the record damaged at all others.
+  speech("wave", {{"speed", Reals{0.8, 1.25}}, {"longer", words("error")}, {"max", 1.0}}, true)
+      ->measure(outline.record, {&extent, 1});
+  CHECK(extent == 16000);
+  speech("logmel", {{"speed", Reals{0.5, 1.0}}}, true)->measure(brief.record, {&extent, 1});
+  CHECK(extent == 2);
   CHECK_THROWS_WITH_AS(speech("logmel", {})->measure(brief.record, {&extent, 1}),
                        "it has 300 samples, fewer than one frame takes", SampleError);
+}
+
+TEST_CASE("a recording that became longer than its measured length is refused, and a substitute is cut") {
+  const auto file = wav_of(drawn_signal(16000));
+  const AudioRecord one(file);
+  for (const char* kind : {"wave", "logmel"}) {
+    CAPTURE(kind);
+    const auto transform = speech(kind, {});
+    const auto cut = make_row(*transform, one.record, 3, -5);
+    CHECK(cut.length == cut.extent);
+    const PlannedRow planned(true);
+    CHECK(make_row(*transform, one.record, 3, 5).length == cut.extent + 5);
+    CHECK_THROWS_WITH_AS(make_row(*transform, one.record, 3, -5), doctest::Contains("since its length was measured"),
+                         SampleError);
+  }
 }
 
 TEST_CASE("a row at another speed states the length that it has") {
@@ -382,10 +407,21 @@ TEST_CASE("the mean and variance of each value are those of the utterance, or of
     for (std::size_t at = 7; at < normal.values.size(); at += 80) mean += normal.values[at], ++count;
   }
   CHECK(mean / count == doctest::Approx(0).epsilon(1e-5).scale(1));
-  auto others = set;
-  others.emplace_back("hop_ms", 20.0);
-  CHECK_THROWS_WITH_AS(speech("logmel", others, true, utterances), doctest::Contains("features with other keys"),
-                       UserError);
+  for (const auto& change : Values{{"hop_ms", 20.0}, {"max", 1.0}}) {
+    auto others = set;
+    others.push_back(change);
+    CHECK_THROWS_WITH_AS(speech("logmel", others, true, utterances), doctest::Contains("features with other keys"),
+                         UserError);
+  }
+  static std::string warning;
+  set_warning_sink([](const std::string& text) { warning = text; });
+  const Utterances fewer(std::vector(files.begin(), files.begin() + 9));
+  speech("logmel", set, true, utterances);
+  speech("logmel", set, false, fewer);
+  CHECK(warning.empty());
+  speech("logmel", set, true, fewer);
+  CHECK(warning.find("has the statistics of other training data") != std::string::npos);
+  set_warning_sink(nullptr);
 }
 
 TEST_CASE("SpecAugment masks the shares that it says, and only in training") {
@@ -461,6 +497,9 @@ TEST_CASE("noise is added at the ratio that is drawn, and rooms keep the power")
     REQUIRE(heard[i] == doctest::Approx(signal[i]).epsilon(1e-5).scale(1));
   const auto loud = make_row(*speech("wave", {{"gain", Reals{6, 6}}}, true), one.record).values;
   CHECK(power(loud) / power(signal) == doctest::Approx(std::pow(10, 0.6)).epsilon(1e-4));
+  write("halls/a.wav", drawn_signal(160001));
+  CHECK_THROWS_WITH_AS(speech("wave", {{"reverb", (folder.path() / "halls").string()}}, true),
+                       doctest::Contains("seconds, but may have 10"), UserError);
   CHECK_THROWS_WITH_AS(speech("wave", {{"noise", folder.write("empty/a.txt", "x").parent_path().string()}}, true),
                        doctest::Contains("no recordings in"), UserError);
 }
@@ -509,6 +548,14 @@ TEST_CASE("keys of features that cannot be are refused") {
   CHECK_THROWS_WITH_AS(speech("mfcc", {{"values", words("whisper")}}), doctest::Contains("no cepstra"), UserError);
   CHECK_THROWS_WITH_AS(speech("wave", {{"gain", Reals{3, 1}}}), doctest::Contains("the least and the greatest"),
                        UserError);
+  for (const Values& values : {Values{{"statistics", words("set.txt")}}, Values{{"noise_snr", Reals{5, 10}}},
+                               Values{{"reverb_probability", 0.1}}, Values{{"time_share", 0.5}},
+                               Values{{"frequency_mask", std::int64_t{9}}}, Values{{"energy_floor", 1.0}}}) {
+    CAPTURE(values[0].first);
+    CHECK_THROWS_WITH_AS(speech("mfcc", values), doctest::Contains("has no effect without"), UserError);
+  }
+  CHECK_THROWS_WITH_AS(speech("wave", {{"channels", std::int64_t{2}}, {"channel", std::int64_t{0}}}),
+                       doctest::Contains("has no effect without one channel"), UserError);
 }
 
 }  // namespace flowtrain

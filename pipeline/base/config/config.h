@@ -100,14 +100,15 @@ std::vector<Difference> diff(const Config& before, const Config& now);
 /// the parameters bit for bit, or which collectives the processes call.
 std::map<std::string, std::string> common_values(const Config& config);
 
-/// A file on whose contents a run depends.
+/// A file, or a folder of files, on whose contents a run depends.
 struct NamedFile {
   std::string key;   ///< the key that names it: "run.plugins.mine.so"
   std::string path;  ///< the value of the key
   bool breaks;       ///< a run that continues with other contents gives other results
 };
 
-/// Returns these files: plugins, a net's script or package, net.pretrain unless it is an address, weights_file.
+/// Returns these files: plugins, a net's script or package, net.pretrain unless it is an address, weights_file,
+/// decode.language_model, and the statistics, noise and reverb of a [[field]].
 std::vector<NamedFile> files_of(const Config& config);
 
 }  // namespace flowtrain

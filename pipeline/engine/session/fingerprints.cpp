@@ -14,6 +14,7 @@
 #include "sampling/core/text.h"
 #include "sampling/field_parts.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/files.h"
 #include "sampling/samplers/stored.h"
 
 namespace flowtrain {
@@ -22,7 +23,18 @@ namespace {
 
 constexpr const char* training_data = "data.train";
 
-std::optional<std::string> xxh64_of_file(const std::string& path) {
+/// Returns a hash of a file's bytes, or of the names and sizes of the files in a folder or archive; nothing if it
+/// cannot be read.
+std::optional<std::string> xxh64_of_path(const std::string& path) {
+  if (is_folder(path) || path.ends_with(".tar")) try {
+      const Files files(path);
+      std::uint64_t hash = 0;
+      for (std::size_t i = 0; i < files.size(); ++i)
+        hash = fingerprint_of(files.size_bytes(i), fingerprint_of(files.name(i), hash));
+      return hash_hex(hash);
+    } catch (const std::runtime_error&) {
+      return {};
+    }
   std::ifstream file(path, std::ios::binary);
   if (!file) return {};
   Xxh64 hash;
@@ -94,7 +106,7 @@ std::map<std::string, std::string> fingerprints_of(const Config& config, const D
   for (auto& set : validation)
     all[set->name.empty() ? "data.val" : "val.set." + set->name] = hash_hex(set->data.dataset->fingerprint());
   for (auto& file : files_of(config))
-    if (auto hash = xxh64_of_file(file.path)) all[file.key] = *hash;
+    if (auto hash = xxh64_of_path(file.path)) all[file.key] = *hash;
   return all;
 }
 

@@ -8,7 +8,9 @@
 #include <fstream>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "tests/support/failure_helper.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
@@ -112,6 +114,30 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   SUBCASE("a plugin") {
     std::ofstream(plugin(), std::ios::app | std::ios::binary).put('\0');
     refused("the contents of run.plugins.edges.so: " + (place.path() / "edges.so").string());
+  }
+}
+
+TEST_CASE("the statistics of features and the files of noises count, too") {
+  const TempFolder place;
+  place.write("noise/a.wav", "1234");
+  const auto statistics = place.write("set.txt", "1\n");
+  const Config config = load_config(place.write(
+      "c.toml", concat("[data]\ndataset = \"audio_folder\"\n[net]\nname = \"mlp\"\n[[field]]\nname = \"features\"\n",
+                       "from = \"audio\"\nas = \"logmel\"\nnormalise = \"set\"\nstatistics = \"", statistics.string(),
+                       "\"\nnoise = \"", (place.path() / "noise").string(), "\"\n")));
+  const auto now = [&] { return RunInputs{0, {}, {}, fingerprints_of(config, MemoryDataset({}), {})}; };
+  const auto before = now();
+  const auto refused = [&](const std::string& says) {
+    check_failure(failure_of([&] { check_inputs(before, now(), config, false); }), ExitCode::usage, says);
+  };
+  check_inputs(before, now(), config, false);
+  SUBCASE("statistics") {
+    place.write("set.txt", "2\n");
+    refused("the contents of field.0.statistics: ");
+  }
+  SUBCASE("a noise") {
+    place.write("noise/a.wav", "12345");
+    refused("the contents of field.0.noise: ");
   }
 }
 
