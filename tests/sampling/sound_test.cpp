@@ -78,6 +78,9 @@ TEST_CASE("sounds: damaged recordings are refused with the reason") {
   check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");
   check_refused(raw_wav(1, 16, 1, samples, 8, 0), "0 frames a second");
   check_refused(raw_wav(1, 16, 1, samples, 8).substr(0, 36), "no chunk 'data'");
+  auto endless = raw_wav(1, 16, 1, std::string("data\4\0\0\0abcd", 12), 0xffffffff);
+  endless.replace(36, 4, "LIST");  // a chunk that ends behind every file, and is no step of 0 bytes
+  check_refused(endless, "no chunk 'data'");
   check_refused(raw_wav(3, 32, 1, as_text<float>({0, std::numeric_limits<float>::quiet_NaN()}), 8),
                 "frame 1 holds NaN");
   check_refused(raw_wav(3, 64, 1, as_text<double>({0, 1e300}), 16), "frame 1 holds an infinite value");
