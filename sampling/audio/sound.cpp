@@ -123,7 +123,7 @@ class DecodedFile {
     auto functions = virtual_functions();
     SF_INFO info{};
     handle_ = library_.open_virtual(&functions, SFM_READ, &info, &file_);
-    if (!handle_) fail(library_.strerror(nullptr));
+    if (!handle_) fail("its header cannot be read");  // strerror(nullptr) is shared by threads
     form_ = {info.frames < 0 ? 0 : static_cast<std::uint64_t>(info.frames), static_cast<std::uint32_t>(info.channels),
              static_cast<std::uint32_t>(info.samplerate)};
     try {
