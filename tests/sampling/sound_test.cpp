@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <stdexcept>
 
 #include "sampling/core/error.h"
 #include "sampling/io/descriptor.h"
@@ -132,6 +133,48 @@ TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused
   auto lying = flac;
   lying[21] = '\x0f';  // the number of frames
   check_refused(lying, "frames");
+}
+
+/// Bytes of which those from `end` on cannot be read while it is set.
+class FailingSource final : public ByteSource {
+ public:
+  explicit FailingSource(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  std::uint64_t size_bytes() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (end > 0 && offset + into.size() > end) throw std::runtime_error("the disk failed");
+    return static_cast<std::size_t>(bytes_.copy(reinterpret_cast<char*>(into.data()), into.size(), offset));
+  }
+  std::uint64_t end = 0;
+
+ private:
+  std::string bytes_;
+};
+
+TEST_CASE("sounds: a window that could not be read is read anew") {
+  FailingSource source(std::string(5000, 'a') + std::string(5000, 'b'));
+  const ScanWindow window(source, 4096, 4096);
+  std::array<std::byte, 100> bytes{};
+  CHECK(window.read_at(0, bytes) == bytes.size());
+  source.end = 5000;
+  CHECK_THROWS_AS(window.read_at(6000, bytes), std::runtime_error);
+  source.end = 0;
+  CHECK(window.read_at(6000, bytes) == bytes.size());
+  CHECK(bytes.back() == std::byte{'b'});
+}
+
+TEST_CASE("sounds: a disk that fails is no damage of the recording, whatever libsndfile makes of it") {
+  SKIP_UNLESS(has_libsndfile(), "libsndfile1", "the library is not installed");
+  FailingSource source(flac_of(tone(200000, 2)));
+  std::vector<std::byte> segment;
+  for (const std::uint64_t end : {100, 5000, 50000, 150000}) {
+    INFO("the disk fails from byte " << end);
+    REQUIRE(end < source.size_bytes());
+    source.end = end;
+    const auto error =
+        failure_of<std::runtime_error>([&] { cut_sound(source, 0, source.size_bytes(), 10, -1, segment); });
+    CHECK(std::string(error.what()) == "the disk failed");
+  }
 }
 
 }  // namespace
