@@ -119,6 +119,9 @@ SF_VIRTUAL_IO virtual_functions() {
 class DecodedFile {
  public:
   explicit DecodedFile(const ByteSource& source) : kind_(kind_of_sound(source)) {
+    if (const std::string_view kind = kind_; kind == "MP3" && !reads_mp3(library_.version_string()))
+      throw UserError(ExitCode::data, concat(library_.version_string(), " reads no MP3 files"),
+                      "install version 1.1 or newer, or convert the recordings to FLAC files");
     file_.source = &source;
     auto functions = virtual_functions();
     SF_INFO info{};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "sampling/audio/libsndfile.h"
 #include "sampling/core/error.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
@@ -150,6 +151,12 @@ class FailingSource final : public ByteSource {
  private:
   std::string bytes_;
 };
+
+TEST_CASE("sounds: versions of libsndfile before 1.1 read no MP3 files") {
+  for (const char* old : {"libsndfile-1.0.31", "libsndfile-1.0.25pre"}) CHECK_FALSE(reads_mp3(old));
+  for (const char* newer : {"libsndfile-1.1.0beta1", "libsndfile-1.2.2", "libsndfile-1.10.0", "libsndfile-2.0", "x"})
+    CHECK(reads_mp3(newer));
+}
 
 TEST_CASE("sounds: a window that could not be read is read anew") {
   FailingSource source(std::string(5000, 'a') + std::string(5000, 'b'));
