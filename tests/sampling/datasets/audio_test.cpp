@@ -87,6 +87,11 @@ TEST_CASE("audio_folder: folders are classes, in a folder and in an archive, wit
   CHECK(noise->classes().empty());
   CHECK(noise->label(0) == -1);
   CHECK(open(audio_folder_entry(), place.path() / "set", {{"labels", "none"}})->size() == 2);
+  place.write("one/train/a.wav", wav_of(tone(10)));
+  place.write("one/b.wav", wav_of(tone(20)));
+  const auto named = open(audio_folder_entry(), place.path() / "one", {{"labels", "none"}, {"split", "train"}});
+  CHECK(all_shown(*named) == Texts{"audio=10"});
+  CHECK(name_of(*named, 0) == "a.wav");
   place.write("empty/a/x.m4a", "x");
   check_failure(failure_of<EmptyDataset>([&] { open(audio_folder_entry(), place.path() / "empty"); }), ExitCode::data,
                 "no recordings (.wav");
