@@ -103,7 +103,11 @@ class UtteranceLists {
                             "write: utterance recording begin end");
           const auto begin = seconds_of(cells[1], place), end = seconds_of(cells[2], place);
           if (begin < 0 || (end >= 0 && end <= begin))
-            throw UserError(ExitCode::data, concat(place, ": the segment ends before it begins"));
+            throw UserError(ExitCode::data, concat(place, ": the segment ends before it begins"),
+                            "correct the line, or remove it");
+          if (!rest.empty())
+            throw UserError(ExitCode::data, concat(place, ": '", rest, "' is a channel, which is not chosen here"),
+                            "write each channel as a file of its own, for example with sox's remix, and leave it out");
           add(key, {recording->second, -1, begin, end});
         });
     if (!has_segments)

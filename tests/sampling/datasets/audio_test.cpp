@@ -160,6 +160,7 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   };
   refused("segments", "u1 rec1 0.1\n", "segments:1: '' is no time in seconds");
   refused("segments", "u1 rec1 0.3 0.2\n", "segments:1: the segment ends before it begins");
+  refused("segments", "u1 rec1 0.1 0.2 1\n", "segments:1: '1' is a channel, which is not chosen here");
   refused("segments", "u1 rec9 0.1 0.2\n", "segments:1: wav.scp has no recording 'rec9'");
   refused("wav.scp", "rec1 flac -dc x.flac |\n", "wav.scp:1: flac -dc x.flac | is a command");
   refused("wav.scp", "rec1 a.ark:17\n", "is a place within an archive");
