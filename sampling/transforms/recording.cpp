@@ -103,6 +103,7 @@ Recordings::Range Recordings::frames(const Record& record) const {
             static_cast<std::uint32_t>(part.shape[2])};
   else
     form = sound_form(part.bytes);
+  if (form.rate == 0) throw SampleError("it has no recording");
   const auto [slowest, fastest] = std::ranges::minmax(speeds_);
   return {kept_frames(form.frames, form.rate, fastest), kept_frames(form.frames, form.rate, slowest)};
 }

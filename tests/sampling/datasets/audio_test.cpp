@@ -218,6 +218,7 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
   const auto read = [&](std::uint64_t recording) {
     ++reads;
     if (frames[recording] == 0) throw SampleError("damaged");
+    if (recording == 6) return SoundForm();  // a row without a recording
     return SoundForm{frames[recording], 2, 44100};
   };
   const auto all = [&] {
@@ -228,6 +229,7 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
     for (std::uint64_t i = 0; i < 100; ++i) {
       try {
         const auto form = forms.form(i);
+        if (form.frames == 0) continue;
         CHECK(form.channels == 2);
         CHECK(form.rate == 44100);
         sum += form.frames;
@@ -237,12 +239,12 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
     return sum;
   };
   frames[50] = 0;
-  CHECK(all() == 99 * 7);
+  CHECK(all() == 98 * 7);
   CHECK(reads == 100);
-  CHECK(all() == 99 * 7);
-  CHECK(reads == 16 + 1);  // checks, and the damaged one
+  CHECK(all() == 98 * 7);
+  CHECK(reads == 16 + 2);  // checks, the damaged one, and the row without one
   frames[0] = 8;
-  CHECK(all() == 99 * 7 + 1);
+  CHECK(all() == 98 * 7 + 1);
   CHECK(reads > 100);
 }
 
