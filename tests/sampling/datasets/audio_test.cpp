@@ -154,6 +154,12 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   CHECK(all_shown(*set) == Texts{"audio=4000 text=hello  there speaker=ann", "audio=8000 text=you speaker=bob"});
   CHECK(name_of(*set, 0) == "rec1");
   CHECK(set->describe(0) == (place.path() / "k/train/long.wav").string() + " from 0.1 s to 0.35 s");
+  place.write("copy/long.wav", "moved");
+  for (const char* list : {"wav.scp", "segments", "text", "utt2spk"})
+    std::filesystem::copy(place.path() / "k/train" / list, place.path() / "copy" / list);
+  CHECK(open(kaldi_entry(), place.path() / "copy")->fingerprint() == set->fingerprint());
+  place.write("copy/wav.scp", "rec1 other.wav\n");
+  CHECK(open(kaldi_entry(), place.path() / "copy")->fingerprint() != set->fingerprint());
   const auto refused = [&](const char* list, const std::string& text, const std::string& what) {
     place.write(std::string("k/train/") + list, text);
     check_failure(failure_of([&] { open(kaldi_entry(), place.path() / "k/train"); }), ExitCode::data, what);
