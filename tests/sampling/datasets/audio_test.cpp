@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/named_dataset.h"
+#include "sampling/sources/hold_out.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/sounds.h"
@@ -191,6 +193,25 @@ TEST_CASE("manifest: recordings, whole and in segments") {
   check_failure(failure_of([&] { rows("d.csv", "audio,begin,end\na.wav,0.5,0.5\n"); }), ExitCode::data,
                 "the segment ends before it begins");
   CHECK_THROWS_AS(rows("e.csv", "audio,begin,end\na.wav,0.5,2\n"), SampleError);
+}
+
+TEST_CASE("manifest: segments of one recording are all for training or all for validation") {
+  const Place place;
+  std::string table = "audio,begin,end,text\n";
+  for (int row = 0; row < 40; ++row) {
+    const auto name = std::to_string(row % 10) + ".wav";
+    if (row < 10) place.write(name, wav_of(tone(16000)));
+    table += name + "," + std::to_string(row / 10 * 0.2) + "," + std::to_string(row / 10 * 0.2 + 0.1) + ",a\n";
+  }
+  for (const Texts& used : {Texts{"*"}, Texts{"text"}}) {
+    const auto& entry = manifest_entry();
+    const auto set = entry.make(settings_for(entry.keys, {{"path", place.write("s.csv", table)}}),
+                                {.training = true, .parts = used});
+    CHECK(name_of(*set, 13) == "3.wav");
+    const auto split = hold_out(*set, 0.2, {});
+    CHECK(split.validation.size() == 8);
+    for (const auto id : split.validation) CHECK(std::ranges::count(split.validation, (id + 10) % 40) == 1);
+  }
 }
 
 TEST_CASE("webdataset: recordings of all kinds are the part audio") {
