@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <string>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -37,6 +39,16 @@ LibSndfile open_libsndfile() {
 }
 
 }  // namespace
+
+bool reads_mp3(std::string_view version) {
+  version.remove_prefix(std::min(version.find_first_of("0123456789"), version.size()));
+  const auto dot = version.find('.');
+  const auto major = parse_number<int>(version.substr(0, dot));
+  if (!major || dot == version.npos) return true;  // its own message then tells
+  version.remove_prefix(dot + 1);
+  const auto minor = parse_number<int>(version.substr(0, version.find_first_not_of("0123456789")));
+  return *major != 1 || minor.value_or(1) >= 1;
+}
 
 const LibSndfile& libsndfile() {
   static const LibSndfile sndfile = open_libsndfile();

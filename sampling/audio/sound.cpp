@@ -119,11 +119,15 @@ SF_VIRTUAL_IO virtual_functions() {
 class DecodedFile {
  public:
   explicit DecodedFile(const ByteSource& source) : kind_(kind_of_sound(source)) {
+    if (const std::string_view kind = kind_; kind == "MP3" && !reads_mp3(library_.version_string()))
+      throw UserError(ExitCode::data, concat(library_.version_string(), " reads no MP3 files"),
+                      "install version 1.1 or newer, or convert the recordings to FLAC files");
     file_.source = &source;
     auto functions = virtual_functions();
     SF_INFO info{};
     handle_ = library_.open_virtual(&functions, SFM_READ, &info, &file_);
-    if (!handle_) fail(library_.strerror(nullptr));
+    if (file_.failure && handle_) library_.close(handle_);
+    if (!handle_ || file_.failure) fail("its header cannot be read");  // strerror(nullptr) is shared by threads
     form_ = {info.frames < 0 ? 0 : static_cast<std::uint64_t>(info.frames), static_cast<std::uint32_t>(info.channels),
              static_cast<std::uint32_t>(info.samplerate)};
     try {
@@ -140,7 +144,8 @@ class DecodedFile {
   const SoundForm& form() const { return form_; }
 
   void seek(std::uint64_t frame) {
-    if (library_.seek(handle_, static_cast<sf_count_t>(frame), SEEK_SET) < 0) fail(library_.strerror(handle_));
+    const auto at = library_.seek(handle_, static_cast<sf_count_t>(frame), SEEK_SET);
+    if (at < 0 || file_.failure) fail(library_.strerror(handle_));
   }
 
   /// Replaces `into` by the next frames. Memory grows only with frames that are there, whatever the header tells.
@@ -153,7 +158,7 @@ class DecodedFile {
       into.resize((done + block) * form_.channels);
       const auto got =
           library_.readf_float(handle_, into.data() + done * form_.channels, static_cast<sf_count_t>(block));
-      if (got != static_cast<sf_count_t>(block))
+      if (got != static_cast<sf_count_t>(block) || file_.failure)
         fail(concat("only ", done + static_cast<std::uint64_t>(std::max<sf_count_t>(got, 0)), " of ", frames,
                     " frames can be read",
                     library_.error(handle_) == SF_ERR_NO_ERROR ? "" : concat(": ", library_.strerror(handle_))));
@@ -162,6 +167,7 @@ class DecodedFile {
   }
 
  private:
+  /// Throws the failure of a read, if there was one: libsndfile may go on with silence, or with less of the file.
   [[noreturn]] void fail(const std::string& what) const {
     if (file_.failure) std::rethrow_exception(file_.failure);
     throw SampleError(concat("damaged ", kind_, " file, for ", library_.version_string(), ": ", what));

@@ -109,7 +109,7 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
       layout->data_offset = offset;
       return layout;
     }
-    offset += size + (size & 1);
+    offset += std::uint64_t{size} + (size & 1);  // 2^32 would be a step of 0
   }
   throw SampleError("damaged WAV header: no chunk 'data'");
 }

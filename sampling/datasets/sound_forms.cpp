@@ -64,7 +64,7 @@ bool SoundForms::recall() const {
   for (std::uint64_t check = 0; check < std::min(checks, recordings_); ++check) {
     const auto recording = check * recordings_ / std::min(checks, recordings_);
     try {
-      if (kept[recording] != packed(read_(recording))) return false;
+      if (kept[recording] != std::max(packed(read_(recording)), damaged_form)) return false;
     } catch (const SampleError&) {
       if (kept[recording] != damaged_form) return false;
     }

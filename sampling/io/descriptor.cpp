@@ -113,8 +113,9 @@ std::size_t ScanWindow::read_at(std::uint64_t offset, std::span<std::byte> into)
     const bool close = offset >= window_at_ && offset < window_end + least_bytes_;
     next_bytes_ = close ? std::clamp(2 * next_bytes_, least_bytes_, most_bytes_) : least_bytes_;
     window_.resize(std::min(std::max<std::uint64_t>(next_bytes_, into.size()), size_bytes_ - offset));
-    window_at_ = offset;
+    window_at_ = size_bytes_;  // behind every offset: a read that fails leaves no window
     window_.resize(source_.read_at(offset, window_));
+    window_at_ = offset;
   }
   const auto there = std::min(into.size(), window_.size());  // the window starts at or before the offset
   const auto part = std::min<std::size_t>(there, window_at_ + window_.size() - offset);

@@ -117,6 +117,7 @@ Recordings::Range Recordings::frames(const Record& record) const {
             static_cast<std::uint32_t>(part.shape[2])};
   else
     form = sound_form(part.bytes);
+  if (form.rate == 0) throw SampleError("it has no recording");
   const auto at_speed = [&](double speed) {
     return std::max(resampled_frames(form.frames, form.rate * speed, rate_), padded_);
   };

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <limits>
+#include <stdexcept>
 
+#include "sampling/audio/libsndfile.h"
 #include "sampling/core/error.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
@@ -78,6 +80,9 @@ TEST_CASE("sounds: damaged recordings are refused with the reason") {
   check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");
   check_refused(raw_wav(1, 16, 1, samples, 8, 0), "0 frames a second");
   check_refused(raw_wav(1, 16, 1, samples, 8).substr(0, 36), "no chunk 'data'");
+  auto endless = raw_wav(1, 16, 1, std::string("data\4\0\0\0abcd", 12), 0xffffffff);
+  endless.replace(36, 4, "LIST");  // a chunk that ends behind every file, and is no step of 0 bytes
+  check_refused(endless, "no chunk 'data'");
   check_refused(raw_wav(3, 32, 1, as_text<float>({0, std::numeric_limits<float>::quiet_NaN()}), 8),
                 "frame 1 holds NaN");
   check_refused(raw_wav(3, 64, 1, as_text<double>({0, 1e300}), 16), "frame 1 holds an infinite value");
@@ -129,6 +134,54 @@ TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused
   auto lying = flac;
   lying[22] = '\1';  // the number of frames
   check_refused(lying, "only 20000 of 16797216 frames can be read");
+}
+
+/// Bytes of which those from `end` on cannot be read while it is set.
+class FailingSource final : public ByteSource {
+ public:
+  explicit FailingSource(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  std::uint64_t size_bytes() const override { return bytes_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (end > 0 && offset + into.size() > end) throw std::runtime_error("the disk failed");
+    return static_cast<std::size_t>(bytes_.copy(reinterpret_cast<char*>(into.data()), into.size(), offset));
+  }
+  std::uint64_t end = 0;
+
+ private:
+  std::string bytes_;
+};
+
+TEST_CASE("sounds: versions of libsndfile before 1.1 read no MP3 files") {
+  for (const char* old : {"libsndfile-1.0.31", "libsndfile-1.0.25pre"}) CHECK_FALSE(reads_mp3(old));
+  for (const char* newer : {"libsndfile-1.1.0beta1", "libsndfile-1.2.2", "libsndfile-1.10.0", "libsndfile-2.0", "x"})
+    CHECK(reads_mp3(newer));
+}
+
+TEST_CASE("sounds: a window that could not be read is read anew") {
+  FailingSource source(std::string(5000, 'a') + std::string(5000, 'b'));
+  const ScanWindow window(source, 4096, 4096);
+  std::array<std::byte, 100> bytes{};
+  CHECK(window.read_at(0, bytes) == bytes.size());
+  source.end = 5000;
+  CHECK_THROWS_AS(window.read_at(6000, bytes), std::runtime_error);
+  source.end = 0;
+  CHECK(window.read_at(6000, bytes) == bytes.size());
+  CHECK(bytes.back() == std::byte{'b'});
+}
+
+TEST_CASE("sounds: a disk that fails is no damage of the recording, whatever libsndfile makes of it") {
+  SKIP_UNLESS(has_libsndfile(), "libsndfile1", "the library is not installed");
+  FailingSource source(flac_of(tone(200000, 2)));
+  std::vector<std::byte> segment;
+  for (const std::uint64_t end : {100, 5000, 50000, 150000}) {
+    INFO("the disk fails from byte " << end);
+    REQUIRE(end < source.size_bytes());
+    source.end = end;
+    const auto error =
+        failure_of<std::runtime_error>([&] { cut_sound(source, 0, source.size_bytes(), 10, -1, segment); });
+    CHECK(std::string(error.what()) == "the disk failed");
+  }
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Utterances read_any_folders(const Settings& settings, bool training) {
   const auto folders = sample_folders(files, sound_files, "");
   const auto place = files.describe_folder("");
   const auto chosen = choose_named(folders, place, "folders", settings, training, found);
-  const bool takes_all = chosen.size() == folders.size();
+  const bool takes_all = !found.has_split && chosen.size() == folders.size();
   if (chosen.size() == 1 && !takes_all) found.base = chosen.front() + '/';
   found.place = files.describe_folder(found.base);
   const auto [first, last] = files.range(found.base);

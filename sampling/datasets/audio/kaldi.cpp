@@ -14,6 +14,7 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/whole_file.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -63,6 +64,7 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
                                                 path.find_first_not_of("0123456789", colon + 1) == path.npos)
           refuse("is a place within an archive, which is not read here", "write the recordings as files of their own");
         found.names.add(key);
+        found.hash = fingerprint_of(path, found.hash);  // as it is written: the folder does not matter
         found.paths.add((root / path).string());
       });
   if (!is_there)
@@ -103,7 +105,11 @@ class UtteranceLists {
                             "write: utterance recording begin end");
           const auto begin = seconds_of(cells[1], place), end = seconds_of(cells[2], place);
           if (begin < 0 || (end >= 0 && end <= begin))
-            throw UserError(ExitCode::data, concat(place, ": the segment ends before it begins"));
+            throw UserError(ExitCode::data, concat(place, ": the segment ends before it begins"),
+                            "correct the line, or remove it");
+          if (!rest.empty())
+            throw UserError(ExitCode::data, concat(place, ": '", rest, "' is a channel, which is not chosen here"),
+                            "write each channel as a file of its own, for example with sox's remix, and leave it out");
           add(key, {recording->second, -1, begin, end});
         });
     if (!has_segments)

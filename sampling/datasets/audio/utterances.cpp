@@ -103,13 +103,13 @@ class UtteranceDataset final : public NamedDataset {
   std::vector<std::string> notes() const override { return found_.notes; }
   bool resident() const override { return !reads_audio_; }
   std::uint64_t fingerprint() const override {
-    std::uint64_t all = 0;
+    std::uint64_t all = found_.hash;
     for (std::uint64_t id = 0; id < size(); ++id) {
       const auto& utterance = found_.all[id];
-      const std::array times{utterance.begin, utterance.end};
+      const std::array numbers{utterance.begin, utterance.end, static_cast<double>(utterance.label)};
       all = fingerprint_of(found_.files ? found_.files->name(utterance.recording) : found_.names[utterance.recording],
                            all);
-      all = fingerprint_of(std::as_bytes(std::span(times)), all);
+      all = fingerprint_of(std::as_bytes(std::span(numbers)), all);
       each_text(id, [&](const PartForm&, std::string_view text) { all = fingerprint_of(text, all); });
     }
     return all;

@@ -34,7 +34,8 @@ struct Utterances {
   std::vector<Utterance> all = {};
   Names texts = {}, speakers = {};
   std::vector<std::string> classes = {};
-  std::string base = {};  ///< beginning of the names in `files`, which is no part of the records' names
+  std::uint64_t hash = 0;  ///< hash of what decides the records beside the names, texts, labels and times
+  std::string base = {};   ///< beginning of the names in `files`, which is no part of the records' names
   bool has_split = false;
   std::string place = {};               ///< the folder or the list, in messages
   std::vector<std::string> notes = {};  ///< sentences on lists and folders that are not used

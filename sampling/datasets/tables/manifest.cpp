@@ -152,6 +152,7 @@ class Manifest : public NamedDataset {
                                         : make_column(table, std::move(table.columns[i])));
     }
     take_picture();
+    take_recordings();
     leave_out_unused(used);
     if (rows_) choose_parquet_columns(table);
     for (auto& column : columns_) {
@@ -160,14 +161,11 @@ class Manifest : public NamedDataset {
     }
     table.columns.clear();
     table_ = std::move(table);
-    const auto is_sound_file = [](const ManifestColumn& column) {
-      return column.is_file && column.form.encoding == Encoding::audio;
-    };
     if (std::ranges::count_if(columns_, is_sound_file) != 1) return;
-    const Names& paths = std::ranges::find_if(columns_, is_sound_file)->texts;
+    const auto& column = *std::ranges::find_if(columns_, is_sound_file);
     sounds_ = std::make_unique<SoundForms>(
         size(), [this] { return fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash); },
-        [this, &paths](std::uint64_t id) { return sound_form_of(id, paths[id]); });
+        [this, &column](std::uint64_t id) { return sound_form_of(id, path_in(column, id)); });
   }
 
   std::uint64_t size() const override { return table_.rows(); }
@@ -184,10 +182,10 @@ class Manifest : public NamedDataset {
     for (const auto& column : columns_) {
       if (!column.is_file)
         add(column, column.bytes(id), parts);
-      else if (column.texts[id].empty())
+      else if (const auto path = path_in(column, id); path.empty())
         parts.lack(column.form);
       else
-        read_file(id, column.texts[id], [&](const Descriptor& file) {
+        read_file(id, path, [&](const Descriptor& file) {
           if (const auto own = segment(column, id); !own.is_whole())
             parts.read_segment(column.form, file, 0, file.size_bytes(), own.begin, own.end);
           else
@@ -203,7 +201,7 @@ class Manifest : public NamedDataset {
     record = {.id = id, .encoding = has_picture_ ? Encoding::image : Encoding::bytes, .label = label(id)};
     PartCollector parts(buffer);
     for (const auto& column : columns_) {
-      const auto bytes = column.bytes(id).size();
+      const auto bytes = column.is_file ? 0 : column.bytes(id).size();
       if (column.is_file)
         parts.outline_audio(column.form, sounds_->form(id));
       else if (column.form.encoding == Encoding::text)
@@ -229,9 +227,10 @@ class Manifest : public NamedDataset {
   std::string describe(std::uint64_t id) const override {
     return as_utf8(concat(rows_ ? rows_->path_of(id) : table_.path, ":", table_.lines[id]));
   }
-  /// Returns the picture's path, or else the number of the row.
+  /// Returns the path of the picture or of the only recording, which its segments share, or else the number of the row.
   std::string name(std::uint64_t id) const override {
-    return has_picture_ && !rows_ && !picture_[id].empty() ? std::string(picture_[id]) : std::to_string(id);
+    const Names& paths = has_picture_ ? picture_ : recordings_;
+    return !rows_ && paths.size() > 0 && !paths[id].empty() ? as_utf8(paths[id]) : std::to_string(id);
   }
   bool has_split() const override { return place_.has_split; }
   std::string place() const override { return as_utf8(table_.path); }
@@ -287,6 +286,20 @@ class Manifest : public NamedDataset {
     picture_ = std::move(found->texts);
     picture_column_ = found->form.name;
     columns_.erase(found);
+  }
+
+  static bool is_sound_file(const ManifestColumn& column) {
+    return column.is_file && column.form.encoding == Encoding::audio;
+  }
+
+  /// Takes the paths out of the only column of recordings: they are names of the records, also where it is not used.
+  void take_recordings() {
+    if (std::ranges::count_if(columns_, is_sound_file) == 1)
+      recordings_ = std::move(std::ranges::find_if(columns_, is_sound_file)->texts);
+  }
+
+  std::string_view path_in(const ManifestColumn& column, std::uint64_t id) const {
+    return recordings_.size() > 0 && is_sound_file(column) ? recordings_[id] : column.texts[id];
   }
 
   /// Removes the columns of files that are not used, unless a used part is missing: its error then lists all.
@@ -401,7 +414,7 @@ class Manifest : public NamedDataset {
   std::unique_ptr<ParquetRows> rows_;           ///< null: columns_ hold the values
   bool has_picture_ = false;
   std::string picture_column_;
-  Names picture_;
+  Names picture_, recordings_;          ///< paths; `recordings_` are those of the only column of them
   std::vector<SoundSegment> segments_;  ///< segments of the rows' recordings; empty: they are whole
   std::unique_ptr<const SoundForms> sounds_;
   std::vector<ManifestColumn> columns_;

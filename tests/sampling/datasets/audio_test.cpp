@@ -1,11 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/named_dataset.h"
+#include "sampling/sources/hold_out.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/sounds.h"
@@ -87,6 +89,11 @@ TEST_CASE("audio_folder: folders are classes, in a folder and in an archive, wit
   CHECK(noise->classes().empty());
   CHECK(noise->label(0) == -1);
   CHECK(open(audio_folder_entry(), place.path() / "set", {{"labels", "none"}})->size() == 2);
+  place.write("one/train/a.wav", wav_of(tone(10)));
+  place.write("one/b.wav", wav_of(tone(20)));
+  const auto named = open(audio_folder_entry(), place.path() / "one", {{"labels", "none"}, {"split", "train"}});
+  CHECK(all_shown(*named) == Texts{"audio=10"});
+  CHECK(name_of(*named, 0) == "a.wav");
   place.write("empty/a/x.m4a", "x");
   check_failure(failure_of<EmptyDataset>([&] { open(audio_folder_entry(), place.path() / "empty"); }), ExitCode::data,
                 "no recordings (.wav");
@@ -149,12 +156,19 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   CHECK(all_shown(*set) == Texts{"audio=4000 text=hello  there speaker=ann", "audio=8000 text=you speaker=bob"});
   CHECK(name_of(*set, 0) == "rec1");
   CHECK(set->describe(0) == (place.path() / "k/train/long.wav").string() + " from 0.1 s to 0.35 s");
+  place.write("copy/long.wav", "moved");
+  for (const char* list : {"wav.scp", "segments", "text", "utt2spk"})
+    std::filesystem::copy(place.path() / "k/train" / list, place.path() / "copy" / list);
+  CHECK(open(kaldi_entry(), place.path() / "copy")->fingerprint() == set->fingerprint());
+  place.write("copy/wav.scp", "rec1 other.wav\n");
+  CHECK(open(kaldi_entry(), place.path() / "copy")->fingerprint() != set->fingerprint());
   const auto refused = [&](const char* list, const std::string& text, const std::string& what) {
     place.write(std::string("k/train/") + list, text);
     check_failure(failure_of([&] { open(kaldi_entry(), place.path() / "k/train"); }), ExitCode::data, what);
   };
   refused("segments", "u1 rec1 0.1\n", "segments:1: '' is no time in seconds");
   refused("segments", "u1 rec1 0.3 0.2\n", "segments:1: the segment ends before it begins");
+  refused("segments", "u1 rec1 0.1 0.2 1\n", "segments:1: '1' is a channel, which is not chosen here");
   refused("segments", "u1 rec9 0.1 0.2\n", "segments:1: wav.scp has no recording 'rec9'");
   refused("wav.scp", "rec1 flac -dc x.flac |\n", "wav.scp:1: flac -dc x.flac | is a command");
   refused("wav.scp", "rec1 a.ark:17\n", "is a place within an archive");
@@ -190,6 +204,25 @@ TEST_CASE("manifest: recordings, whole and in segments") {
                   ExitCode::usage, "has 0 columns of recordings, but segments need one");
 }
 
+TEST_CASE("manifest: segments of one recording are all for training or all for validation") {
+  const Place place;
+  std::string table = "audio,begin,end,text\n";
+  for (int row = 0; row < 40; ++row) {
+    const auto name = std::to_string(row % 10) + ".wav";
+    if (row < 10) place.write(name, wav_of(tone(16000)));
+    table += name + "," + std::to_string(row / 10 * 0.2) + "," + std::to_string(row / 10 * 0.2 + 0.1) + ",a\n";
+  }
+  for (const Texts& used : {Texts{"*"}, Texts{"text"}}) {
+    const auto& entry = manifest_entry();
+    const auto set = entry.make(settings_for(entry.keys, {{"path", place.write("s.csv", table)}}),
+                                {.training = true, .parts = used});
+    CHECK(name_of(*set, 13) == "3.wav");
+    const auto split = hold_out(*set, 0.2, {});
+    CHECK(split.validation.size() == 8);
+    for (const auto id : split.validation) CHECK(std::ranges::count(split.validation, (id + 10) % 40) == 1);
+  }
+}
+
 TEST_CASE("webdataset: recordings of all kinds are the part audio") {
   const Place place;
   TarBytes tar;
@@ -221,6 +254,7 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
   const auto read = [&](std::uint64_t recording) {
     ++reads;
     if (frames[recording] == 0) throw SampleError("damaged");
+    if (recording == 6) return SoundForm();  // a row without a recording
     return SoundForm{frames[recording], 2, 44100};
   };
   const auto all = [&] {
@@ -231,6 +265,7 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
     for (std::uint64_t i = 0; i < 100; ++i) {
       try {
         const auto form = forms.form(i);
+        if (form.frames == 0) continue;
         CHECK(form.channels == 2);
         CHECK(form.rate == 44100);
         sum += form.frames;
@@ -240,12 +275,12 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
     return sum;
   };
   frames[50] = 0;
-  CHECK(all() == 99 * 7);
+  CHECK(all() == 98 * 7);
   CHECK(reads == 100);
-  CHECK(all() == 99 * 7);
-  CHECK(reads == 16 + 1);  // checks, and the damaged one
+  CHECK(all() == 98 * 7);
+  CHECK(reads == 16 + 2);  // checks, the damaged one, and the row without one
   frames[0] = 8;
-  CHECK(all() == 99 * 7 + 1);
+  CHECK(all() == 98 * 7 + 1);
   CHECK(reads > 100);
 }
 
