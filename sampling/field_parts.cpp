@@ -9,8 +9,10 @@
 namespace flowtrain {
 namespace {
 
-/// Returns whether the table's field is a class of the record, or several.
-bool is_class(const Settings& field) { return field.text("as") == "label" || field.text("as") == "labels"; }
+/// Returns whether the table's field is only a target: a class of the record, several, or a transcript as the `label`.
+bool is_target(const Settings& field) {
+  return field.text("as") == "label" || field.text("as") == "labels" || field.text("name") == "label";
+}
 
 }  // namespace
 
@@ -19,7 +21,7 @@ FieldParts parts_of(const Settings& field) {
   const auto add = [&](const char* key, std::vector<std::string>& to) {
     if (field.has(key)) to.push_back(field.text(key));
   };
-  for (const char* const key : input_part_keys) add(key, is_class(field) ? parts.classes : parts.inputs);
+  for (const char* const key : input_part_keys) add(key, is_target(field) ? parts.classes : parts.inputs);
   for (const char* const key : target_part_keys) add(key, parts.targets);
   return parts;
 }
@@ -33,7 +35,7 @@ std::vector<std::string> part_names_of(const Settings& field) {
 }
 
 std::vector<std::string> target_fields_of(const Settings& field) {
-  if (is_class(field)) return {field.text("name")};
+  if (is_target(field)) return {field.text("name")};
   return {"label", "label_bytes"};
 }
 

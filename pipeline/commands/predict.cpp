@@ -61,7 +61,7 @@ void check_outputs(bool answers_requests, const std::string& csv, const std::str
 int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Classifies pictures with the net of a snapshot, or detects objects in them. Pictures are decoded and\n"
-      "transformed as in validation. Only the snapshot's folder is needed. An INPUT is a picture, a folder (with all\n"
+      "transformed as in validation. Only the snapshot's folder is needed. An INPUT is a picture or a recording, a folder (all\n"
       "folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input;\n"
       "for a net of [[field]], a table (.jsonl, .csv), data as those it was trained on, or the file of its only part.\n"
       "Prints a table; --csv and --jsonl write lines for programs. Without INPUT, --jsonl answers requests: each line\n"
@@ -76,7 +76,7 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   bool logits = false, quiet = false;
   add_path(app, "SNAPSHOT", place, "a snapshot's folder, or a run's: its best snapshot, or the newest one")->required();
   add_path(app, "INPUT", inputs,
-           "pictures, or tables of records: files, folders, patterns, archives, addresses, or - for a list");
+           "pictures, recordings or tables: files, folders, patterns, archives, addresses, or - for a list");
   auto* iter = app.add_option("--iter", iteration, "select the run's snapshot of this iteration");
   app.add_option("--top", limits.top, "list this many classes of each picture")
       ->capture_default_str()
@@ -89,7 +89,7 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
            "write the pictures that the net got, with boxes drawn, to this folder, as PNG");
   app.add_flag("--jsonl{-}", jsonl, "write a JSON object per line to standard output, or to a file with --jsonl=FILE");
   app.add_flag("--logits", logits, "add all logits of each picture to the JSON lines");
-  add_path(app, "--watch", watch, "classify or detect in pictures that appear in this folder, until Ctrl-C");
+  add_path(app, "--watch", watch, "predict on pictures or recordings that appear in this folder, until Ctrl-C");
   app.add_option("--batch", batch, "set the pictures in a batch: val.batch");
   app.add_option("--workers", workers, "set the threads that decode: loader.workers");
   app.add_option("--device", device, "set run.device: auto, cpu, cuda or cuda:N");

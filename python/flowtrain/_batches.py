@@ -41,7 +41,7 @@ class Opens(Protocol):
 
 
 class OpensText(Protocol):
-    """Loader.text and its like, whose batches are dicts."""
+    """Loader.text, Loader.audio and their like, whose batches are dicts."""
 
     def __call__(self, path: Path = ..., **arguments: Any) -> Loader[dict[str, Any]]: ...
 

@@ -1,4 +1,4 @@
-"""Loaders of texts, and batches as models of Hugging Face's transformers take them."""
+"""Loaders of texts, and batches of texts and recordings as models of Hugging Face's transformers take them."""
 
 from __future__ import annotations
 
@@ -80,21 +80,21 @@ def _doc(source: str | None, of_data: str) -> str:
     )
 
 
-def shifts_labels(values: Mapping[str, str]) -> bool:
-    """Returns whether labels are the ids that follow, by the values that decide the batches."""
-    return any(key.endswith(".as") and value.strip("\"'") == "lm" for key, value in values.items())
+def has_value(values: Mapping[str, str], key: str, wanted: str) -> bool:
+    """Returns whether a field's key has a value, by the values that decide the batches."""
+    return any(name.endswith(f".{key}") and value.strip("\"'") == wanted for name, value in values.items())
 
 
 def check_layout(layout: str | None, fields: Sequence[str]) -> None:
     """Raises ValueError for a layout that is none, ConfigError for fields that it does not fit."""
     if layout not in (None, "transformers"):
         raise ValueError(f"layout = {layout!r}: expected 'transformers', or None for the fields' own names")
-    if layout is not None and "tokens" not in fields:
-        raise _core.ConfigError("layout = 'transformers' needs a field `tokens`, but batches have "
-                                f"{', '.join(fields)}\n  hint: Loader.text, or a [[field]] of that name")
+    if layout is not None and not {"tokens", "features"} & {*fields}:
+        raise _core.ConfigError("layout = 'transformers' needs a field `tokens` or `features`, but batches have "
+                                f"{', '.join(fields)}\n  hint: Loader.text, Loader.audio, or a [[field]] of that name")
 
 
-def for_transformers(batch: Mapping[str, Any], shifts: bool) -> dict[str, Any]:
+def for_transformers(batch: Mapping[str, Any], *, shifts: bool, bins_first: bool) -> dict[str, Any]:
     """Returns a batch by the names that models of transformers take; fields that they do not know keep theirs.
 
     shifts: `label` is the id that follows. transformers' models of language compare the label of a place with what they
@@ -103,8 +103,12 @@ def for_transformers(batch: Mapping[str, Any], shifts: bool) -> dict[str, Any]:
 
     Packed rows for such models have no attention_mask, but use_cache=False: only then do these models keep documents
     apart by position_ids. For other models the mask is bool (batch, 1, length, length).
+
+    bins_first: features become (batch, bins, frames), a view, as Whisper takes them. Waves become `input_values`.
     """
     rest = dict(batch)
+    if "tokens" not in rest:
+        return _of_recordings(rest, bins_first)
     ids, lengths, segment = rest.pop("tokens"), rest.pop("tokens_length", None), rest.pop("segment", None)
     made: dict[str, Any] = {"input_ids": ids}
     if "label" in rest:
@@ -119,6 +123,18 @@ def for_transformers(batch: Mapping[str, Any], shifts: bool) -> dict[str, Any]:
         made["use_cache"] = False
     elif segment is not None:
         made["attention_mask"] = segment[:, None, :, None] == segment[:, None, None, :]
+    return {**made, **rest}
+
+
+def _of_recordings(rest: dict[str, Any], bins_first: bool) -> dict[str, Any]:
+    features, lengths = rest.pop("features"), rest.pop("features_length", None)
+    is_wave = features.ndim == 2
+    made = {"input_values" if is_wave else "input_features": features.swapaxes(1, 2) if bins_first else features}
+    if lengths is not None:
+        made["attention_mask"] = _as_i64(_arange_of(features)[None, :] < lengths[:, None])
+    if "label" in rest:
+        made["labels"] = rest.pop("label")
+    rest.pop("label_length", None)
     return {**made, **rest}
 
 

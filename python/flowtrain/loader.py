@@ -14,6 +14,7 @@ import numpy
 
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
+from flowtrain._audio import audio_constructor
 from flowtrain._batches import BatchT, Opens, OpensArrays, OpensText
 from flowtrain._checks import no_argument, refuse_workers, whole
 from flowtrain._epochs import Epoch, Position, Streams
@@ -23,7 +24,7 @@ from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
 from flowtrain._rows_output import make_rows_output
-from flowtrain._text import TEXT_LOADERS, check_layout, for_transformers, shifts_labels, text_constructor
+from flowtrain._text import TEXT_LOADERS, check_layout, for_transformers, has_value, text_constructor
 from flowtrain._toml import key_to_toml
 
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
@@ -114,8 +115,9 @@ class Loader(Generic[BatchT]):
             the batch, and has a field `<name>_length` beside it. Some transforms of text make further fields, as "lm"
             makes `label` (docs/text.md, "Rows of text"). With `source` in the dict it belongs to the rows of that
             [[data.source]], and is called `<source>.<name>` (docs/own_data.md, "Groups of rows").
-        layout: "transformers": batches of texts are dicts of what a model of Hugging Face's transformers takes:
-            input_ids, attention_mask, labels, position_ids, token_type_ids (docs/text.md, "From Python").
+        layout: "transformers": batches of texts and recordings are dicts of what a model of Hugging Face's transformers
+            takes: input_ids, input_features or input_values, attention_mask, labels … (docs/text.md and docs/speech.md,
+            "From Python").
         """
         if split not in ("train", "val"):
             raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
@@ -166,7 +168,8 @@ class Loader(Generic[BatchT]):
         self._is_pair = self._names == ["image", "label"]
         check_layout(layout, self._names)
         self._layout = layout
-        self._shifts_labels = layout is not None and shifts_labels(self._core.values())
+        values = self._core.values() if layout else {}
+        self._form = {"shifts": has_value(values, "as", "lm"), "bins_first": has_value(values, "values", "whisper")}
         self._streams = Streams(self._core, os.getpid())
         self._place: Mapping[str, int] = self._core.position()  # after the batch that was handed out last
         self._wait_s = 0.0
@@ -176,6 +179,7 @@ class Loader(Generic[BatchT]):
 
     if TYPE_CHECKING:  # made below, from the registry: help(Loader.image_folder) has the keys
         arrays: ClassVar[OpensArrays]
+        audio: ClassVar[OpensText]
         cifar: ClassVar[Opens]
         coco: ClassVar[Opens]
         idx: ClassVar[Opens]
@@ -307,7 +311,7 @@ class Loader(Generic[BatchT]):
             return (*fields, ids) if self._ids else tuple(fields)
         named = dict(zip(self._names, fields))
         if self._layout:
-            named = for_transformers(named, self._shifts_labels)
+            named = for_transformers(named, **self._form)
         return {**named, "ids": ids} if self._ids else named
 
     def set_epoch(self, epoch: int) -> None:
@@ -595,3 +599,4 @@ for _dataset in _DATASETS:
     setattr(Loader, _dataset, _arrays_constructor() if _dataset == "arrays" else _constructor(_dataset))
 for _name, (_dataset, _source) in TEXT_LOADERS.items():
     setattr(Loader, _name, text_constructor(_name, _source, _constructor(_dataset)))
+setattr(Loader, "audio", audio_constructor(lambda dataset: _constructor(dataset).__func__))

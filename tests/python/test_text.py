@@ -94,7 +94,7 @@ def test_shards_of_tokens_are_windows_of_ids(tmp_path):
 def test_wrong_arguments_are_named(folder, changes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         open_text(folder, **changes)
-    with pytest.raises(ft.ConfigError, match="needs a field `tokens`, but batches have image, label"):
+    with pytest.raises(ft.ConfigError, match="needs a field `tokens` or `features`, but batches have image, label"):
         ft.Loader.shapes(layout="transformers")
 
 

@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-FolderWatch::FolderWatch(std::string folder) : folder_(std::move(folder)) {
+FolderWatch::FolderWatch(std::string folder, const FileKind& kind) : folder_(std::move(folder)), kind_(kind) {
   try {
     static_cast<void>(Descriptor::folder(folder_.c_str()));
   } catch (const std::system_error& error) {
@@ -21,7 +21,7 @@ FolderWatch::Versions FolderWatch::list() const {
   const Files files(folder_);
   Versions versions;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!is_picture(files.name(i))) continue;
+    if (!kind_.fits(files.name(i))) continue;
     const std::string path = files.path(i);
     try {
       const auto file = Descriptor::file(path.c_str());

@@ -1,5 +1,5 @@
 #pragma once
-// Finds pictures that appear in a folder.
+// Finds pictures or recordings that appear in a folder.
 
 #include <cstdint>
 #include <map>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/inference/predict/input.h"
+#include "sampling/datasets/class_folders.h"
 
 namespace flowtrain {
 
@@ -15,9 +16,9 @@ namespace flowtrain {
 class FolderWatch {
  public:
   /// Files that exist now do not count as new. Throws UserError(data) if the folder cannot be listed.
-  explicit FolderWatch(std::string folder);
-  /// Returns the picture files that are new or were written again, sorted by name. A file that changed since the last
-  /// look waits, as it may be unfinished. A look that fails, because a folder was removed meanwhile, finds none.
+  explicit FolderWatch(std::string folder, const FileKind& kind = picture_files);
+  /// Returns the files of the kind that are new or were written again, sorted by name. A file that changed since the
+  /// last look waits, as it may be unfinished. A look that fails, because a folder was removed meanwhile, finds none.
   std::vector<Input> look();
 
  private:
@@ -28,6 +29,7 @@ class FolderWatch {
   Versions list() const;
 
   const std::string folder_;
+  const FileKind& kind_;
   Versions known_;  // the versions that look() returned, or those at the start
   Versions last_;   // the versions at the last look
 };

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sampling/audio/sound.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mistake.h"
@@ -176,15 +177,25 @@ Input input_of(std::string name, const LearntParts& parts, const GivenRow& value
 
 }  // namespace
 
+bool only_groups(const Config& config, const Settings& field) {
+  return field.text("as") == "bytes" && field.text("name") == *config.val().group_by;
+}
+
 LearntParts LearntParts::of(const Config& config, std::vector<PartForm> forms) {
   const auto& fields = config.list("field");
   std::vector<std::string> inputs, classes;
   for (auto& field : fields) {
     const FieldParts own = parts_of(field);
-    inputs.insert(inputs.end(), own.inputs.begin(), own.inputs.end());
+    auto& used = only_groups(config, field) ? classes : inputs;
+    used.insert(used.end(), own.inputs.begin(), own.inputs.end());
     classes.insert(classes.end(), own.classes.begin(), own.classes.end());
   }
   LearntParts parts{.forms = std::move(forms), .targets = {}, .picture = fields.empty()};
+  for (auto& field : fields)
+    if (field.has("rate"))
+      parts.channels = static_cast<std::uint32_t>(
+          std::max({std::int64_t{parts.channels}, field.has("channels") ? field.integer("channels") : 1,
+                    field.integer("channel") + 1}));
   std::erase_if(parts.forms, [&](auto& form) { return !is_among(inputs, form.name) && !is_among(classes, form.name); });
   for (auto& form : parts.forms)
     if (!is_among(inputs, form.name)) parts.targets.push_back(form.name);
@@ -200,7 +211,15 @@ std::string LearntParts::names() const {
   return join(all);
 }
 
-GivenPart blank_part(const PartForm& form) {
+const PartForm* LearntParts::recording() const {
+  const PartForm* only = nullptr;
+  if (picture || forms.size() != targets.size() + 1) return only;
+  for (auto& form : forms)
+    if (form.encoding == Encoding::audio && !is_among(targets, form.name)) only = &form;
+  return only;
+}
+
+GivenPart blank_part(const PartForm& form, std::uint32_t channels) {
   GivenPart part;
   if (form.encoding == Encoding::array) {
     for (const auto extent : form.shape) part.shape.push_back(extent < 0 ? 2 : extent);
@@ -210,6 +229,11 @@ GivenPart blank_part(const PartForm& form) {
     grey.reshape(8, 8, 3);
     std::ranges::fill(grey.pixels, std::uint8_t{128});
     part.bytes = encode_png(grey.view());
+  } else if (form.encoding == Encoding::audio) {
+    Sound tone{.samples = {}, .channels = channels, .rate = 16000};
+    for (int frame = 0; frame < 4000; ++frame)
+      tone.samples.resize(tone.samples.size() + channels, frame & 16 ? .2F : -.2F);
+    encode_wav(tone, part.bytes);
   } else {
     const auto text = std::as_bytes(std::span(std::string_view("-0.0")));  // is a number, and several tokens
     part.bytes.assign(text.begin(), text.end());
@@ -221,17 +245,19 @@ bool RecordFinder::takes(const std::string& path) const {
   if (is_parquet(path)) return true;
   if (is_remote(path)) return false;
   if (is_among(table_endings, ending_of(path))) return true;
-  if (parts_.forms.empty() || is_picture(path)) return false;
+  if (parts_.forms.empty() || files().fits(path)) return false;
   std::error_code ignored;
+  if (parts_.recording()) return config_.data(false).text("dataset") == "kaldi" && fs::is_directory(path, ignored);
   return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
 }
 
 std::vector<Input> RecordFinder::find(const std::string& path) const try {
-  if (is_among(table_endings, ending_of(path))) return rows_of(path);
+  const bool is_table = is_among(table_endings, ending_of(path));
+  if (is_table && !parts_.recording()) return rows_of(path);
   const auto learnt = parts_.forms.size() - parts_.targets.size();
   const auto& kind = config_.data(false).text("dataset");
   std::error_code ignored;
-  const bool of_kind = is_parquet(path) || fs::is_directory(path, ignored) ||
+  const bool of_kind = is_table || is_parquet(path) || fs::is_directory(path, ignored) ||
                        (kind == "webdataset" && ending_of(path) == "tar") ||
                        (kind == "tokens" && ending_of(path) == token_shard_ending) ||
                        (kind == "tensors" && is_among(std::array{"npz", "safetensors"}, ending_of(path)));
@@ -285,16 +311,19 @@ std::vector<Input> RecordFinder::rows_of(const std::string& path) const {
   return inputs;
 }
 
-// Opens data as the data set that the net was trained on. Parquet is a table without classes, whatever that was.
+// Opens data as the data set that the net was trained on. A table has no classes, whatever that was.
 std::shared_ptr<const Dataset> RecordFinder::open_records(const std::string& path, const DatasetInput& input) const {
   Settings settings = config_.data(false);
   const auto set = [&](const char* key, const Value& value) { settings.set(key, value, {"INPUT"}); };
-  if (is_parquet(path)) {
+  const bool is_table = is_among(table_endings, ending_of(path));
+  if (is_parquet(path) || (is_table && settings.text("dataset") != "manifest")) {
     auto keys = datasets().at("manifest").keys;
     for (const char* const key : {"path", "split", "dataset"})
       keys.push_back({key, Kind::text, std::string(), "names the input"});
     settings = Settings("data", std::move(keys));
     set("dataset", std::string("manifest"));
+  }
+  if (is_parquet(path) || is_table) {
     set("label", std::string());
     set("labels", std::string());
   }

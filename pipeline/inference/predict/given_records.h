@@ -13,20 +13,27 @@
 #include "pipeline/base/config/config.h"
 #include "pipeline/inference/predict/input.h"
 #include "sampling/dataset.h"
+#include "sampling/datasets/class_folders.h"
 #include "sampling/datasets/tables/segments.h"
 
 namespace flowtrain {
+
+/// Returns whether a field holds texts that divide validation into groups, such as speakers: no net reads these.
+bool only_groups(const Config& config, const Settings& field);
 
 /// The parts that the fields of a run are made from.
 struct LearntParts {
   std::vector<PartForm> forms = {};       ///< RunInputs::parts, without those of targets that predictions can lack
   std::vector<std::string> targets = {};  ///< names of those that only classes are made from: nobody gives them
   bool picture = true;                    ///< whether a field is made from the record's own picture
+  std::uint32_t channels = 1;             ///< channels that recordings need at least
 
-  /// Finds them by the tables [[field]].
+  /// Finds them by the tables [[field]]. Predictions need no part that only_groups().
   static LearntParts of(const Config& config, std::vector<PartForm> forms);
   /// Returns "text, numbers".
   std::string names() const;
+  /// Returns the only part that a prediction needs if it is a recording, else null.
+  const PartForm* recording() const;
 };
 
 /// The value of a part: bytes and shape as in a record, or the path of a file with them.
@@ -37,8 +44,8 @@ struct GivenPart {
   SoundSegment segment = {};  ///< the part of a recording in the file
 };
 
-/// Returns a value for records that lack the part: zeros, "-0.0", a grey picture.
-GivenPart blank_part(const PartForm& form);
+/// Returns a value for records that lack the part: zeros, "-0.0", a grey picture, a quarter of a second of a tone.
+GivenPart blank_part(const PartForm& form, std::uint32_t channels = 1);
 
 /// Texts by the names of columns or keys: numbers and lists as in JSON.
 using GivenRow = std::map<std::string, std::string>;
@@ -51,8 +58,11 @@ class RecordFinder {
 
   /// Returns whether the net learnt from more than pictures.
   bool any() const { return !parts_.forms.empty(); }
-  /// Returns whether a file holds records, not a picture: a table, also Parquet on a server, a file of the run's kind
-  /// of data set, or the only part that the net needs.
+  /// Returns the kind of the files that folders and archives are searched for: recordings if these are all that the
+  /// net needs, else pictures.
+  const FileKind& files() const { return parts_.recording() ? sound_files : picture_files; }
+  /// Returns whether a file holds records, and is none of files() itself: a table, also Parquet on a server, a file of
+  /// the run's kind of data set, or the only part that the net needs.
   bool takes(const std::string& path) const;
   /// Returns an input for each record of such a file. What cannot be opened is one Input with a `problem`.
   std::vector<Input> find(const std::string& path) const;

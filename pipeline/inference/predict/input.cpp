@@ -22,19 +22,19 @@ namespace fs = std::filesystem;
 
 Input without_bytes(const std::string& name, const std::string& problem) { return {.name = name, .problem = problem}; }
 
-std::string no_pictures() { return concat("it holds no pictures (", picture_endings, ")"); }
+std::string no_files(const FileKind& kind) { return concat("it holds no ", kind.many, " (", kind.endings, ")"); }
 
 /// Returns whether a word names an archive. The ending of an address stands before its query.
 bool is_archive(const std::string& word) {
   return ending_of(is_remote(word) ? word.substr(0, word.find_first_of("?#")) : word) == "tar";
 }
 
-std::vector<Input> find_in_folder(const std::string& word) try {
+std::vector<Input> find_in_folder(const std::string& word, const FileKind& kind) try {
   const Files files(word);
   std::vector<Input> inputs;
   for (std::size_t i = 0; i < files.size(); ++i)
-    if (is_picture(files.name(i))) inputs.push_back({.name = files.path(i)});
-  if (inputs.empty()) inputs.push_back(without_bytes(word, no_pictures()));
+    if (kind.fits(files.name(i))) inputs.push_back({.name = files.path(i)});
+  if (inputs.empty()) inputs.push_back(without_bytes(word, no_files(kind)));
   return inputs;
 } catch (const UserError& error) {
   return {without_bytes(word, error.what())};
@@ -62,6 +62,8 @@ Input InputFinder::single(const std::string& name) {
   return {.name = name};
 }
 
+const FileKind& InputFinder::kind() const { return records_ ? records_->files() : picture_files; }
+
 std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
   std::vector<Input> inputs;
   try {
@@ -71,13 +73,13 @@ std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
     else
       archive = std::make_shared<const Descriptor>(Descriptor::file(word.c_str()));
     scan_tar(ScanWindow(*archive), word, [&](const TarEntry& entry) {
-      if (!is_hidden(entry.name) && is_picture(entry.name))
+      if (!is_hidden(entry.name) && kind().fits(entry.name))
         inputs.push_back({.name = concat(without_secrets(word), ":", entry.name),
                           .archive = archive,
                           .offset = entry.offset,
                           .size_bytes = entry.size_bytes});
     });
-    if (inputs.empty()) inputs.push_back(without_bytes(word, no_pictures()));
+    if (inputs.empty()) inputs.push_back(without_bytes(word, no_files(kind())));
   } catch (const std::system_error& error) {
     inputs.push_back(without_bytes(word, error.code().message()));
   } catch (const std::runtime_error& error) {  // pictures before the damage can be used
@@ -89,7 +91,7 @@ std::vector<Input> InputFinder::find_in_archive(const std::string& word) {
 std::vector<Input> InputFinder::find_plain(const std::string& word) {
   if (records_ && records_->takes(word)) return records_->find(word);
   std::error_code ignored;  // reading it gives the reason
-  if (!is_remote(word) && fs::is_directory(word, ignored)) return find_in_folder(word);
+  if (!is_remote(word) && fs::is_directory(word, ignored)) return find_in_folder(word, kind());
   if (is_archive(word)) return find_in_archive(word);
   return {single(word)};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Finds the pictures and records that `flowtrain predict` gets, and where their bytes are.
+// Finds the pictures, recordings and records that `flowtrain predict` gets, and where their bytes are.
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +12,10 @@ namespace flowtrain {
 
 class Dataset;
 class RecordFinder;
+struct FileKind;
 
-/// One picture: a file, a file in a tar archive, or an address (http, https, s3). Or a record of several parts.
+/// One picture or recording: a file, a file in a tar archive, or an address (http, https, s3). Or a record of several
+/// parts.
 struct Input {
   std::string name;  ///< the name in results: "a/1.jpg", "a.tar:1.jpg", "https://…/1.jpg"
   std::shared_ptr<const ByteSource> archive = {};   ///< the archive that holds it, if one does
@@ -24,14 +26,15 @@ struct Input {
   std::string problem = {};                         ///< the reason why it cannot be read; empty: it can
 };
 
-/// Finds pictures by the arguments of a command line.
+/// Finds inputs by the arguments of a command line.
 class InputFinder {
  public:
   /// `records` finds those of files that hold records; null: all files are pictures. It outlives this.
   explicit InputFinder(const RecordFinder* records = nullptr) : records_(records) {}
 
-  /// The pictures that a word names: a picture file of any name; the picture files (is_picture) below a folder, sorted
-  /// by name, and in a .tar archive, in its order, without hidden ones; the files that match a pattern as of glob(7).
+  /// The inputs that a word names: a file of any name; the files of RecordFinder::files() (pictures, or recordings)
+  /// below a folder, sorted by name, and in a .tar archive, in its order, without hidden ones; the files that match a
+  /// pattern as of glob(7).
   /// A file of records names all of them. Files and archives may be on a server. What is not there or cannot be listed
   /// is one Input with a `problem`. Throws UserError(data) for an address where there is no libcurl.
   std::vector<Input> find(const std::string& word);
@@ -41,6 +44,7 @@ class InputFinder {
   const RecordFinder* records() const { return records_; }
 
  private:
+  const FileKind& kind() const;
   std::vector<Input> find_plain(const std::string& word);
   std::vector<Input> find_in_archive(const std::string& word);
   const std::shared_ptr<const RemoteAccess>& access();

@@ -26,7 +26,7 @@ InputDataset::InputDataset(const std::vector<Input>& inputs, const std::vector<s
                            const std::optional<PixelForm>& pixels, const LearntParts& parts)
     : inputs_(inputs), classes_(classes), parts_(parts) {
   const auto& forms = parts_.forms;
-  for (auto& form : forms) blank_parts_.push_back(blank_part(form));
+  for (auto& form : forms) blank_parts_.push_back(blank_part(form, parts_.channels));
   for (std::size_t i = 0; i < forms.size(); ++i)
     blank_views_.push_back(
         {forms[i].name, forms[i].encoding, blank_parts_[i].bytes, forms[i].dtype, blank_parts_[i].shape});
@@ -55,7 +55,8 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
     record.id = id, record.label = 0;
     return with_targets(record, buffer);
   }
-  if (parts_.forms.size() > parts_.targets.size())
+  const PartForm* const recording = parts_.recording();
+  if (!recording && parts_.forms.size() > parts_.targets.size())
     throw SampleError(concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)"));
   try {
     read_input(input, buffer.bytes);
@@ -65,7 +66,12 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
     throw SampleError(error.what());
   }
   buffer.parts.clear();
-  return with_targets({.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0}, buffer);
+  Record record{.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0};
+  if (recording) {
+    buffer.parts.push_back({recording->name, recording->encoding, buffer.bytes});
+    record.encoding = Encoding::bytes, record.bytes = {}, record.parts = buffer.parts;
+  }
+  return with_targets(record, buffer);
 }
 
 // Adds the parts that only targets are made from, which inputs lack.

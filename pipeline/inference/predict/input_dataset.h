@@ -1,5 +1,5 @@
 #pragma once
-// Pictures and records to predict on, as a data set for a loader.
+// Pictures, recordings and records to predict on, as a data set for a loader.
 
 #include <cstddef>
 #include <cstdint>

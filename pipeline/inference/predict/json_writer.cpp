@@ -43,6 +43,7 @@ JsonObject to_json(const Prediction& prediction, const PredictionFormat& format)
   }
   if (prediction.text) {
     object["text"] = *prediction.text;
+    if (!prediction.picture.empty()) object["picture"] = prediction.picture;
     return object;
   }
   if (format.tokens) {

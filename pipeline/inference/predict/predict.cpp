@@ -95,13 +95,14 @@ class PredictRun {
 
   void predict_inputs() {
     std::optional<FolderWatch> watch;  // made before the inputs are listed, so that no file is lost in between
-    if (!request_.watch.empty()) watch.emplace(request_.watch);
+    if (!request_.watch.empty()) watch.emplace(request_.watch, predictor_.records().files());
     const auto inputs = inputs_of(request_.inputs, predictor_.records());
     if (inputs.empty() && !watch) throw UserError(ExitCode::data, "there are no inputs: the list is empty");
     open_writers(inputs);
     predict_all(inputs);
     if (!watch) return;
-    log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends the program"));
+    log_info(
+        concat("watching ", request_.watch, " for ", predictor_.records().files().many, "; Ctrl-C ends the program"));
     request_.interrupt->defer();  // a signal must not skip the summary at the end
     for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
   }

@@ -54,8 +54,10 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
   };
   if (classes().empty() && net_.config().list("field").empty()) refuse();
   hidden_.insert({"label", words_field});
-  for (auto& field : net_.config().list("field"))
+  for (auto& field : net_.config().list("field")) {
     for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
+    if (only_groups(config, field)) hidden_.insert(field.text("name"));
+  }
   net_.lay_out(batch_);
   if (!writes()) token_field_ = token_field_of(net_.layout().fields());
   if (classes().empty() && !writes() && !token_field_) refuse();

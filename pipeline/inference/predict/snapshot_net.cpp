@@ -22,7 +22,7 @@ SnapshotNet::SnapshotNet(const Config& config, const std::filesystem::path& snap
   RunState state = RunState::from_json(opened_->state_json);
   classes_ = std::move(state.inputs.classes);
   pixels_ = state.inputs.pixels;
-  parts_ = LearntParts::of(config_, std::move(state.inputs.parts));
+  parts_ = LearntParts::of(config, std::move(state.inputs.parts));
 }
 
 void SnapshotNet::lay_out(std::uint32_t rows) {

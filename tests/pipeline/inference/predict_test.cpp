@@ -63,7 +63,7 @@ TEST_CASE("inputs: files of any name, picture files of folders and archives, pat
   CHECK(found_in(folder, "gone.tar") == Texts{"gone.tar|No such file or directory"});
   const auto none = found_in(folder, "x"), cut = found_in(folder, "cut.tar");
   REQUIRE(none.size() == 1);
-  CHECK(none[0].starts_with("x|it holds no pictures (.jpg,"));
+  CHECK(none[0].starts_with("x|it holds no images (.jpg,"));
   REQUIRE(cut.size() == 2);
   CHECK(cut[0] == "cut.tar:z.jpg");
   CHECK(cut[1].starts_with("cut.tar|"));
@@ -110,6 +110,62 @@ TEST_CASE("rows and requests of recordings are the segments that a manifest make
   CHECK(frames(*records.row({{"audio", audio}, {"offset", "0.5"}, {"end", "0.6"}})) == 100);
   CHECK(records.row({{"audio", audio}, {"begin", "x"}})->problem.find("'x' is no time in seconds") !=
         std::string::npos);
+}
+
+TEST_CASE("inputs of a net that learnt from recordings: the recordings of folders and archives, whole or in tables") {
+  const TempFolder folder;
+  const auto sound = wav_of(tone(4800)), other = wav_of(tone(3200, 2));
+  for (const char* name : {"all/b.WAV", "all/deep/a.flac", "all/c.jpg", "all/c.txt", "all/.d.wav"})
+    folder.write(name, sound);
+  folder.write("a.tar", TarBytes().entry("z.wav", sound).entry("a.png", "a").entry("y.mp3", other).end());
+  folder.write("t.jsonl", R"({"audio": "all/b.WAV", "begin": 0.1, "end": 0.2})"
+                          "\n");
+  const auto config =
+      load_config(folder.write("a.toml",
+                               "[data]\ndataset = \"manifest\"\npath = \"t.jsonl\"\n[val]\ngroup_by = \"speaker\"\n"
+                               "[[field]]\nname = \"features\"\nfrom = \"audio\"\nas = \"logmel\"\nchannel = 1\n"
+                               "[[field]]\nname = \"label\"\nfrom = \"text\"\nas = \"tokens\"\n"
+                               "[[field]]\nname = \"speaker\"\nfrom = \"speaker\"\nas = \"bytes\"\nmax = 9\n"),
+                  {});
+  const auto parts =
+      LearntParts::of(config, {{"audio", Encoding::audio}, {"text", Encoding::text}, {"speaker", Encoding::text}});
+  CHECK(parts.targets == Texts{"text", "speaker"});
+  REQUIRE(parts.recording());
+  CHECK(parts.recording()->name == "audio");
+  CHECK(parts.channels == 2);
+  const RecordFinder records(config, parts);
+  InputFinder finder(&records);
+  const auto found = [&](const char* word) { return finder.find((folder.path() / word).string()); };
+  CHECK(names_of(found("all")) == Texts{"b.WAV", "a.flac"});
+  CHECK(names_of(found("a.tar")) == Texts{"a.tar:z.wav", "a.tar:y.mp3"});
+  CHECK(found("none.wav").at(0).name.ends_with("none.wav"));
+  folder.write("empty/a.txt", "a");
+  CHECK(found("empty").at(0).problem.starts_with("it holds no recordings (.wav,"));
+
+  auto inputs = found("all");
+  for (const char* word : {"a.tar", "t.jsonl", "all/c.txt"})
+    for (auto& input : found(word)) inputs.push_back(std::move(input));
+  REQUIRE(inputs.size() == 6);
+  CHECK(inputs[4].name.ends_with("t.jsonl:1"));
+  const InputDataset dataset(inputs, {}, std::nullopt, parts);
+  ReadBuffer buffer;
+  const auto form = [&](std::uint64_t id) {
+    const Record record = dataset.read(id, buffer);
+    REQUIRE(record.part("text"));
+    REQUIRE(record.part("speaker"));
+    return sound_form(record.part("audio")->bytes);
+  };
+  CHECK(form(0).channels == 2);  // damaged recordings become a tone, which suits the fields
+  Sound blank;
+  decode_sound(dataset.read(0, buffer).part("audio")->bytes, blank);
+  CHECK(blank.frames() == 4000);
+  CHECK(form(1).frames == 4800);
+  CHECK(form(4).frames == 3200);
+  CHECK(form(5).frames == 1600);
+  CHECK(form(6).frames == 4800);  // its content decides
+  GivenRow request;
+  request["audio"] = (folder.path() / "all/b.WAV").string();
+  CHECK(records.row(request));
 }
 
 TEST_CASE("a data set of inputs: record 0 has the form of the training data, and stands for what is damaged") {

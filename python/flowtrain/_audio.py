@@ -1,0 +1,96 @@
+"""Loaders of recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from glob import escape, iglob
+from typing import Any
+
+from flowtrain import _core
+
+_FEATURES = ("logmel", "mfcc", "wave")
+_TRANSFORMS = _core.parts()["field"]
+#: The data sets whose records have transcripts and no classes, and the files by which a folder shows its kind.
+_TRANSCRIBED = {"kaldi": ("wav.scp", "*/wav.scp"), "common_voice": ("clips",),
+                "librispeech": ("*/*.trans.txt", "*/*/*.trans.txt", "*/*/*/*.trans.txt")}
+
+
+def dataset_of(path: str | os.PathLike[str]) -> str:
+    """Returns the data set that reads recordings at a path, by the path's ending or by the files of the folder."""
+    name = os.fspath(path)
+    ending = os.path.splitext(name.partition("?")[0])[1].lower()
+    if ending in (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"):
+        return "manifest"
+    if ending == ".tar":
+        return "webdataset"
+    for dataset, patterns in _TRANSCRIBED.items():
+        if any(next(iglob(os.path.join(escape(name), pattern)), None) for pattern in patterns):
+            return dataset
+    return "audio_folder"
+
+
+def audio_constructor(open_as: Callable[[str], Any]) -> Any:
+    """Makes Loader.audio of the constructors of data sets, which open_as() returns by name."""
+
+    def audio(
+        cls: Any,
+        path: str | os.PathLike[str],
+        *,
+        features: str = "logmel",
+        dataset: str | None = None,
+        audio: str = "audio",
+        text: str | None = None,
+        tokenizer: str | os.PathLike[str] | None = None,
+        label: Any = None,
+        fields: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> Any:
+        if features not in _FEATURES:
+            raise ValueError(f"features = {features!r}: expected {', '.join(map(repr, _FEATURES))}")
+        dataset = dataset or dataset_of(path)
+        if dataset not in _core.parts()["data"]:
+            raise ValueError(f"dataset = {dataset!r}: expected {', '.join(_core.parts()['data'])}")
+        keys = {key for key, *_ in _TRANSFORMS[features][1]} & arguments.keys()
+        made = {"features": {"from": audio, "as": features, **{key: _plain(arguments.pop(key)) for key in keys}}}
+        if tokenizer is not None or isinstance(label, Mapping) or (label is None and dataset in _TRANSCRIBED):
+            made["label"] = {
+                "from": text or ("txt" if dataset == "webdataset" else "text"), "as": "tokens", "fill": -100,
+                "tokenizer": os.fspath(tokenizer or "bytes"), **(label or {})}
+        elif label is not False and arguments.get("labels") != "none":
+            made["label"] = {"as": "label"}
+            arguments |= {"label": label} if label else {}
+        return open_as(dataset)(cls, path, **arguments, fields={**made, **(fields or {})})
+
+    audio.__qualname__ = "Loader.audio"
+    audio.__doc__ = _DOC
+    return classmethod(audio)
+
+
+def _plain(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+_DOC = """Recordings (WAV, FLAC, Ogg, MP3), with their classes or transcripts.
+
+Batches are dicts of `features`, f32 (batch, frames, bins), or of waves f32 (batch, samples), as long as the longest
+row; `features_length`, i64 (batch,); and `label`: classes i64 (batch,), or transcripts i64 (batch, length), whose
+padding is -100.
+
+path: a folder of class folders, of LibriSpeech, Common Voice or Kaldi; a table (.jsonl, .csv, .tsv, .parquet) with a
+    column `audio`; shards of samples (.tar).
+dataset: the name of the data set that reads them; None: by the path's ending or the folder's files. A .tar of class
+    folders needs "audio_folder".
+features: "logmel", "mfcc" or "wave". Each key of the transform is an argument: rate=16000, bins=80, max=20.0 …
+audio: the part, or column, that is the recording.
+tokenizer: the tokenizer of the transcripts, a file or "bytes". Without it labels are classes, or bytes where the data
+    set has transcripts alone.
+text: the part, or column, of the transcripts; None: "txt" of shards, else "text".
+label: further keys of the transcripts' field, {"max": 448, "end": "<|endoftext|>"}; the name of a table's column of
+    classes; or False: no labels.
+fields: more fields, or others of these names: see Loader().
+layout: "transformers": see docs/speech.md, "From Python".
+more: the keys of the data set, and all that Loader.audio_folder() takes besides the keys of a sampler.
+
+Raises ValueError for other features and data sets, and what Loader() raises.
+"""
