@@ -1,12 +1,17 @@
 #include "sampling/datasets/sound_forms.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 
 #include "sampling/core/cache_folder.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "sampling/datasets/kept_index.h"
+#include "sampling/fingerprint.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 namespace {
@@ -29,6 +34,13 @@ SoundForm unpacked(std::uint64_t form) {
 
 }  // namespace
 
+std::uint64_t SoundForms::with_version(std::uint64_t hash, const char* path) {
+  struct stat status {};
+  const bool is_there = stat(path, &status) == 0;
+  const std::array version{is_there ? std::int64_t{status.st_size} : 0, is_there ? nanoseconds(status.st_mtim) : 0};
+  return fingerprint_of(std::as_bytes(std::span(version)), hash);
+}
+
 SoundForm SoundForms::form(std::uint64_t recording) const {
   std::call_once(prepared_, [this] { prepare(); });
   auto& place = forms_[recording];
@@ -36,7 +48,10 @@ SoundForm SoundForms::form(std::uint64_t recording) const {
   if (known > damaged_form) return unpacked(known);
   const auto note = [&](std::uint64_t form) {
     auto before = unknown_form;
-    if (place.compare_exchange_strong(before, form) && left_.fetch_sub(1) == 1) keep();
+    if (!place.compare_exchange_strong(before, form))
+      place = std::max(before, form);  // one that could not be read may be whole by now
+    else if (left_.fetch_sub(1) == 1)
+      keep();
   };
   try {
     const auto form = read_(recording);
@@ -51,6 +66,7 @@ SoundForm SoundForms::form(std::uint64_t recording) const {
 void SoundForms::prepare() const {
   forms_ = std::make_unique<std::atomic<std::uint64_t>[]>(recordings_);
   left_ = recordings_;
+  key_ = fingerprint_();
   is_kept_ = recall();
 }
 
@@ -59,7 +75,7 @@ bool SoundForms::recall() const {
   const auto folder = cache_folder("sounds");
   std::vector<std::uint64_t> kept(recordings_);
   if (folder.empty() ||
-      !KeptValues(folder, "sounds", fingerprint_(), recordings_).recall(std::as_writable_bytes(std::span(kept))))
+      !KeptValues(folder, "sounds", key_, recordings_).recall(std::as_writable_bytes(std::span(kept))))
     return false;
   for (std::uint64_t check = 0; check < std::min(checks, recordings_); ++check) {
     const auto recording = check * recordings_ / std::min(checks, recordings_);
@@ -83,7 +99,7 @@ void SoundForms::keep() const {
   const auto folder = cache_folder("sounds");
   std::vector<std::uint64_t> all(forms_.get(), forms_.get() + recordings_);
   if (folder.empty() || is_kept_) return;
-  const KeptValues file(folder, "sounds", fingerprint_(), recordings_);
+  const KeptValues file(folder, "sounds", key_, recordings_);
   if (!file.keep(std::as_bytes(std::span(all))))
     warn(concat("the lengths of the recordings cannot be kept in ", file.path().string(),
                 ": headers are read again at the next start"));

@@ -19,10 +19,14 @@ class SoundForms {
  public:
   using Read = std::function<SoundForm(std::uint64_t)>;
 
-  /// `read` returns the form of a recording by its header, or throws SampleError; without frames
-  /// if the record has no recording.
+  /// `fingerprint` returns a hash of what the recordings are: of their names and, if they are local files, of their
+  /// versions. `read` returns the form of a recording by its header, or throws SampleError; without frames if the
+  /// record has no recording.
   SoundForms(std::uint64_t recordings, std::function<std::uint64_t()> fingerprint, Read read)
       : recordings_(recordings), fingerprint_(std::move(fingerprint)), read_(std::move(read)) {}
+
+  /// Adds the size and the time of the last writing of a local file to a hash; of one that is not there, zeros.
+  static std::uint64_t with_version(std::uint64_t hash, const char* path);
 
   /// Returns the form of a recording. Throws what `read` throws for a damaged one.
   SoundForm form(std::uint64_t recording) const;
@@ -36,6 +40,7 @@ class SoundForms {
   const std::function<std::uint64_t()> fingerprint_;
   const Read read_;
   mutable std::once_flag prepared_;
+  mutable std::uint64_t key_ = 0;  ///< fingerprint before headers were read
   mutable std::unique_ptr<std::atomic<std::uint64_t>[]> forms_;
   mutable std::atomic<std::uint64_t> left_ = 0;  ///< recordings that were not asked for yet
   mutable std::atomic<bool> is_kept_ = false;

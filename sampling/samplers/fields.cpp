@@ -79,8 +79,7 @@ class FieldsSampler final : public Sampler {
   struct Made {
     std::unique_ptr<Transform> transform;
     std::size_t fields = 0, axes = 0;
-    bool lacks_length =
-        false;  ///< true if no field of it tells the extents of the first one's free axes
+    bool lacks_length = false;  ///< true if no field of it tells the extents of the first one's free axes
   };
 
   /// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.

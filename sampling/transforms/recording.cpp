@@ -154,7 +154,8 @@ std::span<float> Recordings::operator()(const Record& record, Stream& random) co
   }
   if (!gain_.empty()) {
     const double decibels = random.uniform(gain_[0], gain_[1]);
-    for (float& each : samples) each *= static_cast<float>(std::pow(10.0, decibels / 20));
+    const auto factor = static_cast<float>(std::pow(10.0, decibels / 20));
+    for (float& each : samples) each *= factor;
     DrawNotes::add("gain", [&] { return std::vector<double>{decibels}; });
   }
   return samples;

@@ -1,5 +1,6 @@
 #include "pipeline/tools/pack/pack.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -67,8 +68,8 @@ std::optional<SampleFile> file_of(const Part& part) {
 }
 
 // Returns the file of a recording, which is decoded, so that damage is found now. With `as_flac` a WAV file becomes a
-// FLAC file if that holds the same samples.
-SampleFile sound_file_of(const Part& part, bool as_flac, Sound& sound) {
+// FLAC file if that holds the same samples. The only one of its record is the part `audio` of the shards.
+SampleFile sound_file_of(const Part& part, bool is_only, bool as_flac, Sound& sound) {
   decode_sound(part.bytes, sound, Silence::keep);
   std::string ending = sound_ending(part.bytes);
   std::vector<std::byte> bytes;
@@ -76,7 +77,7 @@ SampleFile sound_file_of(const Part& part, bool as_flac, Sound& sound) {
     ending = "flac";
   else
     bytes.assign(part.bytes.begin(), part.bytes.end());
-  return {part.name == audio_part ? ending : concat(part.name, ".", ending), std::move(bytes)};
+  return {is_only || part.name == audio_part ? ending : concat(part.name, ".", ending), std::move(bytes)};
 }
 
 void prepare(PackJob& job, const Dataset& dataset, const PackOptions& options) {
@@ -86,9 +87,10 @@ void prepare(PackJob& job, const Dataset& dataset, const PackOptions& options) {
     job.label = record.label;
     job.files.clear();
     stage = "decode";
+    const bool is_only = std::ranges::count(record.parts, Encoding::audio, &Part::encoding) == 1;
     for (auto& part : record.parts)
       if (part.encoding == Encoding::audio && !part.bytes.empty())
-        job.files.push_back(sound_file_of(part, options.flac, job.sound));
+        job.files.push_back(sound_file_of(part, is_only, options.flac, job.sound));
       else if (auto file = file_of(part))
         job.files.push_back(std::move(*file));
     const bool has_picture = record.encoding != Encoding::bytes || !record.bytes.empty() || job.files.empty();

@@ -41,6 +41,12 @@ PackedSplit open_split(const Config& config, const PackOptions& options, bool tr
   return split;
 }
 
+/// Returns whether two data sets have the same records, as far as their hashes and descriptions tell.
+bool are_same(const Dataset& a, const Dataset& b) {
+  return a.size() == b.size() && a.fingerprint() == b.fingerprint() && a.describe(0) == b.describe(0) &&
+         a.describe(a.size() - 1) == b.describe(b.size() - 1);
+}
+
 }  // namespace
 
 std::string shard_name(const std::string& prefix, std::uint64_t number, const char* ending) {
@@ -62,6 +68,10 @@ std::vector<PackedSplit> open_splits(const Config& config, const PackOptions& op
   } catch (const EmptyDataset& error) {
     if (splits.empty()) throw;
     log_warn(concat("no validation data: ", error.what()));  // a run only warns, too
+  }
+  if (splits.size() == 2 && are_same(*splits[0].dataset, *splits[1].dataset)) {
+    log_info("val: its records are those of train, so it is left out; data.val_share = 0.1 holds some out for it");
+    splits.pop_back();
   }
   return splits;
 }

@@ -29,8 +29,8 @@ struct PackedSplit {
 };
 
 /// Opens the splits that are packed; all of them first, as a missing one is then an error before hours of work. Without
-/// validation data it warns, as a run does. Throws the errors of open_dataset(), and UserError(usage) for groups of
-/// rows.
+/// validation data it warns, as a run does; validation data that are those of training are left out. Throws the errors
+/// of open_dataset(), and UserError(usage) for groups of rows.
 std::vector<PackedSplit> open_splits(const Config& config, const PackOptions& options);
 
 /// Returns a function that gives the id of the record at each place.

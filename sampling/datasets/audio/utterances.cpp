@@ -24,8 +24,7 @@ class UtteranceDataset final : public NamedDataset {
  private:
   /// Returns body(source, offset, size_bytes) with the place of a recording's bytes.
   template <class Body>
-  auto use(std::uint64_t id, Body&& body) const {
-    const auto recording = found_.all[id].recording;
+  auto use(std::uint32_t recording, Body&& body) const {
     if (found_.files) return found_.files->use(recording, body);
     try {
       const auto file = Descriptor::file(found_.paths[recording].data());
@@ -33,15 +32,22 @@ class UtteranceDataset final : public NamedDataset {
     } catch (const UserError&) {
       throw;
     } catch (const std::runtime_error& error) {
-      throw SampleError(concat(describe(id), ": ", error.what()));
+      throw SampleError(concat(path_of(recording), ": ", error.what()));
     }
   }
 
  public:
   UtteranceDataset(Utterances found, const std::vector<std::string>& used)
       : found_(std::move(found)),
+        recordings_(sorted_recordings()),
         forms_(
-            size(), [this] { return fingerprint(); }, [this](auto id) { return form(id); }) {
+            recordings_.size(), [this] { return versions(); },
+            [this](std::uint64_t index) {
+              return use(recordings_[index],
+                         [](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
+                           return sound_form(file, offset, size_bytes);
+                         });
+            }) {
     const bool has_texts = found_.texts.size() > 0, has_speakers = found_.speakers.size() > 0;
     // The error for a part that is not there lists all.
     reads_audio_ = std::ranges::any_of(used, [&](const auto& name) {
@@ -58,7 +64,7 @@ class UtteranceDataset final : public NamedDataset {
     const auto& utterance = found_.all[id];
     PartCollector parts(buffer);
     if (reads_audio_)
-      use(id, [&](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
+      use(utterance.recording, [&](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
         utterance.is_segment() ? parts.read_segment(audio_, file, offset, size_bytes, utterance.begin, utterance.end)
                                : parts.read(audio_, file, offset, size_bytes);
       });
@@ -71,7 +77,7 @@ class UtteranceDataset final : public NamedDataset {
 
   bool outline(std::uint64_t id, Record& record, ReadBuffer& buffer) const override {
     PartCollector parts(buffer);
-    if (reads_audio_) parts.outline_audio(audio_, forms_.form(id));
+    if (reads_audio_) parts.outline_audio(audio_, form(id));
     each_text(id, [&](const PartForm& form, std::string_view text) { parts.outline_text(form, text.size()); });
     record = finished(id, parts);
     return true;
@@ -88,8 +94,7 @@ class UtteranceDataset final : public NamedDataset {
   }
   std::string describe(std::uint64_t id) const override {
     const auto& utterance = found_.all[id];
-    const auto path =
-        found_.files ? found_.files->describe(utterance.recording) : as_utf8(found_.paths[utterance.recording]);
+    const auto path = path_of(utterance.recording);
     if (!utterance.is_segment()) return path;
     return concat(path, " from ", utterance.begin, " s", utterance.end < 0 ? "" : concat(" to ", utterance.end, " s"));
   }
@@ -116,13 +121,41 @@ class UtteranceDataset final : public NamedDataset {
   }
 
  private:
+  std::string path_of(std::uint32_t recording) const {
+    return found_.files ? found_.files->describe(recording) : as_utf8(found_.paths[recording]);
+  }
+
+  std::vector<std::uint32_t> sorted_recordings() const {
+    std::vector<std::uint32_t> all;
+    for (const auto& utterance : found_.all) all.push_back(utterance.recording);
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  /// Returns a hash of the records and the versions of the recordings' files.
+  std::uint64_t versions() const {
+    auto all = fingerprint();
+    if (found_.files)
+      if (const auto archive = found_.files->describe_folder(""); !is_folder(archive))
+        return SoundForms::with_version(all, archive.c_str());
+    for (const auto recording : recordings_)
+      all = SoundForms::with_version(
+          all, found_.files ? found_.files->path(recording).c_str() : found_.paths[recording].data());
+    return all;
+  }
+
   SoundForm form(std::uint64_t id) const {
-    return use(id, [&](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
-      auto form = sound_form(file, offset, size_bytes);
-      if (const auto& utterance = found_.all[id]; utterance.is_segment())
-        form.frames = frames_between(form, utterance.begin, utterance.end).frames;
-      return form;
-    });
+    const auto& utterance = found_.all[id];
+    const auto index = std::ranges::lower_bound(recordings_, utterance.recording) - recordings_.begin();
+    auto form = forms_.form(static_cast<std::uint64_t>(index));
+    if (!utterance.is_segment()) return form;
+    try {
+      form.frames = frames_between(form, utterance.begin, utterance.end).frames;
+    } catch (const SampleError& error) {
+      throw SampleError(concat(describe(id), ": ", error.what()));
+    }
+    return form;
   }
 
   template <class Take>
@@ -142,6 +175,7 @@ class UtteranceDataset final : public NamedDataset {
       speaker_{"speaker", Encoding::text};
   std::vector<PartForm> parts_;
   bool reads_audio_ = true;
+  const std::vector<std::uint32_t> recordings_;  ///< those of the utterances, sorted: forms_ has one for each
   const SoundForms forms_;
 };
 

@@ -164,7 +164,13 @@ class Manifest : public NamedDataset {
     if (std::ranges::count_if(columns_, is_sound_file) != 1) return;
     const auto& column = *std::ranges::find_if(columns_, is_sound_file);
     sounds_ = std::make_unique<SoundForms>(
-        size(), [this] { return fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash); },
+        size(),
+        [this, &column] {
+          auto all = fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash);
+          for (std::uint64_t id = 0; id < size(); ++id)
+            all = SoundForms::with_version(all, (folder_ / path_in(column, id)).c_str());
+          return all;
+        },
         [this, &column](std::uint64_t id) { return sound_form_of(id, path_in(column, id)); });
   }
 

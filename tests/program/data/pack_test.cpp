@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "sampling/audio/sound.h"
 #include "sampling/core/text.h"
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
@@ -112,6 +113,21 @@ TEST_CASE("packed pixels train as their source does, and equal data make equal s
   REQUIRE_EXIT(place.train(packed("packed", with(as_pixels, {"--run-dir", "again-trained"}))), 0);
   CHECK(end_of(place.path("again-trained")) == end_of(place.path("source")));
   CHECK(metrics_of(place.path("again-trained"), "val") == metrics_of(place.path("source"), "val"));
+}
+
+TEST_CASE("a sample's only recording is the part audio of the shards, and data without a split are packed once") {
+  const TempRun place(std::string("[data]\ndataset = \"manifest\"\npath = \"a.jsonl\"\nval_share = 0\n"));
+  std::vector<std::byte> wav;
+  encode_wav({{0.5f, -0.5f, 0.25f, 0}, 1, 16000}, wav);
+  place.folder().write("a.wav", {reinterpret_cast<const char*>(wav.data()), wav.size()});
+  place.folder().write("a.jsonl", "{\"audio_filepath\": \"a.wav\", \"text\": \"hello\"}\n");
+  const auto outcome = place.run({"pack", "tiny.toml", "--out", "packed"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "val: its records are those of train, so it is left out");
+  CHECK(names_of(place.path("packed")) == Words{"train"});
+  std::vector<std::string> names;
+  for (const auto& [name, content] : members_of(place.path("packed/train/train-000000.tar"))) names.push_back(name);
+  CHECK(names == Words{"000000000.wav", "000000000.text.txt"});
 }
 
 TEST_CASE("the order of a packed set: by label, or of a seed") {

@@ -247,6 +247,22 @@ TEST_CASE("recordings: a damaged one is named, by its outline as by its reading"
   CHECK(shown(*set, 1) == "audio=10");
 }
 
+TEST_CASE("recordings: lengths that are kept are those of the files as they are") {
+  const Place place;
+  for (const char* name : {"x/a.wav", "x/b.wav"}) place.write("set/" + std::string(name), wav_of(tone(100)));
+  place.write("lists/wav.scp", "a ../set/x/a.wav\nb ../set/x/b.wav\n");
+  place.write("table.csv", "audio\nset/x/a.wav\nset/x/b.wav\n");
+  for (const std::uint64_t frames : {100, 120, 90}) {
+    place.write("set/x/b.wav", wav_of(tone(frames)));
+    const auto expected = "audio=" + std::to_string(frames);
+    for (int start = 0; start < 2; ++start) {
+      CHECK(shown(*open(audio_folder_entry(), place.path() / "set"), 1) == expected);
+      CHECK(shown(*open(kaldi_entry(), place.path() / "lists"), 1) == expected);
+      CHECK(shown(*open(manifest_entry(), place.path() / "table.csv"), 1) == expected);
+    }
+  }
+}
+
 TEST_CASE("recordings: their lengths are read once, and kept unless files differ") {
   const Place place;
   std::vector<std::uint64_t> frames(100, 7);
