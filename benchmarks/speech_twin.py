@@ -133,7 +133,8 @@ def main():
         if step <= options.steps:
             a, b = own[step - 1], twin[step - 1]
             print(f"| loss of step {step} | {a:.7f} | {b:.7f} | apart {abs(a - b):.1e} |")
-    print(f"| mean loss of the last 20 steps | {statistics.fmean(own[-20:]):.4f} | {statistics.fmean(twin[-20:]):.4f} | |")
+    last = [statistics.fmean(losses[-20:]) for losses in (own, twin)]
+    print(f"| mean loss of the last 20 steps | {last[0]:.4f} | {last[1]:.4f} | |")
     rate = [1 / statistics.median(times[len(times) // 4:]) for times in (own_times, twin_times, again_times)]
     ours = max(rate[0], rate[2])
     print(f"| steps/s | {ours:.2f} | {rate[1]:.2f} | {ours / rate[1]:.2f} |")

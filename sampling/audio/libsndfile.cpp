@@ -44,7 +44,7 @@ bool reads_mp3(std::string_view version) {
   version.remove_prefix(std::min(version.find_first_of("0123456789"), version.size()));
   const auto dot = version.find('.');
   const auto major = parse_number<int>(version.substr(0, dot));
-  if (!major || dot == version.npos) return true;  // its own message then tells
+  if (!major || dot == version.npos) return true;  // libsndfile's own message tells
   version.remove_prefix(dot + 1);
   const auto minor = parse_number<int>(version.substr(0, version.find_first_not_of("0123456789")));
   return *major != 1 || minor.value_or(1) >= 1;

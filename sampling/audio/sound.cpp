@@ -127,7 +127,7 @@ class DecodedFile {
     SF_INFO info{};
     handle_ = library_.open_virtual(&functions, SFM_READ, &info, &file_);
     if (file_.failure && handle_) library_.close(handle_);
-    if (!handle_ || file_.failure) fail("its header cannot be read");  // strerror(nullptr) is shared by threads
+    if (!handle_ || file_.failure) fail("the header cannot be read");  // strerror(nullptr) is shared by threads
     form_ = {info.frames < 0 ? 0 : static_cast<std::uint64_t>(info.frames), static_cast<std::uint32_t>(info.channels),
              static_cast<std::uint32_t>(info.samplerate)};
     try {

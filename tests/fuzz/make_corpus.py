@@ -309,7 +309,8 @@ def parquet_files():
 
     def table(columns, **options):
         out = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table(columns), out, **{"row_group_size": 2, "store_schema": False, **options})
+        options = {"row_group_size": 2, "store_schema": False, **options}
+        pyarrow.parquet.write_table(pyarrow.table(columns), out, **options)
         return out.getvalue()
 
     kinds = table({"text": ["a", None, "\u00e9"], "n": [1, 2, 3], "x": [0.5, 1e300, 2.0], "raw": [b"\0", b"", b"b"],

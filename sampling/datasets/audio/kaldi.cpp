@@ -64,7 +64,7 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
                                                 path.find_first_not_of("0123456789", colon + 1) == path.npos)
           refuse("is a place within an archive, which is not read here", "write the recordings as files of their own");
         found.names.add(key);
-        found.hash = fingerprint_of(path, found.hash);  // as it is written: the folder does not matter
+        found.hash = fingerprint_of(path, found.hash);  // the folder does not matter
         found.paths.add((root / path).string());
       });
   if (!is_there)

@@ -175,7 +175,7 @@ class UtteranceDataset final : public NamedDataset {
       speaker_{"speaker", Encoding::text};
   std::vector<PartForm> parts_;
   bool reads_audio_ = true;
-  const std::vector<std::uint32_t> recordings_;  ///< those of the utterances, sorted: forms_ has one for each
+  const std::vector<std::uint32_t> recordings_;  ///< recordings of the utterances, sorted: forms_ has one for each
   const SoundForms forms_;
 };
 
