@@ -5,7 +5,7 @@
 
 The twin has torchaudio's Conformer between two strided convolutions and a linear layer, and torch's CTCLoss. It writes
 its first weights as a file that flowtrain begins with (net.pretrain), and trains on the batches of ft.Loader.config().
-The recordings are drawn: each letter of a text is some frames of its own. FOLDER keeps what is made. One table: the
+The recordings are drawn: each letter of a text is a tone of its own. FOLDER keeps what is made. One table: the
 losses of steps 1 and 100 and their difference; the mean loss of the last 20 steps; steps a second, and their ratio.
 """
 
@@ -16,6 +16,7 @@ import shutil
 import statistics
 import subprocess
 import time
+import wave
 from pathlib import Path
 
 import numpy
@@ -54,14 +55,17 @@ def make_twin():
 
 def draw_recordings(folder):
     random = numpy.random.default_rng(1)
-    frames_of = random.normal(size=(26, FEATURES)).astype(numpy.float32)
-    lines = ["features,text"]
+    lines = ["audio,text"]
     (folder / "sounds").mkdir(exist_ok=True)
     for number in range(800):
         letters = random.integers(0, 26, random.integers(3, 16))
-        frames = numpy.concatenate([frames_of[[letter] * random.integers(6, 12)] for letter in letters])
-        numpy.save(folder / "sounds" / f"{number}.npy", frames + random.normal(0, 0.5, frames.shape).astype("f4"))
-        lines.append(f"sounds/{number}.npy," + "".join(chr(97 + letter) for letter in letters))
+        tones = [numpy.sin(2 * numpy.pi * 300 * 1.1**letter / 8000 * numpy.arange(random.integers(500, 1000)))
+                 for letter in letters]
+        samples = 8000 * numpy.concatenate(tones)
+        with wave.open(str(folder / "sounds" / f"{number}.wav"), "wb") as file:
+            file.setparams((1, 2, 8000, 0, "NONE", ""))
+            file.writeframes((samples + random.normal(0, 800, samples.shape)).astype("<i2").tobytes())
+        lines.append(f"sounds/{number}.wav," + "".join(chr(97 + letter) for letter in letters))
     (folder / "sounds.csv").write_text("\n".join(lines) + "\n")
 
 
@@ -69,8 +73,8 @@ def config_of(options, pretrain=None):
     file = options.folder / "speech.toml"
     file.write_text(
         f'[run]\nmax_iter = {options.steps}\nthreads = {options.threads}\ndevice = "cpu"\nseed = 1\n'
-        f'[data]\ndataset = "manifest"\npath = "{options.folder}/sounds.csv"\nfiles = ["features"]\n'
-        '[[field]]\nname = "features"\nfrom = "features"\nas = "array"\nmax = [180]\n'
+        f'[data]\ndataset = "manifest"\npath = "{options.folder}/sounds.csv"\n'
+        f'[[field]]\nname = "features"\nfrom = "audio"\nas = "logmel"\nbins = {FEATURES}\nmax = 2.0\n'
         '[[field]]\nname = "label"\nfrom = "text"\nas = "tokens"\nmax = 16\nfill = -100\n'
         f'[loader]\nbatch = {ROWS}\nworkers = 1\n'
         f'[net]\nname = "conformer"\nlayers = {LAYERS}\nheads = {HEADS}\nwidth = {WIDTH}\nkernel = {KERNEL}\n'

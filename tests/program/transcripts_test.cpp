@@ -1,46 +1,41 @@
-// Training on recordings with transcripts, by the loss ctc: fields from arrays of a table.
+// Training on recordings with transcripts, by the loss ctc.
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <numbers>
 #include <string>
 
+#include "sampling/audio/sound.h"
 #include "sampling/core/random.h"
 #include "sampling/core/text.h"
+#include "tests/support/sounds.h"
 #include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr int values = 8;
-
-/// Features (T, 8) f32 as a .npy file: six frames that mean each letter, and two of silence, with some noise.
-std::string features_of(const std::string& text, std::uint64_t number) {
+/// A recording of 75 ms a letter: a tone that means it and a short silence, with some noise.
+std::string sound_of(const std::string& text, std::uint64_t number) {
   Stream random(3, Purpose::sample, number);
-  std::string data;
+  Sound sound{.channels = 1, .rate = 8000};
   for (const char letter : text)
-    for (int frame = 0; frame < 8; ++frame)
-      for (int value = 0; value < values; ++value) {
-        const float on = frame < 6 && value == letter - 'a' ? 1.0F : 0.0F;
-        const float made = on + 0.1F * static_cast<float>(random.below(1000)) / 1000;
-        data.append(reinterpret_cast<const char*>(&made), sizeof made);
-      }
-  std::string dict =
-      concat("{'descr': '<f4', 'fortran_order': False, 'shape': (", 8 * text.size(), ", ", values, "), }");
-  dict.append(63 - (10 + dict.size()) % 64, ' ') += '\n';
-  std::string file = "\x93NUMPY";
-  file += {'\1', '\0', static_cast<char>(dict.size()), '\0'};
-  return file + dict + data;
+    for (int i = 0; i < 600; ++i) {
+      const double value = i < 480 ? std::sin(2 * std::numbers::pi * i * (400 + 450 * (letter - 'a')) / 8000) : 0;
+      sound.samples.push_back(static_cast<float>(0.2 * value + 0.01 * static_cast<double>(random.below(1000)) / 1000));
+    }
+  return wav_of(sound);
 }
 
 /// Writes 60 recordings of one to five letters, and a table of them.
 void write_recordings(const TempFolder& folder) {
-  std::string table = "features,text\n";
+  std::string table = "audio,text\n";
   for (std::uint64_t number = 0; number < 60; ++number) {
     Stream letters(5, Purpose::sample, number);
     std::string text(1 + letters.below(5), 'a');
     for (char& letter : text) letter = static_cast<char>('a' + letters.below(4));
-    folder.write(concat("sound/", number, ".npy"), features_of(text, number));
-    table += concat("sound/", number, ".npy,", text, '\n');
+    folder.write(concat("sound/", number, ".wav"), sound_of(text, number));
+    table += concat("sound/", number, ".wav,", text, '\n');
   }
   folder.write("sounds.csv", table);
 }
@@ -48,19 +43,20 @@ void write_recordings(const TempFolder& folder) {
 /// A configuration that learns the letters in some seconds.
 std::string config_of(const std::string& net) {
   return "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 90\n"
-         "[data]\ndataset = \"manifest\"\npath = \"sounds.csv\"\nfiles = [\"features\"]\nval_share = 0.1\n"
-         "[[field]]\nname = \"features\"\nfrom = \"features\"\nas = \"array\"\nmax = [64]\n"
+         "[data]\ndataset = \"manifest\"\npath = \"sounds.csv\"\nval_share = 0.1\n"
+         "[[field]]\nname = \"features\"\nfrom = \"audio\"\nas = \"logmel\"\nbins = 16\n"
+         "max = 1.0\nnormalise = \"utterance\"\n"
          "[[field]]\nname = \"label\"\nfrom = \"text\"\nas = \"tokens\"\nmax = 8\nfill = -100\n"
          "[loader]\nbatch = 9\nworkers = 2\n[net]\n" +
          net +
-         "[loss]\nname = \"ctc\"\n[optim]\nname = \"adamw\"\nlr = 5e-3\n"
+         "[loss]\nname = \"ctc\"\n[optim]\nname = \"adamw\"\nlr = 0.01\n"
          "[val]\nmetrics = []\nevery = 45\n[snapshot]\nevery = 45\n[display]\nevery = 1\n";
 }
 
 const std::string conformer =
     "name = \"conformer\"\nlayers = 1\nwidth = 16\nheads = 2\nkernel = 3\nsubsampling = 2\nchannels = 4\n"
     "dropout = 0.0\n";
-const std::string crnn = "name = \"crnn\"\nchannels = [8]\nwidth = 16\n";
+const std::string crnn = "name = \"crnn\"\nchannels = [8]\nwidth = 32\n";
 
 double loss_at(const std::filesystem::path& run, std::size_t place, const std::string& kind = "train") {
   const auto lines = metrics_of(run, kind);
@@ -91,8 +87,8 @@ TEST_CASE("transcripts that are longer than their frames are told, and end a run
   const TempRun place(config_of(conformer));
   write_recordings(place.folder());
   place.folder().write("sounds.csv", read_text(place.path("sounds.csv")) +
-                                         "sound/0.npy,abcdabcd\nsound/1.npy,aaaaaaaa\n" +
-                                         "sound/2.npy,aaaaaaaa\nsound/3.npy,aaaaaaaa\n");
+                                         "sound/0.wav,abcdabcd\nsound/1.wav,aaaaaaaa\n" +
+                                         "sound/2.wav,aaaaaaaa\nsound/3.wav,aaaaaaaa\n");
   const Words few{"--max-iter", "8", "--set", "val.every=0", "--set", "net.subsampling=4"};
   const auto told = place.train(with({"--run-dir", "run"}, few));
   REQUIRE_EXIT(told, 0);

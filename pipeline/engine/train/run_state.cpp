@@ -179,7 +179,7 @@ void read(const json& stored, T& value) {
   } else if constexpr (std::same_as<T, std::string>) {
     value = text_from(stored);
   } else if constexpr (std::same_as<T, PartForm>) {
-    value = {text_from(stored.at("name")), by_name(stored.at("encoding"), Encoding::array),
+    value = {text_from(stored.at("name")), by_name(stored.at("encoding"), Encoding::audio),
              by_name(stored.at("dtype"), DType::f32), stored.at("shape").get<std::vector<std::int64_t>>()};
     if (std::ranges::any_of(value.shape, [](auto extent) { return extent < -1 || extent > INT32_MAX; }))
       throw json::type_error::create(302, "not a shape", &stored);
