@@ -56,7 +56,8 @@ def audio_constructor(open_as: Callable[[str], Any]) -> Any:
         made: dict[str, Any] = {"features": {"from": audio, "as": features, **own}}
         if tokenizer is not None or isinstance(label, Mapping) or (label is None and dataset in _TRANSCRIBED):
             made["label"] = {
-                "from": text or ("txt" if dataset == "webdataset" else "text"), "as": "tokens", "max": 512, "fill": -100,
+                "from": text or ("txt" if dataset == "webdataset" else "text"),
+                "as": "tokens", "max": 512, "fill": -100,
                 "tokenizer": os.fspath(tokenizer or "bytes"), **(label or {})}
         elif label is not False and arguments.get("labels") != "none":
             made["label"] = {"as": "label"}
