@@ -52,10 +52,12 @@ def audio_constructor(open_as: Callable[[str], Any]) -> Any:
         if dataset not in _core.parts()["data"]:
             raise ValueError(f"dataset = {dataset!r}: expected {', '.join(_core.parts()['data'])}")
         keys = {key for key, *_ in _TRANSFORMS[features][1]} & arguments.keys()
-        made = {"features": {"from": audio, "as": features, **{key: _plain(arguments.pop(key)) for key in keys}}}
+        own = {key: _plain(arguments.pop(key)) for key in keys}
+        made: dict[str, Any] = {"features": {"from": audio, "as": features, **own}}
         if tokenizer is not None or isinstance(label, Mapping) or (label is None and dataset in _TRANSCRIBED):
             made["label"] = {
-                "from": text or ("txt" if dataset == "webdataset" else "text"), "as": "tokens", "fill": -100,
+                "from": text or ("txt" if dataset == "webdataset" else "text"),
+                "as": "tokens", "max": 512, "fill": -100,
                 "tokenizer": os.fspath(tokenizer or "bytes"), **(label or {})}
         elif label is not False and arguments.get("labels") != "none":
             made["label"] = {"as": "label"}
@@ -86,8 +88,8 @@ audio: the part, or column, that is the recording.
 tokenizer: the tokenizer of the transcripts, a file or "bytes". Without it labels are classes, or bytes where the data
     set has transcripts alone.
 text: the part, or column, of the transcripts; None: "txt" of shards, else "text".
-label: further keys of the transcripts' field, {"max": 448, "end": "<|endoftext|>"}; the name of a table's column of
-    classes; or False: no labels.
+label: further keys of the transcripts' field, {"max": 448, "end": "<|endoftext|>"} (by default 512 ids at most); the
+    name of a table's column of classes; or False: no labels.
 fields: more fields, or others of these names: see Loader().
 layout: "transformers": see docs/speech.md, "From Python".
 more: the keys of the data set, and all that Loader.audio_folder() takes besides the keys of a sampler.
