@@ -7,8 +7,9 @@
 using namespace flowtrain;
 
 TEST_CASE("all data sets are listed, with help and keys that have help") {
-  CHECK(datasets().names() == std::vector<std::string>{"arrays", "cifar", "coco", "idx", "image_folder", "manifest",
-                                                       "shapes", "tensors", "text", "tokens", "voc", "webdataset"});
+  CHECK(datasets().names() == std::vector<std::string>{"arrays", "audio_folder", "cifar", "coco", "common_voice", "idx",
+                                                       "image_folder", "kaldi", "librispeech", "manifest", "shapes",
+                                                       "tensors", "text", "tokens", "voc", "webdataset"});
   for (const auto& name : datasets().names()) {
     const auto& entry = datasets().at(name);
     CHECK(!entry.help.empty());
@@ -24,7 +25,7 @@ TEST_CASE("an unknown data set is refused with the nearest one") {
     FAIL("no error");
   } catch (const UserError& error) {
     CHECK(error.what() == std::string("no data set is called 'imagefolder'"));
-    CHECK(error.hint().starts_with("did you mean 'image_folder'? known: arrays, cifar, coco, idx"));
+    CHECK(error.hint().starts_with("did you mean 'image_folder'? known: arrays, audio_folder, cifar, coco"));
     CHECK(error.code() == ExitCode::usage);
   }
 }

@@ -108,7 +108,7 @@ TEST_CASE("manifest: JSON lines may hold lists, and rows may lack keys") {
   CHECK(outline.part("id")->shape[0] == 0);
 }
 
-TEST_CASE("manifest: columns of other files are texts, arrays and bytes") {
+TEST_CASE("manifest: columns of other files are texts, arrays and recordings") {
   TempFolder temp;
   std::string npy = "\x93NUMPY\1";
   const std::string dict = "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 2), }     \n";
@@ -134,7 +134,7 @@ TEST_CASE("manifest: columns of other files are texts, arrays and bytes") {
   std::memcpy(values.data(), record.parts[1].bytes.data(), 16);
   CHECK(values == std::vector{1, 2, 3, 4});
   CHECK(text_of(record.parts[2].bytes) == "sound");
-  CHECK(record.parts[2].encoding == Encoding::bytes);
+  CHECK(record.parts[2].encoding == Encoding::audio);
   CHECK(record.parts[3].encoding == Encoding::image);
   const auto lacking = set->read(1, buffer);
   CHECK(lacking.parts[1].bytes.empty());
