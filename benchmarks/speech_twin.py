@@ -127,7 +127,8 @@ def main():
     from flowtrain._safetensors import tensors_to_bytes
 
     weights = options.folder / "first.safetensors"
-    weights.write_bytes(tensors_to_bytes({name: value.detach() for name, value in make_twin().state_dict().items()}, {}))
+    first = {name: value.detach() for name, value in make_twin().state_dict().items()}
+    weights.write_bytes(tensors_to_bytes(first, {}))
     own, own_times = run_program(options, weights)
     twin, twin_times = train_twin(options)
     again, again_times = run_program(options, weights)
