@@ -124,7 +124,7 @@ TEST_CASE("inputs of a net that learnt from recordings: the recordings of folder
       load_config(folder.write("a.toml",
                                "[data]\ndataset = \"manifest\"\npath = \"t.jsonl\"\n[val]\ngroup_by = \"speaker\"\n"
                                "[[field]]\nname = \"features\"\nfrom = \"audio\"\nas = \"logmel\"\nchannel = 1\n"
-                               "[[field]]\nname = \"label\"\nfrom = \"text\"\nas = \"tokens\"\n"
+                               "[[field]]\nname = \"label\"\nfrom = \"text\"\nas = \"tokens\"\nmax = 9\n"
                                "[[field]]\nname = \"speaker\"\nfrom = \"speaker\"\nas = \"bytes\"\nmax = 9\n"),
                   {});
   const auto parts =
