@@ -65,7 +65,7 @@ TEST_CASE("a classifier of recordings: replay and validation show them, and pred
 
   const auto table = place.run({"predict", "run", "tones/val"});
   REQUIRE_EXIT(table, 0);
-  CHECK_PRINTS(table, "tones/val/high/1.wav  high ");
+  CHECK_PRINTS(table, "tones/val/high/1.wav   high ");
   CHECK_SAYS(table, "16 samples in ");
   place.folder().write("new.tar",
                        TarBytes().entry("a.wav", wav_of(tone(1600, 1, 8000, 1510))).entry("a.txt", "").end());
@@ -96,11 +96,11 @@ TEST_CASE("a classifier of recordings: replay and validation show them, and pred
 }
 
 TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and predict prints the texts") {
-  const TempRun place(config_of_tones(
-      "dataset = \"manifest\"\npath = \"said.jsonl\"\n[data.val]\npath = \"said.jsonl\"\n",
-      "from = \"text\"\nas = \"tokens\"\ntokenizer = \"bytes\"\nmax = 8\nfill = -100\n",
-      "metrics = [\"wer\"]\ngroup_by = \"speaker\"\n[loss]\nname = \"ctc\"\n[decode]\nname = \"ctc_greedy\"\n"
-      "[[field]]\nname = \"speaker\"\nfrom = \"speaker\"\nas = \"bytes\"\nmax = 8\n"));
+  const TempRun place(
+      config_of_tones("dataset = \"manifest\"\npath = \"said.jsonl\"\n[data.val]\npath = \"said.jsonl\"\n",
+                      "from = \"text\"\nas = \"tokens\"\ntokenizer = \"bytes\"\nmax = 8\nfill = -100\n",
+                      "[loss]\nname = \"ctc\"\n[decode]\nname = \"ctc_greedy\"\n"
+                      "[[field]]\nname = \"speaker\"\nfrom = \"speaker\"\nas = \"bytes\"\nmax = 8\n"));
   std::string rows;
   for (int i = 0; i < 32; ++i) {
     const std::string text{char('a' + i % 4), char('a' + i / 4 % 4), char('a' + i / 16)};
@@ -109,7 +109,9 @@ TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and p
                    "\"}\n");
   }
   place.folder().write("said.jsonl", rows);
-  REQUIRE_EXIT(place.train({"--run-dir", "run", "--set", "run.max_iter=120"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--set", "run.max_iter=120", "--set", "val.metrics=[\"wer\"]", "--set",
+                            "val.group_by=speaker"}),
+               0);
   const auto line = metrics_of(place.path("run"), "val").back();
   CHECK(line.at("wer") < 0.2);
   CHECK(line.contains("wer.Ann"));

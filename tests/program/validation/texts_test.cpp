@@ -18,7 +18,7 @@ const char* const forward =
     "    heard = torch.where(x == 98, torch.full_like(x, 99), x)\n"
     "    frames = torch.stack([heard, torch.full_like(x, 257)], 2).flatten(1)\n"
     "    frames = torch.where(frames < 0, torch.full_like(frames, 257), frames)\n"
-    "    wanted = torch.one_hot(frames, 258).transpose(1, 2).to(torch.float32) * 9.0\n"
+    "    wanted = torch.one_hot(frames, 258).transpose(1, 2).float() * 9.0\n"
     "    return {\"logits\": wanted + 0.0 * self.bias.sum(), \"loss\": self.bias.pow(2).sum() + "
     "self.weight.pow(2).sum()}\n";
 
