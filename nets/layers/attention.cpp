@@ -23,9 +23,12 @@ AttentionMask within_segments(const at::Tensor& segment, bool causal) {
   return {causal, bias_of(causal ? same.tril() : same)};
 }
 
+at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent) {
+  return at::arange(extent, lengths.options()).lt(lengths.unsqueeze(1));
+}
+
 AttentionMask within_lengths(const at::Tensor& lengths, std::int64_t extent) {
-  const at::Tensor positions = at::arange(extent, lengths.options());
-  return {false, bias_of(positions.view({1, 1, extent}).lt(lengths.clamp_min(1).view({-1, 1, 1})))};
+  return {false, bias_of(positions_within(lengths.clamp_min(1), extent).unsqueeze(1))};
 }
 
 std::pair<at::Tensor, at::Tensor> KeyValues::append(const at::Tensor& keys, const at::Tensor& values) {

@@ -17,6 +17,8 @@ struct AttentionMask {
 
 /// Returns the mask of rows of several documents: a position reads those that have its own number in `segment` (B, L).
 AttentionMask within_segments(const at::Tensor& segment, bool causal);
+/// Returns which positions (B, extent) are among the first `lengths` (B) of a row.
+at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent);
 /// Returns the mask of padded rows, in which all positions read the first `lengths` (B) of `extent` ones. A row of
 /// length 0 reads one.
 AttentionMask within_lengths(const at::Tensor& lengths, std::int64_t extent);

@@ -48,10 +48,6 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const AttentionMask& mask
   return out_proj(attention(at::linear(x, in_proj_weight, in_proj_bias), heads, mask, dropout));
 }
 
-at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent) {
-  return at::arange(extent, lengths.options()).lt(lengths.unsqueeze(1));
-}
-
 at::Tensor mean_over(const at::Tensor& x, const at::Tensor& own) {
   const at::Tensor sums = at::bmm(own.to(x.scalar_type()).unsqueeze(1), x).squeeze(1);
   const at::Tensor count = own.sum(1, /*keepdim=*/true).clamp_min(1);  // i64: half precision counts to 256 or 2048

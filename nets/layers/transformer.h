@@ -56,9 +56,6 @@ struct SelfAttention final : torch::nn::Module {
   torch::nn::Linear out_proj;
 };
 
-/// Returns which positions (B, extent) are among the first `lengths` (B) of a row.
-at::Tensor positions_within(const at::Tensor& lengths, std::int64_t extent);
-
 /// Returns the mean (B, width) of x (B, L, width) over the positions `own` (B, L) bool of each row; 0 where there are
 /// none. Of half precision the count and the division are f32.
 at::Tensor mean_over(const at::Tensor& x, const at::Tensor& own);

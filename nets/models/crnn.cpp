@@ -8,6 +8,7 @@
 #if FLOWTRAIN_COMPUTES
 #include <torch/nn/modules/rnn.h>
 
+#include "nets/layers/attention.h"
 #include "nets/layers/batch_norm.h"
 #endif
 
@@ -41,8 +42,8 @@ class Crnn final : public FramesModule {
   Frames encode(const Frames& features) override {
     at::Tensor x = features.values.unsqueeze(1), lengths = features.lengths;  // (B, channels, T, values)
     const auto masked = [&] {
-      const at::Tensor places = at::arange(x.size(2), lengths.options()).unsqueeze(1);
-      return x.masked_fill(places.ge(lengths.view({-1, 1, 1, 1})), 0);
+      const at::Tensor padding = positions_within(lengths, x.size(2)).logical_not();
+      return x.masked_fill(padding.unsqueeze(1).unsqueeze(3), 0);
     };
     x = masked();
     for (std::size_t i = 0; i < convolutions_->size(); ++i) {
