@@ -45,6 +45,9 @@ struct TransformInput {
 /// fault.
 Registry<Transform, TransformInput>& transforms();
 
+/// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.
+Field length_field_of(const Field& of);
+
 /// Returns the part that a field is made from. Throws SampleError if the record lacks it.
 const Part& part_of(const Record& record, const PartForm& form);
 

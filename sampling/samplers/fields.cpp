@@ -29,10 +29,10 @@ class FieldsSampler final : public Sampler {
       auto own = made.transform->fields();
       made.fields = own.size();
       made.axes = free_axes_of(own);
-      made.lacks_length = own.front().free_axes > 0 && !own.front().sized && std::ranges::none_of(own, [&](auto& each) {
-                            return each.name == own.front().name + "_length";
-                          });
-      if (made.lacks_length) lengths_.push_back(length_field(own.front()));
+      Field length = length_field_of(own.front());
+      made.lacks_length = own.front().free_axes > 0 && !own.front().sized &&
+                          std::ranges::find(own, length.name, &Field::name) == own.end();
+      if (made.lacks_length) lengths_.push_back(std::move(length));
       made_.push_back(std::move(made));
       for (auto& field : own) {
         if (!names.insert(field.name).second)
@@ -81,13 +81,6 @@ class FieldsSampler final : public Sampler {
     std::size_t fields = 0, axes = 0;
     bool lacks_length = false;  ///< true if no field of it tells the extents of the first one's free axes
   };
-
-  /// Returns the field of the extents of another one's free axes: i64, a scalar for one axis.
-  static Field length_field(const Field& of) {
-    std::vector<std::int64_t> shape;
-    if (of.free_axes > 1) shape = {static_cast<std::int64_t>(of.free_axes)};
-    return {of.name + "_length", DType::i64, std::move(shape)};
-  }
 
   static void tell_lengths(const Made& made, const Field& field, const Record& record,
                            std::span<const std::int64_t> extents, std::byte* to) {

@@ -181,6 +181,4 @@ void check_room(std::int64_t length, std::int64_t room) {
 
 void put_length(std::int64_t length, std::byte* to) { std::memcpy(to, &length, sizeof length); }
 
-Field length_field_of(const Field& of) { return {of.name + "_length", DType::i64, {}}; }
-
 }  // namespace flowtrain

@@ -65,7 +65,5 @@ class Recordings {
 void check_room(std::int64_t length, std::int64_t room);
 /// Writes `length` to a field of the length of another one: i64.
 void put_length(std::int64_t length, std::byte* to);
-/// Returns the field that tells the length of `of`.
-Field length_field_of(const Field& of);
 
 }  // namespace flowtrain

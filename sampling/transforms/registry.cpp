@@ -14,6 +14,12 @@ Registry<Transform, TransformInput>& transforms() {
   return registry;
 }
 
+Field length_field_of(const Field& of) {
+  std::vector<std::int64_t> shape;
+  if (of.free_axes > 1) shape = {static_cast<std::int64_t>(of.free_axes)};
+  return {of.name + "_length", DType::i64, std::move(shape)};
+}
+
 const Part& part_of(const Record& record, const PartForm& form) {
   const Part* const part = record.part(form.name);
   if (!part) throw SampleError(concat("it has no part '", form.name, "'"));
