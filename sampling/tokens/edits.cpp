@@ -7,8 +7,6 @@
 namespace flowtrain {
 namespace {
 
-bool is_white(char32_t code) { return (unicode::classes()[code] & unicode::space) != 0; }
-
 // Calls use(begin, end, code) for each character.
 template <class Use>
 void for_each_character(std::string_view text, Use use) {
@@ -23,7 +21,7 @@ std::vector<std::string_view> trimmed_characters(std::string_view text) {
   std::vector<std::string_view> characters;
   std::size_t kept = 0;  // up to the last one that is not white
   for_each_character(text, [&](std::size_t begin, std::size_t end, char32_t code) {
-    const bool white = is_white(code);
+    const bool white = unicode::is_white(code);
     if (white && characters.empty()) return;
     characters.push_back(text.substr(begin, end - begin));
     if (!white) kept = characters.size();
@@ -44,7 +42,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
     since = next;
   };
   for_each_character(text, [&](std::size_t begin, std::size_t end, char32_t code) {
-    if (is_white(code)) end_word(begin, end);
+    if (unicode::is_white(code)) end_word(begin, end);
   });
   end_word(text.size(), text.size());
   return words;

@@ -33,8 +33,6 @@ Normalizer::Step by_characters(Each each) {
   };
 }
 
-bool is_space(char32_t code) { return (unicode::classes()[code] & unicode::space) != 0; }
-
 bool is_chinese(char32_t code) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {{0x4e00, 0x9fff},   {0x3400, 0x4dbf},   {0x20000, 0x2a6df},
                                                       {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf},
@@ -62,9 +60,9 @@ Normalizer::Step strip_accents() {
 
 Normalizer::Step strip(bool left, bool right) {
   return [left, right](std::string_view text, std::string& into) {
-    while (left && !text.empty() && is_space(unicode::character_at(text, 0).code))
+    while (left && !text.empty() && unicode::is_white(unicode::character_at(text, 0).code))
       text.remove_prefix(unicode::character_at(text, 0).bytes);
-    while (right && !text.empty() && is_space(unicode::character_before(text, text.size()).code))
+    while (right && !text.empty() && unicode::is_white(unicode::character_before(text, text.size()).code))
       text.remove_suffix(unicode::character_before(text, text.size()).bytes);
     into = text;
   };
@@ -104,7 +102,7 @@ Normalizer::Step replace_pattern(const std::string& pattern, std::string by) {
 
 Normalizer::Step bert(Bert choices) {
   const auto cleaned = by_characters([choices](char32_t code, std::string& into) {
-    const bool ends_line = code == '\t' || code == '\n' || code == '\r', blank = ends_line || is_space(code);
+    const bool ends_line = code == '\t' || code == '\n' || code == '\r', blank = ends_line || unicode::is_white(code);
     const bool is_damage = code == 0 || code >= unicode::broken || code == 0xfffd;
     if (choices.cleans && (is_damage || (!ends_line && unicode::is_control(code)))) return;
     if (choices.cleans && blank)

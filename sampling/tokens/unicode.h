@@ -63,6 +63,8 @@ enum class Form { nfc, nfd, nfkc, nfkd };
 void normalize(std::string_view text, Form form, std::string& into);
 /// Appends the character in lower case; some become two.
 void append_lower(std::string& text, char32_t code);
+/// Returns whether it is white space.
+inline bool is_white(char32_t code) { return (classes()[code] & space) != 0; }
 /// Returns whether it is a mark: any, or a non-spacing one (Mn).
 bool is_mark(char32_t code);
 bool is_nonspacing_mark(char32_t code);
