@@ -21,6 +21,7 @@
 #include "stages/torch/step/learner_net.h"
 #include "stages/torch/validation/ctc_prediction.h"
 #include "stages/torch/validation/flip_average.h"
+#include "stages/torch/validation/label_logs.h"
 
 namespace flowtrain {
 
@@ -43,15 +44,14 @@ Logits read_rows(Readout& readout, const at::Tensor& logits, std::size_t rows) {
 Logits read_tokens(Readout& readout, const at::Tensor& logits, const nets::NamedTensors& batch, std::size_t rows) {
   const std::int64_t classes = logits.size(1), length = logits.size(2);
   const auto [greatest, best] = logits.max(1);
-  const at::Tensor sums = logits.logsumexp(1);  // a softmax of all would take the memory of the logits again
+  const at::Tensor sums = log_sums(logits);
   const bool has_labels = batch.contains("label") && batch.at("label").scalar_type() == at::kLong &&
                           batch.at("label").sizes() == best.sizes();
   at::Tensor logs;
   if (has_labels) {
     const at::Tensor& labels = batch.at("label");
-    const at::Tensor known = labels.ge(0).logical_and_(labels.lt(classes));
-    logs = logits.gather(1, labels.clamp(0, classes - 1).unsqueeze(1)).squeeze(1).sub_(sums);
-    logs.masked_fill_(~known, std::numeric_limits<double>::quiet_NaN());
+    logs = label_logs(logits, labels, sums)
+               .masked_fill_(~known_labels(logits, labels), std::numeric_limits<double>::quiet_NaN());
   }
   const auto labels = readout.ask(best), scores = readout.ask((greatest - sums).exp_()), of_labels = readout.ask(logs);
   readout.fetch();

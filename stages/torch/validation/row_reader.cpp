@@ -8,6 +8,7 @@
 
 #include "sampling/images/finish.h"
 #include "stages/loader/slab.h"
+#include "stages/torch/validation/label_logs.h"
 
 namespace flowtrain {
 
@@ -25,26 +26,9 @@ bool are_pictures(const at::Tensor& image) {
   return image.dim() == 4 && (image.size(1) == 1 || image.size(1) == 3) && image.is_floating_point();
 }
 
-// Says which labels count: those of a class.
-at::Tensor known_labels(const at::Tensor& logits, const at::Tensor& labels) {
-  return labels.ge(0).logical_and_(labels.lt(logits.size(1)));
-}
-
-// Returns the logarithms of the sums over classes, of some rows at a time: those of all would take the memory of the
-// logits again.
-at::Tensor log_sums(const at::Tensor& logits) {
-  constexpr std::int64_t most_at_once = 1 << 24;
-  const std::int64_t of_row = std::max<std::int64_t>(logits.numel() / std::max<std::int64_t>(logits.size(0), 1), 1);
-  std::vector<at::Tensor> sums;
-  for (const at::Tensor& rows : logits.split(std::max<std::int64_t>(most_at_once / of_row, 1)))
-    sums.push_back(rows.to(at::kFloat).logsumexp(1));
-  return at::cat(sums);
-}
-
 // A row without labels has no loss (NaN).
 at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& known) {
-  const at::Tensor places = labels.to(at::kLong).clamp(0, logits.size(1) - 1).unsqueeze(1);
-  const at::Tensor logs = logits.gather(1, places).squeeze(1).to(at::kFloat) - log_sums(logits);
+  const at::Tensor logs = label_logs(logits, labels, log_sums(logits));
   const std::int64_t rows = labels.size(0);
   return -logs.masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
 }
