@@ -13,7 +13,7 @@
 namespace flowtrain {
 namespace {
 
-// Of a file that lacks "dog cat", the weight of "dog" and the probability of "cat" count.
+// The file lacks "dog cat", so the weight of "dog" and the probability of "cat" count.
 const std::string trigram_file =
     "a comment\n\n\\data\\\nngram 1=5\nngram 2=3\nngram 3=1\n\n"
     "\\1-grams:\n-1.5\t<unk>\n-99\t<s>\t-0.5\n-1\t</s>\n-0.5\tcat\t-0.25\n-0.75\tdog\t-0.125\n\n"
