@@ -106,8 +106,8 @@ TEST_CASE("sounds: a segment of a WAV file has exactly its frames") {
   CHECK(cut(0.01, 0.02) == std::vector(sound.samples.begin() + 320, sound.samples.begin() + 640));
   CHECK(cut(0.05, -1) == std::vector(sound.samples.begin() + 1600, sound.samples.end()));
   CHECK(cut(0, 0.15) == sound.samples);  // a list may be rounded
-  for (const auto& [begin, end] : {std::pair(0.05, 0.25), std::pair(0.1, -1.0), std::pair(0.05, 0.05)})
-    failure_of<SampleError>([&] { cut(begin, end); });
+  for (const auto& range : {std::pair(0.05, 0.25), std::pair(0.1, -1.0), std::pair(0.05, 0.05)})
+    failure_of<SampleError>([&] { cut(range.first, range.second); });
 }
 
 TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused") {

@@ -94,7 +94,8 @@ TEST_CASE("a file that is no language model is refused with its line") {
       {replaced("-0.7\tdog </s>", "-0.7\tdog </s> x"), "lm.arpa:18: 'x' is no weight of shorter n-grams"},
       {replaced("\\end\\\n", ""), "lm.arpa:22: expected \\end\\ after the 3-grams"},
       {trigram_file.substr(0, trigram_file.find("-0.0078125")), "lm.arpa:20: the file ends among the 3-grams"}};
-  for (auto& [text, message] : files) {
+  for (auto& each : files) {
+    const std::string &text = each.first, &message = each.second;
     CAPTURE(message);
     CHECK(refusal_of(text).substr(0, message.size()) == message);
   }
