@@ -15,7 +15,8 @@ namespace flowtrain {
 inline Sound tone(std::uint64_t frames, std::uint32_t channels = 1, std::uint32_t rate = 16000, double hertz = 440) {
   Sound sound{.channels = channels, .rate = rate};
   for (std::uint64_t i = 0; i < frames * channels; ++i) {
-    const auto frame = static_cast<double>(i / channels), channel = static_cast<double>(i % channels);
+    const std::uint64_t whole = i / channels;
+    const auto frame = static_cast<double>(whole), channel = static_cast<double>(i % channels);
     const double value = 0.5 * std::sin(6.283185307179586 * hertz * (1 + channel) * frame / rate) + 0.01;
     sound.samples.push_back(static_cast<float>(std::round(value * 32768) / 32768));
   }
