@@ -13,8 +13,8 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
+#include "sampling/tokens/learn/train.h"
 #include "sampling/tokens/tokenizer.h"
-#include "sampling/tokens/train.h"
 
 namespace flowtrain::commands {
 namespace {

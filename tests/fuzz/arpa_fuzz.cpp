@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "stages/decoding/ngram_model.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(arpa) {
   const flowtrain::NgramModel model({reinterpret_cast<const char*>(input.data()), input.size()}, "arpa");

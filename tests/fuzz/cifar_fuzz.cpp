@@ -1,5 +1,5 @@
 #include "sampling/datasets/entries.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 #include "tests/support/settings_helper.h"
 
 // The first byte chooses where the names end and the records begin, as that many lines.

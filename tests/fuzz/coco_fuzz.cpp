@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "sampling/datasets/coco_instances.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(coco) {
   std::istringstream stream(std::string(reinterpret_cast<const char*>(input.data()), input.size()));

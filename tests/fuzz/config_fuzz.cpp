@@ -1,5 +1,5 @@
 #include "pipeline/base/config/config.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 // A configuration that loads is written out as in a run's folder, and must load again to the same.
 FUZZ_TARGET(config) {

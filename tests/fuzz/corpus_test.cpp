@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "pipeline/runs/postmortem/report.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 // Files are of one size, so what comes is the beginning of one: seeds are small, and what ends early is read as zeros.
 FUZZ_TARGET(flight) {

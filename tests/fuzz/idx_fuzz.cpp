@@ -1,6 +1,6 @@
 #include "sampling/datasets/idx_file.h"
 #include "sampling/datasets/whole_file.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(idx) {
   const auto path = flowtrain::fuzz::as_file(input, "images-idx3-ubyte.gz");

@@ -1,5 +1,5 @@
 #include "pipeline/base/telemetry/json_lines.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(journal) {
   const auto path = flowtrain::fuzz::as_file(input, "metrics.jsonl");

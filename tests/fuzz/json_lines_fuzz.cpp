@@ -1,3 +1,3 @@
-#include "tests/fuzz/table_target.h"
+#include "tests/fuzz/support/table_target.h"
 
 FUZZ_TARGET(json_lines) { read_table_file(input, "a.jsonl"); }

@@ -8,7 +8,7 @@
 
 #include "sampling/datasets/kept_index.h"
 #include "sampling/sampler.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 #include "tests/support/memory_dataset.h"
 
 namespace {

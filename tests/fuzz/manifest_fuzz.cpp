@@ -1,7 +1,7 @@
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/snapshot/manifest.h"
 #include "sampling/core/error.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 // Reads the input as it is, and with the right hash at its end, which would otherwise be refused at once.
 FUZZ_TARGET(manifest) {

@@ -1,5 +1,5 @@
 #include "sampling/datasets/entries.h"
-#include "tests/fuzz/data_set_target.h"
+#include "tests/fuzz/support/data_set_target.h"
 #include "tests/support/settings_helper.h"
 
 FUZZ_TARGET(npy) {

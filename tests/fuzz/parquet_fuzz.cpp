@@ -1,5 +1,5 @@
 #include "sampling/datasets/entries.h"
-#include "tests/fuzz/data_set_target.h"
+#include "tests/fuzz/support/data_set_target.h"
 #include "tests/support/settings_helper.h"
 
 // Reads a table by libflowtrain_parquet.so, with and without the columns of classes. A build without pyarrow has no

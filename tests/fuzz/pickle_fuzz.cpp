@@ -1,5 +1,5 @@
 #include "pipeline/base/snapshot/pickle.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(pickle) {
   const auto pickle = flowtrain::parse_pickle(input, "a.pth");

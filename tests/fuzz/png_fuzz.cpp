@@ -1,3 +1,3 @@
-#include "tests/fuzz/picture_target.h"
+#include "tests/fuzz/support/picture_target.h"
 
 FUZZ_TARGET(png) { read_picture(flowtrain::open_png(input, flowtrain::Exif::apply), input); }

@@ -1,5 +1,5 @@
 #include "pipeline/base/snapshot/safetensors.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(safetensors) {
   std::uint64_t bytes = 0;

@@ -1,5 +1,5 @@
 #include "pipeline/engine/train/run_state.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(state) {
   const auto state = flowtrain::RunState::from_json({reinterpret_cast<const char*>(input.data()), input.size()});

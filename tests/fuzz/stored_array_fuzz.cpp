@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sampling/core/mistake.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 // Parses the header of an array, and converts the elements as each type that they may have.
 FUZZ_TARGET(stored_array) {

@@ -1,5 +1,5 @@
 #include "sampling/io/files.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(tar) {
   const flowtrain::Files files(flowtrain::fuzz::as_file(input, "data.tar").string());

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "sampling/datasets/text/text_index.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 namespace {
 

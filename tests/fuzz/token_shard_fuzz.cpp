@@ -2,7 +2,7 @@
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/text/token_shard.h"
-#include "tests/fuzz/data_set_target.h"
+#include "tests/fuzz/support/data_set_target.h"
 #include "tests/support/settings_helper.h"
 
 namespace {

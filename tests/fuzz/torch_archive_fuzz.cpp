@@ -1,5 +1,5 @@
 #include "pipeline/base/snapshot/weights_file.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(torch_archive) {
   unsigned sum = 0;

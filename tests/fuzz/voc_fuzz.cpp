@@ -1,5 +1,5 @@
 #include "sampling/datasets/voc_annotation.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(voc) {
   const auto annotation = flowtrain::parse_voc(input, "a.xml");

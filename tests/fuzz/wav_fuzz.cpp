@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "sampling/audio/wav.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 // Decodes the input as a WAV file of plain numbers, in memory and cut from a file. libsndfile decodes all others.
 FUZZ_TARGET(wav) {

@@ -1,6 +1,6 @@
 #include "sampling/core/error.h"
 #include "sampling/io/zip.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 FUZZ_TARGET(zip) {
   const auto path = flowtrain::fuzz::as_file(input, "a.zip").string();

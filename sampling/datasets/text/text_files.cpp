@@ -17,7 +17,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/kept_index.h"
-#include "sampling/datasets/shard_index.h"
+#include "sampling/datasets/shards/shard_index.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/io/files.h"
 #include "sampling/remote/remote.h"

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "sampling/tokens/learn/train.h"
 #include "sampling/tokens/tokenizer.h"
-#include "sampling/tokens/train.h"
 #include "tests/sampling/tokens/drawn_texts.h"
 #include "tests/support/python.h"
 #include "tests/support/skip.h"

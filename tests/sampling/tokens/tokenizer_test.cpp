@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
-#include "sampling/tokens/train.h"
+#include "sampling/tokens/learn/train.h"
 #include "tests/sampling/tokens/drawn_texts.h"
 #include "tests/support/paths.h"
 #include "tests/support/read_text.h"

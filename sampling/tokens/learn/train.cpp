@@ -1,4 +1,4 @@
-#include "sampling/tokens/train.h"
+#include "sampling/tokens/learn/train.h"
 
 #include <algorithm>
 #include <queue>
@@ -7,7 +7,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/tokens/byte_alphabet.h"
-#include "sampling/tokens/count_words.h"
+#include "sampling/tokens/learn/count_words.h"
 #include "sampling/tokens/vocabulary.h"
 #include "sampling/tokens/word_scanner.h"
 

@@ -1,4 +1,4 @@
-#include "sampling/tokens/count_words.h"
+#include "sampling/tokens/learn/count_words.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "sampling/datasets/shard_index.h"
+#include "sampling/datasets/shards/shard_index.h"
 
 #include <algorithm>
 #include <cstring>

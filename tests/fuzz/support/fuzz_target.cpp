@@ -1,4 +1,4 @@
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/tokens/train.h"
+#include "sampling/tokens/learn/train.h"
 
 namespace flowtrain {
 

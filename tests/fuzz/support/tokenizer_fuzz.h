@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sampling/tokens/tokenizer.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 namespace flowtrain::fuzz {
 

@@ -10,7 +10,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
-#include "sampling/datasets/shard_index.h"
+#include "sampling/datasets/shards/shard_index.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"

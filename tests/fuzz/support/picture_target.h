@@ -5,7 +5,7 @@
 #include <span>
 
 #include "sampling/codecs/picture_reader.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 /// The whole picture, or a part of it at some scale: the input's last bytes decide.
 inline void read_picture(flowtrain::PictureReader& reader, std::span<const std::byte> input) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sampling/datasets/entries.h"
-#include "tests/fuzz/data_set_target.h"
+#include "tests/fuzz/support/data_set_target.h"
 #include "tests/support/settings_helper.h"
 
 /// Reads a table whose columns are no files, with and without the columns of classes.

@@ -3,7 +3,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/dataset.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/support/fuzz_target.h"
 
 /// Reads all records, and their outlines: parts are those that the data set has declared, in their order.
 inline void read_all(const flowtrain::Dataset& dataset) {
