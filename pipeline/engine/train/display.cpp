@@ -143,7 +143,7 @@ void Display::show(const ValidationEvent& validation) {
     fields[name] = value;
   }
   if (validation.replaced > 0)
-    line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
+    line += concat("  (another sample in the place of a bad one: ", validation.replaced, ")");
   log_info(line + (validation.improved ? "  (best so far)" : ""));
   for (auto& sample : validation.texts) log_info("sample: " + to_line(sample));
   if (!metrics_) return;

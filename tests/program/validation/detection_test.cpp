@@ -152,7 +152,7 @@ TEST_CASE("metrics of objects where none can be found") {
   const auto unknown = place.train({"--set", "val.metrics=[\"ap51\"]"});
   CHECK_EXIT(unknown, 2);
   CHECK_SAYS(unknown, "unknown metric 'ap51'; known: accuracy, ");
-  CHECK_SAYS(unknown, "topN, ap, ap50");
+  CHECK_SAYS(unknown, "topN, wer, ap, ap50");
   const auto other = classifier.train({"--set", "val.metrics=[\"ap\"]"});
   CHECK_EXIT(other, 2);
   CHECK_SAYS(other, "'ap' is a metric of nets that find objects");
