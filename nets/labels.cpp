@@ -9,10 +9,15 @@ namespace flowtrain::nets {
 void check_labels(const at::Tensor& logits, const at::Tensor& label) {
   std::vector<std::int64_t> expected = logits.sizes().vec();
   if (expected.size() > 1) expected.erase(expected.begin() + 1);
-  if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected))
+  if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected)) {
+    const bool has_classes_last = logits.dim() > 2 && label.sizes() == logits.sizes().slice(0, logits.dim() - 1);
     throw Mistake(c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(),
                            ", expected (B, K, …) and (B, …)"),
-                  "compare logits and labels of the same rows: the net gives the logits, the sampler the labels");
+                  has_classes_last
+                      ? "let the net give its logits with the classes second, as cross_entropy takes them: "
+                        "logits.movedim(-1, 1)"
+                      : "compare logits and labels of the same rows: the net gives the logits, the sampler the labels");
+  }
   if (!label.is_cpu() || label.numel() == 0) return;
   const auto largest = label.max().item<std::int64_t>();
   if (largest >= logits.size(1))

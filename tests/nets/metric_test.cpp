@@ -147,6 +147,12 @@ TEST_CASE("pixels without a label do not count") {
   CHECK_THROWS_WITH_AS(make_metric("mean_iou")->update(outputs, {{"label", at::zeros({1, 2}, at::kLong)}}),
                        "logits have shape [1, 2, 2, 2] and label has [1, 2], expected (B, K, …) and (B, …)",
                        std::invalid_argument);
+  try {
+    make_metric("perplexity")->update({{"logits", at::zeros({2, 5, 7})}}, {{"label", at::zeros({2, 5}, at::kLong)}});
+    FAIL("logits with the classes last were taken");
+  } catch (const flowtrain::Mistake& mistake) {
+    CHECK(mistake.hint().find("logits.movedim(-1, 1)") != std::string::npos);
+  }
 }
 
 TEST_CASE("the error rate counts what is inserted, removed and replaced, over all targets") {

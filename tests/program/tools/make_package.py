@@ -177,7 +177,7 @@ def main():
     text_twin.LAYERS, text_twin.HEADS, text_twin.WIDTH, text_twin.LENGTH = 1, 2, 32, 32
     rows = torch.arange(20).repeat(4, 1)
     ft.export(text_twin.Twin(), "gpt.pt2", {"tokens": rows, "label": rows}, loss_of_lm,
-              lambda net, batch: net(batch["tokens"]), free={"tokens": {1: 32}, "label": {1: 32}})
+              lambda net, batch: net(batch["tokens"]).movedim(-1, 1), free={"tokens": {1: 32}, "label": {1: 32}})
     torch.manual_seed(1)
     ft.export(Judged(), "two.pt2", example, {"head": head_loss, "critic": critic_loss},
               lambda net, batch: net.head(batch["image"].flatten(1)))
