@@ -305,7 +305,7 @@ TEST_CASE("pictures that appear in a watched folder are predicted once they are 
   train_on_jpegs(place);
   place.folder().write("in/there.jpg", jpeg_of(0));
   Process watching({"predict", "run", "--watch", "in", "--jsonl=answers.jsonl"}, place.process_options());
-  REQUIRE(watching.wait_for_text("watching in for pictures", {}, 60));
+  REQUIRE(watching.wait_for_text("watching in for images", {}, 60));
   const auto answers = place.path("answers.jsonl");
   place.folder().write("in/below/first.jpg", jpeg_of(1));
   place.folder().write("in/notes.txt", "no picture");
