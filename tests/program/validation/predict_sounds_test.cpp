@@ -26,6 +26,17 @@ std::string config_of_tones(const std::string& data, const std::string& label, c
                 more);
 }
 
+/// A letter is a tone of an eighth of a second, with a pause behind it.
+Sound spoken(const std::string& text) {
+  Sound sound{.channels = 1, .rate = 8000};
+  for (const char letter : text) {
+    const auto own = tone(1000, 1, 8000, 300.0 * (letter - 'a' + 1));
+    sound.samples.insert(sound.samples.end(), own.samples.begin(), own.samples.end());
+    sound.samples.resize(sound.samples.size() + 400);
+  }
+  return sound;
+}
+
 std::vector<json> json_lines_of(const std::string& text) {
   std::vector<json> lines;
   std::istringstream stream(text);
@@ -82,6 +93,50 @@ TEST_CASE("a classifier of recordings: replay and validation show them, and pred
   CHECK(asked[0].at("id") == 4);
   CHECK(asked[0].at("top").at(0).at("class") == "low");
   CHECK(asked[1].at("top").at(0).at("class") == "high");
+}
+
+TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and predict prints the texts") {
+  const TempRun place(
+      config_of_tones("dataset = \"manifest\"\npath = \"said.jsonl\"\n[data.val]\npath = \"heard.jsonl\"\n",
+                      "from = \"text\"\nas = \"tokens\"\ntokenizer = \"bytes\"\nmax = 8\nfill = -100\n",
+                      "[loss]\nname = \"ctc\"\n[decode]\nname = \"ctc_greedy\"\n"
+                      "[[field]]\nname = \"speaker\"\nfrom = \"speaker\"\nas = \"bytes\"\nmax = 8\n"));
+  std::string rows;
+  for (int i = 0; i < 32; ++i) {
+    const std::string text{char('a' + i % 4), char('a' + i / 4 % 4), char('a' + i / 16)};
+    place.folder().write(concat("said/", i, ".wav"), wav_of(spoken(text)));
+    rows += concat(R"({"audio": "said/)", i, R"(.wav", "text": ")", text, R"(", "speaker": ")", i % 2 ? "Ann" : "Bo",
+                   "\"}\n");
+  }
+  for (const auto* const name : {"said.jsonl", "heard.jsonl"}) place.folder().write(name, rows);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--set", "run.max_iter=300", "--set", "val.every=100", "--set",
+                            "net.channels=[16, 32]", "--set", "net.width=64", "--set", "val.metrics=[\"wer\"]", "--set",
+                            "val.group_by=speaker"}),
+               0);
+  const auto line = metrics_of(place.path("run"), "val").back();
+  CHECK(line.at("wer") < 0.2);
+  CHECK(line.contains("wer.Ann"));
+
+  const auto folder = place.path("run/pictures/iter-00000300");
+  const auto shown = json::parse(read_text(folder / "pictures.json"));
+  CHECK(shown.at("kind") == "transcribe");
+  const auto& sample = shown.at("samples").at(0);
+  CHECK(sample.contains("hypothesis"));
+  CHECK(read_text(folder / sample.at("file").get<std::string>()).starts_with("\x89PNG"));
+
+  const auto predicted = place.run({"predict", "run", "said", "--jsonl"});
+  REQUIRE_EXIT(predicted, 0);
+  const auto answers = json_lines_of(predicted.out);
+  REQUIRE(answers.size() == 32);
+  CHECK(answers[0].at("file") == "said/0.wav");
+  CHECK(answers[0].at("text") == "aaa");
+  CHECK_FALSE(answers[0].at("input").contains("speaker"));
+  // Rows of a table may be segments.
+  place.folder().write("new.jsonl", "{\"audio\": \"said/1.wav\", \"begin\": 0, \"end\": 0.35}\n");
+  const auto table = place.run({"predict", "run", "new.jsonl", "said/0.wav"});
+  REQUIRE_EXIT(table, 0);
+  CHECK_PRINTS(table, "new.jsonl:1  ba");
+  CHECK_PRINTS(table, "said/0.wav   aaa");
 }
 
 }  // namespace flowtrain
