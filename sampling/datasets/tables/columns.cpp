@@ -112,6 +112,7 @@ ManifestColumn make_column(const Table& table, TableColumn column) {
 }
 
 ManifestColumn make_file_column(const Table& table, TableColumn column) {
+  const bool has_sounds = looks_like_sounds(column);
   std::optional<Encoding> encoding;
   for (std::size_t row = 0; row < column.cells.size(); ++row) {
     const auto path = column.cells[row];
@@ -129,6 +130,7 @@ ManifestColumn make_file_column(const Table& table, TableColumn column) {
     const auto own = form_of_file({}, path).encoding;
     encoding = !encoding || *encoding == own ? own : Encoding::bytes;
   }
+  if (has_sounds) encoding = Encoding::audio;
   return {.form = {std::move(column.name), encoding.value_or(Encoding::bytes)},
           .is_file = true,
           .texts = std::move(column.cells)};
@@ -148,9 +150,11 @@ bool looks_like_files(const TableColumn& column) {
 bool looks_like_sounds(const TableColumn& column) {
   bool any = false;
   for (std::size_t row = 0; row < column.cells.size(); ++row) {
-    if (column.cells[row].empty()) continue;
-    if (!is_sound(column.cells[row])) return false;
-    any = true;
+    const auto path = column.cells[row];
+    if (path.empty()) continue;
+    const auto encoding = form_of_file({}, path).encoding;
+    if (encoding != Encoding::audio && encoding != Encoding::bytes) return false;
+    any = any || encoding == Encoding::audio;
   }
   return any;
 }

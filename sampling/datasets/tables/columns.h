@@ -38,7 +38,8 @@ ManifestColumn make_file_column(const Table& table, TableColumn column);
 /// Returns whether the values look like names of files: there are some, and each has an ending.
 bool looks_like_files(const TableColumn& column);
 
-/// Returns whether all values that are there are names of recordings.
+/// Returns whether values are names of recordings, and none is one of a text, an array or a picture. A file of a format
+/// that is not read is then a damaged recording.
 bool looks_like_sounds(const TableColumn& column);
 
 /// Returns whether each value is a text or an integer, as a class may be.

@@ -262,8 +262,18 @@ class Manifest : public NamedDataset {
         throw settings.error(key,
                              concat(table.path, " has ", recordings, " columns of recordings, but segments need one"));
     }
-    if (recordings != 1 || rows_) return {};
+    if (recordings == 0 || rows_) return {};
     const auto columns = find_segment_columns(table, settings);
+    if (recordings > 1 && columns.begin != none && columns.end != none)
+      throw settings.error(
+          "begin",
+          concat(table.path, " has columns of segments, '", table.columns[static_cast<std::size_t>(columns.begin)].name,
+                 "' and '", table.columns[static_cast<std::size_t>(columns.end)].name, "', but ", recordings,
+                 " columns of recordings, and segments need one"),
+          ExitCode::data,
+          "name one of the columns by data.files, or set data.begin = \"\" and data.end = \"\": then "
+          "recordings are whole");
+    if (recordings > 1) return {};
     if (columns.begin != none || columns.end != none) segments_ = read_segments(table, columns);
     return columns;
   }

@@ -170,6 +170,8 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   refused("segments", "u1 rec1 0.3 0.2\n", "segments:1: the segment ends before it begins");
   refused("segments", "u1 rec1 0.1 0.2 1\n", "segments:1: '1' is a channel, which is not chosen here");
   refused("segments", "u1 rec9 0.1 0.2\n", "segments:1: wav.scp has no recording 'rec9'");
+  refused("segments", "u1 rec1 -0.5 0.2\n", "segments:1: '-0.5' is no time in seconds");
+  refused("wav.scp", "rec1\n", "wav.scp:1: there is no path behind the name rec1");
   refused("wav.scp", "rec1 flac -dc x.flac |\n", "wav.scp:1: flac -dc x.flac | is a command");
   refused("wav.scp", "rec1 a.ark:17\n", "is a place within an archive");
   refused("wav.scp", "rec1 a.wav\nrec1 b.wav\n", "wav.scp:2: there is a second line for rec1");
@@ -202,6 +204,12 @@ TEST_CASE("manifest: recordings, whole and in segments") {
                     rows("f.csv", "text,t\nx,0.5\n", {{key, "t"}});
                   }),
                   ExitCode::usage, "has 0 columns of recordings, but segments need one");
+  check_failure(failure_of([&] { rows("g.csv", "audio,path,begin,end\na.wav,a.wav,0.1,0.2\n"); }), ExitCode::data,
+                "has columns of segments, 'begin' and 'end', but 2 columns of recordings, and segments need one");
+  place.write("b.aiff", "another format");
+  const auto mixed = open(manifest_entry(), place.write("h.csv", "audio,begin,end\na.wav,0.25,0.5\nb.aiff,0.25,0.5\n"));
+  CHECK(shown(*mixed, 0) == "audio=4000");
+  failure_of<SampleError>([&] { mixed->read(1, buffer); });
 }
 
 TEST_CASE("manifest: segments of one recording are all for training or all for validation") {
