@@ -48,6 +48,7 @@ class Measurement {
   bool run(bool may_read) {
     may_read_ = may_read;
     next_ = done_ = read_ = 0;
+    forget_damaged();
     lacks_outline_ = false;
     const auto blocks = (lengths_.records() + block_records - 1) / block_records;
     const auto threads = options_.threads > 0 ? options_.threads : std::max(8u, usable_cores());
@@ -58,6 +59,7 @@ class Measurement {
     }
     rethrow_failure();
     if (lacks_outline_) return false;
+    set_damaged();
     if (options_.progress) options_.progress(lengths_.records(), lengths_.records());
     lengths_.records_read = read_;
     return true;
@@ -98,10 +100,43 @@ class Measurement {
       }
     } catch (const SampleError&) {
       std::ranges::fill(extents, 0);
+      note_damaged(id);
     }
     for (std::size_t i = 0; i < options_.axes.size(); ++i) {
       constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
       lengths_.axis(i)[id] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(extents[options_.axes[i]], 0, most));
+    }
+  }
+
+  void note_damaged(std::uint64_t id) FT_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    damaged_.push_back(id);
+  }
+
+  void forget_damaged() FT_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    damaged_.clear();
+  }
+
+  /// Gives damaged records the median of all others, so that the records that replace them have room.
+  void set_damaged() FT_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    std::ranges::sort(damaged_);
+    if (damaged_.empty() || damaged_.size() == lengths_.records()) return;
+    std::vector<std::uint32_t> whole;
+    for (std::size_t i = 0; i < lengths_.axes(); ++i) {
+      whole.clear();
+      const auto all = lengths_.axis(i);
+      auto damaged = damaged_.begin();
+      for (std::uint64_t id = 0; id < all.size(); ++id) {
+        if (damaged != damaged_.end() && *damaged == id)
+          ++damaged;
+        else
+          whole.push_back(all[id]);
+      }
+      const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2);
+      std::ranges::nth_element(whole, middle);
+      for (const auto id : damaged_) all[id] = *middle;
     }
   }
 
@@ -126,6 +161,7 @@ class Measurement {
   std::atomic<bool> lacks_outline_ = false;
   Mutex mutex_;
   std::exception_ptr failure_ FT_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> damaged_ FT_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ class Lengths {
 
   std::uint64_t records() const { return records_; }
   std::size_t axes() const { return axes_; }
-  /// Returns the extents of all records along an axis (< axes()); 0 for a damaged record.
+  /// Returns the extents of all records along an axis (< axes()); for a damaged record the median of the others.
   std::span<const std::uint32_t> axis(std::size_t axis = 0) const {
     return {values_.get() + axis * records_, records_};
   }
@@ -50,7 +50,8 @@ struct MeasureOptions {
 };
 
 /// Measures each record's row: by Dataset::outline() where that is possible, else by a read. A record that throws
-/// SampleError gets 0. Other errors are rethrown; InternalError tells an axis that does not exist.
+/// SampleError gets the median of the others, 0 if there are none. Other errors are rethrown; InternalError tells an
+/// axis that does not exist.
 ///
 /// Lengths that take reads are kept in a file of `folder`, which the data set's fingerprint and size, the axes and the
 /// settings name, and later taken from there in one read; without reads, neither is asked. A damaged file is made anew;
