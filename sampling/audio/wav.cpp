@@ -79,16 +79,20 @@ std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) 
 
 std::optional<WavLayout> wav_layout(const ByteSource& file) {
   constexpr int most_chunks = 256;
-  constexpr std::uint32_t unknown_size =
-      std::numeric_limits<std::uint32_t>::max();  // a pipe was written, whose length nobody knew
-  std::array<std::byte, 40> bytes{};              // the longest chunk 'fmt '
+  // Of a file that was written to a pipe nobody knew the length. RF64 tells it in a chunk of its own.
+  constexpr auto unknown_size = std::numeric_limits<std::uint32_t>::max();
+  constexpr auto unknown_long_size = std::numeric_limits<std::uint64_t>::max();
+  std::array<std::byte, 40> bytes{};  // the longest chunk 'fmt '
   const auto read = [&](std::uint64_t offset, std::size_t size) {
     return std::span<const std::byte>(bytes).first(file.read_at(offset, std::span(bytes).first(size)));
   };
-  if (const auto riff = read(0, riff_header_bytes);
-      riff.size() < riff_header_bytes || tag_at(riff, 0) != "RIFF" || tag_at(riff, 8) != "WAVE")
+  if (const auto riff = read(0, riff_header_bytes); riff.size() < riff_header_bytes ||
+                                                    (tag_at(riff, 0) != "RIFF" && tag_at(riff, 0) != "RF64") ||
+                                                    tag_at(riff, 8) != "WAVE")
     return {};
   std::optional<WavLayout> layout;
+  bool is_packed = false;  // in a way that is not read here: A-law, ADPCM …
+  std::optional<std::uint64_t> long_size;
   std::uint64_t offset = riff_header_bytes;
   for (int chunk = 0; chunk < most_chunks; ++chunk) {
     const auto header = read(offset, chunk_header_bytes);
@@ -97,15 +101,26 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
     offset += chunk_header_bytes;
     if (tag_at(header, 0) == "fmt ") {
       layout = layout_of(read(offset, std::min<std::size_t>(size, bytes.size())));
-      if (!layout) return {};
+      is_packed = !layout;
+    } else if (tag_at(header, 0) == "ds64") {
+      const auto sizes = read(offset, std::min<std::size_t>(size, bytes.size()));
+      constexpr std::size_t place = 8;  // behind that of the file
+      if (sizes.size() >= place + sizeof(std::uint64_t)) long_size = number_at<std::uint64_t>(sizes, place);
     } else if (tag_at(header, 0) == "data") {
-      if (!layout) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
+      if (!layout && !is_packed) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
       const auto there = file.size_bytes() - std::min(offset, file.size_bytes());
+      const auto promised = size != unknown_size ? std::uint64_t{size} : long_size.value_or(there);
+      const bool is_short = promised > there && promised != unknown_long_size;
+      if (!layout) {
+        if (is_short)
+          throw SampleError(concat("the header promises ", promised, " bytes of samples, but the file holds ", there));
+        return {};
+      }
       const auto frame_bytes = layout->frame_bytes();
-      if (size != unknown_size && size > there)
-        throw SampleError(
-            concat("the header promises ", size / frame_bytes, " frames, but the file holds ", there / frame_bytes));
-      layout->form.frames = (size == unknown_size ? there : size) / frame_bytes;
+      if (is_short)
+        throw SampleError(concat("the header promises ", promised / frame_bytes, " frames, but the file holds ",
+                                 there / frame_bytes));
+      layout->form.frames = std::min(promised, there) / frame_bytes;
       layout->data_offset = offset;
       return layout;
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Reads WAV files of plain numbers: Microsoft's RIFF with PCM or IEEE floats.
+// Reads WAV files of plain numbers: Microsoft's RIFF, or RF64 for more than 4 GiB, with PCM or IEEE floats.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct WavLayout {
 };
 
 /// Returns the layout by the file's header; nothing if it is no WAV file of plain numbers. Throws SampleError for a
-/// header that is damaged or promises more than the file holds.
+/// header that is damaged or promises more than the file holds, whatever the samples are.
 std::optional<WavLayout> wav_layout(const ByteSource& file);
 
 /// Converts samples as the layout stores them. Throws SampleError for one that is not a finite number.

@@ -70,11 +70,25 @@ TEST_CASE("sounds: the size of a WAV file that was written to a pipe is that of 
   CHECK(decoded(raw_wav(1, 16, 1, as_text<std::int16_t>({1, 2, 3}), 0xffffffff)).frames() == 3);
 }
 
+TEST_CASE("sounds: RF64 tells its size in a chunk of its own") {
+  const auto rf64 = [](std::uint64_t told) {
+    auto file = raw_wav(1, 16, 1, as_text<std::int16_t>({1, 2, 3}), 0xffffffff);
+    file.replace(0, 4, "RF64");
+    const auto sizes = as_text<std::uint64_t>({file.size() + 28, told, 3});
+    return file.insert(12, std::string("ds64\x1c\0\0\0", 8) + sizes + std::string(4, '\0'));
+  };
+  CHECK(decoded(rf64(6)).frames() == 3);
+  CHECK(decoded(rf64(4)).frames() == 2);
+  CHECK(decoded(rf64(std::numeric_limits<std::uint64_t>::max())).frames() == 3);
+  check_refused(rf64(40), "the header promises 20 frames, but the file holds 3");
+}
+
 TEST_CASE("sounds: damaged recordings are refused with the reason") {
   const auto samples = as_text<std::int16_t>({1, 2, 3, 4});
   check_refused("", "the file is empty");
   check_refused("hello, this is a text", "no WAV, FLAC, Ogg or MP3 file");
   check_refused(raw_wav(1, 16, 2, samples, 80), "the header promises 20 frames, but the file holds 2");
+  check_refused(raw_wav(6, 8, 1, samples, 20), "the header promises 20 bytes of samples, but the file holds 8");
   check_refused(raw_wav(1, 16, 1, samples, 0), "holds 0 frames");
   check_refused(raw_wav(1, 16, 0, samples, 8), "0 channels of 16 bits");
   check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");
