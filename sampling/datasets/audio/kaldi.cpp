@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
@@ -56,7 +57,9 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
         const auto refuse = [&](const char* what, const char* hint) {
           throw UserError(ExitCode::data, concat(place, ": ", path, " ", what), hint);
         };
-        if (path.empty()) refuse("is missing behind the recording's name", "write the path of its file");
+        if (path.empty())
+          throw UserError(ExitCode::data, concat(place, ": there is no path behind the name ", key),
+                          "write the path of its file");
         if (path.ends_with('|') || path.starts_with('|'))
           refuse("is a command, which is not run here",
                  "run the commands once, for example with Kaldi's wav-copy, and let wav.scp name the files");
@@ -71,9 +74,10 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
     throw UserError(ExitCode::data, concat("there is no wav.scp in ", folder.string()), "name a data folder of Kaldi");
 }
 
-double seconds_of(std::string_view text, const std::string& place) {
+/// Reads a time. -1 stands for the end of the recording.
+double seconds_of(std::string_view text, const std::string& place, bool is_end) {
   const auto seconds = parse_number<double>(text);
-  if (!seconds || !(*seconds >= -1 && *seconds < 1e9))
+  if (!seconds || !((*seconds >= 0 && *seconds < 1e9) || (is_end && *seconds == -1)))
     throw UserError(ExitCode::data, concat(place, ": '", text, "' is no time in seconds"),
                     "write: utterance recording begin end");
   return *seconds;
@@ -103,8 +107,8 @@ class UtteranceLists {
           if (recording == recordings.end())
             throw UserError(ExitCode::data, concat(place, ": wav.scp has no recording '", cells[0], "'"),
                             "write: utterance recording begin end");
-          const auto begin = seconds_of(cells[1], place), end = seconds_of(cells[2], place);
-          if (begin < 0 || (end >= 0 && end <= begin))
+          const auto begin = seconds_of(cells[1], place, false), end = seconds_of(cells[2], place, true);
+          if (end >= 0 && end <= begin)
             throw UserError(ExitCode::data, concat(place, ": the segment ends before it begins"),
                             "correct the line, or remove it");
           if (!rest.empty())
@@ -118,9 +122,19 @@ class UtteranceLists {
       warn(concat(folder_.string(), ": ", lacking_, lacking_ == 1 ? " utterance has" : " utterances have",
                   " no line in text, for example ", first_lacking_, ", and ", lacking_ == 1 ? "is" : "are",
                   " left out"));
+    if (texts_ && texts_->size() > taken_.size())
+      warn(concat(folder_.string(), ": ", texts_->size() - taken_.size(), " of ", texts_->size(),
+                  " lines in text have no ", has_segments ? "segment" : "recording in wav.scp", ", for example ",
+                  first_without_recording(), ", and are left out"));
   }
 
  private:
+  std::string_view first_without_recording() const {
+    for (const auto& entry : *texts_)
+      if (!taken_.contains(entry.first)) return entry.first;
+    return {};
+  }
+
   void add(std::string_view key, const Utterance& utterance) {
     const auto text = texts_ ? texts_->find(key) : Entries::iterator();
     if (texts_ && text == texts_->end()) {
@@ -128,7 +142,10 @@ class UtteranceLists {
       return;
     }
     found_.all.push_back(utterance);
-    if (texts_) found_.texts.add(text->second);
+    if (texts_) {
+      found_.texts.add(text->second);
+      taken_.insert(text->first);
+    }
     if (!speakers_) return;
     const auto speaker = speakers_->find(key);
     found_.speakers.add(speaker == speakers_->end() ? std::string_view() : std::string_view(speaker->second));
@@ -137,6 +154,7 @@ class UtteranceLists {
   const fs::path& folder_;
   Utterances& found_;
   const std::optional<Entries> texts_, speakers_;
+  std::set<std::string_view> taken_;  ///< names of texts_ that an utterance has
   std::uint64_t lacking_ = 0;
   std::string first_lacking_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
@@ -58,19 +59,23 @@ Utterances read_librispeech(const Settings& settings, bool training) {
   std::ranges::sort(unique);
   unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
   const auto chosen = choose_named(unique, found.place, "folders", settings, training, found);
-  std::uint64_t lacking = 0;
-  std::string first_lacking;
+  std::uint64_t lacking = 0, untold = 0;
+  std::string first_lacking, first_untold;
+  std::set<std::size_t> taken;
+  std::set<std::string, std::less<>> folders;  // with a list
   auto word = words.begin();
   for (const auto& [folder, own] : lists) {
     if (std::ranges::find(chosen, *word++) == chosen.end()) continue;
     for (const auto list : own) {
       const auto bytes = read_needed(files, list);
       const std::string beside(outer_folder(files.name(list), 1));
+      folders.insert(beside);
       each_entry({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, files.describe(list),
                  [&](std::string_view key, std::string_view text, const std::string& place) {
                    const auto recording = recording_of(files, concat(beside, key));
                    if (!recording && lacking++ == 0) first_lacking = place;
                    if (!recording) return;
+                   taken.insert(*recording);
                    found.all.push_back({static_cast<std::uint32_t>(*recording)});
                    found.texts.add(text);
                    found.speakers.add(key.substr(0, key.find('-')));
@@ -80,6 +85,15 @@ Utterances read_librispeech(const Settings& settings, bool training) {
   if (lacking > 0)
     warn(concat(found.place, ": ", lacking, lacking == 1 ? " transcript has" : " transcripts have",
                 " no recording, for example ", first_lacking, ", and ", lacking == 1 ? "is" : "are", " left out"));
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    const std::string_view name = files.name(file);
+    if (!is_sound(name) || taken.contains(file) || !folders.contains(name.substr(0, name.rfind('/') + 1))) continue;
+    if (untold++ == 0) first_untold = files.describe(file);
+  }
+  if (untold > 0)
+    warn(concat(found.place, ": ", untold, untold == 1 ? " recording has" : " recordings have",
+                " no transcript beside it, for example ", first_untold, ", and ", untold == 1 ? "is" : "are",
+                " left out"));
   found.files = std::move(files);
   return found;
 }
