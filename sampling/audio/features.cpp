@@ -122,6 +122,11 @@ FeatureExtractor::FeatureExtractor(FeatureOptions options) : options_(std::move(
     }
 }
 
+std::size_t FeatureExtractor::empty_filters() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(plan_.bands, [](const MelBand& band) { return band.weights.empty(); }));
+}
+
 std::int64_t FeatureExtractor::frames(std::int64_t samples) const {
   const auto length = static_cast<std::int64_t>(options_.length), hop = static_cast<std::int64_t>(options_.hop);
   const bool is_kaldi = options_.values == FeatureValues::kaldi;

@@ -44,6 +44,8 @@ class FeatureExtractor {
 
   /// Returns the number of values of a frame.
   std::size_t width() const { return options_.coefficients ? options_.coefficients : options_.bins; }
+  /// Returns the number of mel filters that lie between two frequencies of the transform, whose values are constant.
+  std::size_t empty_filters() const;
   /// Returns the frames of so many samples.
   std::int64_t frames(std::int64_t samples) const;
   /// Writes (frames, width) values. There must be at least one frame, and with reflection more samples than half a

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "sampling/audio/fourier.h"
 #include "sampling/audio/resampler.h"
@@ -33,7 +36,13 @@ void scale_signal(std::span<float> signal, float factor) {
 }  // namespace
 
 SoundLibrary::SoundLibrary(const Settings& settings, const char* key, std::uint32_t rate, double most_seconds) try {
-  const Files files(settings.text(key));
+  const std::string& path = settings.text(key);
+  std::error_code ignored;
+  const bool is_recording = is_sound(path) && std::filesystem::is_regular_file(path, ignored);
+  if (is_recording || !std::filesystem::exists(path, ignored))
+    throw settings.error(key, concat(path, is_recording ? " is a recording itself" : " does not exist"), ExitCode::data,
+                         concat("name a folder or a .tar of ", sound_endings, " files"));
+  const Files files(path);
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < files.size(); ++i)
     if (is_sound(files.name(i))) found.push_back(i);

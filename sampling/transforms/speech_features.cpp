@@ -134,7 +134,12 @@ FeatureExtractor extractor_of(const Settings& settings) {
   try {
     return FeatureExtractor(feature_options(settings));
   } catch (const std::invalid_argument& error) {
-    throw settings.error("frame_ms", error.what());
+    const std::string_view what = error.what();
+    for (const char* key : {"n_fft", "f_min", "coefficients"})
+      if (what.find(key) != what.npos)
+        throw settings.error(settings.has(key) ? key : "frame_ms", std::string(what), ExitCode::usage,
+                             concat("change ", key, ", or leave it out"));
+    throw settings.error("frame_ms", std::string(what), ExitCode::usage, "make frames longer, or raise rate");
   }
 }
 
@@ -232,6 +237,12 @@ class SpeechFeatures final : public Transform {
       return Shown{concat(field.shape[0], " frames of ", field.shape[1]),
                    spectrogram(features, field.shape[0], field.shape[1])};
     };
+    if (const auto empty = extractor_.empty_filters(); empty > 0 && input.training)
+      warn(settings
+               .error("bins", concat(empty, " of ", settings.integer("bins"),
+                                     " mel filters hold no frequency of the Fourier transform, so their values never "
+                                     "change; make fewer bins, or raise n_fft"))
+               .what());
     if (input.training) {
       dither_ = static_cast<float>(settings.real("dither") / feature_options(settings).amplitude);
       augment_ = {.time_warp = settings.integer("time_warp"),
