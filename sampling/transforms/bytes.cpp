@@ -26,6 +26,11 @@ class BytesTransform final : public Transform {
 
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
     const Part& part = part_of(record, from_);
+    // The outline of a recording tells frames, not bytes.
+    if (from_.encoding == Encoding::audio && part.bytes.empty() && !part.shape.empty()) {
+      extents[0] = unknown_extent;
+      return;
+    }
     extents[0] =
         std::min(part.shape.empty() ? static_cast<std::int64_t>(part.bytes.size()) : part.shape[0], field_.shape[0]);
   }
