@@ -129,7 +129,9 @@ Recordings::Range Recordings::frames(const Record& record) const {
 
 std::span<float> Recordings::operator()(const Record& record, Stream& random) const {
   thread_local Sound sound;
-  decode_sound(part_of(record, from_).bytes, sound);
+  const auto bytes = part_of(record, from_).bytes;
+  if (bytes.empty()) throw SampleError("it has no recording");
+  decode_sound(bytes, sound);
   auto& samples = sound.samples;
   if (channels_ > 1) {
     if (sound.channels != channels_)
