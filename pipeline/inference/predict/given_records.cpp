@@ -247,7 +247,8 @@ bool RecordFinder::takes(const std::string& path) const {
   if (is_among(table_endings, ending_of(path))) return true;
   if (parts_.forms.empty() || files().fits(path)) return false;
   std::error_code ignored;
-  if (parts_.recording()) return config_.data(false).text("dataset") == "kaldi" && fs::is_directory(path, ignored);
+  if (parts_.recording())  // a folder without Kaldi's lists is one of recordings
+    return config_.data(false).text("dataset") == "kaldi" && fs::exists(fs::path(path) / "wav.scp", ignored);
   return fs::is_regular_file(path, ignored) || fs::is_directory(path, ignored);
 }
 
