@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <atomic>
 
+#include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/tokens/pair_scan.h"
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_model.h"
@@ -8,6 +11,14 @@ namespace flowtrain {
 namespace {
 
 constexpr std::size_t longest_short = 48;  // longer words are merged with a heap
+
+/// Warns of the first character that has no token, in a vocabulary without one for such characters.
+void tell_left_out(std::string_view character) {
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true))
+    warn(concat("the tokenizer has no token for '", character,
+                "', and none for unknown characters: such characters are left out of texts"));
+}
 
 }  // namespace
 
@@ -87,6 +98,8 @@ void PairModel::split_characters(std::string_view word, std::vector<std::uint32_
       for (const char byte : character) symbols.push_back(bytes[static_cast<unsigned char>(byte)]);
     } else if (unknown != no_token && !(fuses_unknown && !symbols.empty() && symbols.back() == unknown)) {
       symbols.push_back(unknown);
+    } else if (unknown == no_token) {
+      tell_left_out(character);
     }
   }
 }
