@@ -105,7 +105,8 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const auto from = dataset_.source_of(row.id);
-  const std::uint64_t substitute = from.first + random.below(from.size);
+  std::uint64_t substitute = from.first + random.below(from.size);
+  if (substitute == row.id) substitute = from.first + (substitute - from.first + 1) % from.size;  // it is bad
   slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;
   row.state = RowWork::State::pending;
