@@ -110,7 +110,8 @@ std::vector<SoundSegment> read_segments(const Table& table, const SegmentColumns
     if (end >= 0 && end <= begin)
       throw UserError(ExitCode::data,
                       concat(table.place(row, table.columns[static_cast<std::size_t>(columns.end)].name),
-                             ": the segment ends before it begins"));
+                             ": the segment ends before it begins, or where it begins"),
+                      "correct the row, or remove it");
   }
   return segments;
 }
