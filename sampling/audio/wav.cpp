@@ -79,7 +79,7 @@ std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) 
 
 std::optional<WavLayout> wav_layout(const ByteSource& file) {
   constexpr int most_chunks = 256;
-  // Of a file that was written to a pipe nobody knew the length. RF64 tells it in a chunk of its own.
+  // This size stands in files that were written to a pipe, as nobody knew the length. RF64 has it in another chunk.
   constexpr auto unknown_size = std::numeric_limits<std::uint32_t>::max();
   constexpr auto unknown_long_size = std::numeric_limits<std::uint64_t>::max();
   std::array<std::byte, 40> bytes{};  // the longest chunk 'fmt '

@@ -88,8 +88,8 @@ void PartCollector::add_list(const PartForm& form, std::span<const std::byte> by
 }
 
 void PartCollector::read(const PartForm& form, const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
-  if (form.encoding == Encoding::audio && size_bytes == 0)  // without bytes the record would lack the part
-    throw std::runtime_error("the file is empty");
+  // A record would lack a part without bytes.
+  if (form.encoding == Encoding::audio && size_bytes == 0) throw std::runtime_error("the file is empty");
   const auto bytes = room(size_bytes);
   const auto begin = used_ - size_bytes;
   read_exactly(file, offset, bytes);
