@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/transforms/padded.h"
 
@@ -185,6 +186,15 @@ RowForm::RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd en
   }
   if (static_cast<std::int64_t>(begin_.size() + end_.size()) > most_)
     throw settings.error("max", "it leaves no room between the special tokens");
+  if (!settings.given("longer"))
+    cut_warning_ = settings
+                       .error("max", concat("texts of more than ", most_ - further_,
+                                            " tokens are cut; raise it, or choose by longer = \"cut\" or \"skip\""))
+                       .what();
+}
+
+void RowForm::tell_cut() const {
+  if (!cut_warning_.empty() && !told_cut_->exchange(true)) warn(cut_warning_);
 }
 
 std::int64_t RowForm::length(std::int64_t count) const {
@@ -201,6 +211,7 @@ const Ids& RowForm::row(std::span<const std::uint32_t> ids) const {
   const std::size_t after = end_stays_ ? end_.size() : 0;
   row.assign(begin_.begin(), begin_.end());
   const auto kept = ids.first(std::min(ids.size(), length - begin_.size() - after));
+  if (kept.size() < ids.size()) tell_cut();
   row.insert(row.end(), kept.begin(), kept.end());
   row.insert(row.end(), end_.begin(), end_.end());
   row.resize(length);

@@ -3,6 +3,7 @@
 // them.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -105,7 +106,7 @@ class RowForm {
   enum class CutEnd { stays, is_cut };
 
   /// Reads the keys add_special, begin, end, max and longer. A row has `further` ids beyond max. `tokenizer` may be
-  /// null. Throws UserError(usage).
+  /// null. Without the key `longer` texts are cut, and a warning tells of the first one. Throws UserError(usage).
   RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd end, std::int64_t further = 0);
 
   std::size_t before() const { return begin_.size(); }
@@ -117,9 +118,14 @@ class RowForm {
   const Ids& row(std::span<const std::uint32_t> ids) const;
 
  private:
+  void tell_cut() const;
+
   Ids begin_, end_;
   std::int64_t most_, further_;
   bool cuts_, end_stays_;
+  /// A warning of the first text that is cut; empty where the key `longer` is given.
+  std::string cut_warning_;
+  std::unique_ptr<std::atomic<bool>> told_cut_ = std::make_unique<std::atomic<bool>>(false);
 };
 
 /// Writes numbers as the row of a field of one free axis, i32 or i64, and fills what is left up to the extent.

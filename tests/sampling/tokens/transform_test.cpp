@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sampling/core/registry.h"
+#include "sampling/core/warning.h"
 #include "sampling/transform.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
@@ -78,6 +79,18 @@ TEST_CASE("a text that is longer than max is cut, or its record is damaged") {
   CHECK(made(*tokens({{"max", std::int64_t{2}}}), "abc", 2) == std::vector<std::int64_t>{97, 98});
   const auto skips = tokens({{"max", std::int64_t{2}}, {"longer", std::string("skip")}});
   CHECK_THROWS_WITH_AS(measured(*skips, "abc"), "it has 3 tokens, more than max = 2", SampleError);
+}
+
+TEST_CASE("the first text that is cut is told, unless the configuration says that texts are cut") {
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const auto cuts = tokens({{"max", std::int64_t{2}}});
+  for (const auto* const text : {"ab", "abc", "abcd"}) made(*cuts, text, 2);
+  made(*tokens({{"max", std::int64_t{2}}, {"longer", std::string("cut")}}), "abc", 2);
+  set_warning_sink(nullptr);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("field.max: texts of more than 2 tokens are cut") != std::string::npos);
 }
 
 TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks, and parts that are no text") {
