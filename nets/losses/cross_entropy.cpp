@@ -46,7 +46,9 @@ class CrossEntropy final : public Loss {
     at::Tensor sum, count;
     const auto add = [&](const char* name, double share) {
       const at::Tensor& labels = batch.at(name);
-      const at::Tensor ignored = labels.eq(*ignored_);
+      // Rows of text end with labels of -100, whatever other label does not count.
+      const at::Tensor ignored =
+          *ignored_ == no_class ? labels.eq(no_class) : labels.eq(*ignored_).logical_or(labels.eq(no_class));
       const at::Tensor entropy = compared_with(logits, labels.masked_fill(ignored, no_class), at::Reduction::Sum);
       const at::Tensor terms = ignored.logical_not().sum();
       sum = sum.defined() ? sum + share * entropy : share == 1 ? entropy : share * entropy;

@@ -91,6 +91,10 @@ TEST_CASE("labels that are ignored do not count, in rows as in maps of them") {
             doctest::Approx(
                 at::cross_entropy_loss(map, labels, {}, at::Reduction::Mean, ignored, smoothing).item<double>()));
     }
+  // Labels of -100, which end rows of text, do not count beside another label that does not either.
+  const at::Tensor padded = at::randint(4, {3, 5, 6}, at::kLong).masked_fill(at::rand({3, 5, 6}) < 0.3, -100);
+  CHECK(counted(map, {{"label", padded}}, {{"ignore_index", std::int64_t{2}}}) ==
+        counted(map, {{"label", padded.masked_fill(padded.eq(2), -100)}}, {{"ignore_index", std::int64_t{-100}}}));
   const auto none = counted(map, {{"label", at::full({3, 5, 6}, -1, at::kLong)}}, {{"ignore_index", std::int64_t{-1}}});
   CHECK(none == std::pair(0.0, 0.0));
 
