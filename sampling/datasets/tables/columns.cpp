@@ -111,6 +111,18 @@ ManifestColumn make_column(const Table& table, TableColumn column) {
   return {.form = {std::move(column.name), Encoding::text}, .texts = std::move(column.cells)};
 }
 
+void check_number_lists(const Table& table, const TableColumn& column) {
+  constexpr unsigned lists = CellKind::numbers | CellKind::empty_list;
+  if ((column.kinds & CellKind::numbers) == 0 || (column.kinds & ~lists) == 0) return;
+  const auto is_number = [](std::string_view text) { return parse_number<double>(text).has_value(); };
+  for (std::size_t row = 0; row < column.cells.size(); ++row)
+    if (!each_number(column.cells[row], /*is_list=*/true, is_number))
+      throw UserError(
+          ExitCode::data,
+          concat(table.place(row, column.name), ": it is no list of numbers, but other rows have lists of them"),
+          "write a list of numbers in each row, or a text");
+}
+
 ManifestColumn make_file_column(const Table& table, TableColumn column) {
   const bool has_sounds = looks_like_sounds(column);
   std::optional<Encoding> encoding;

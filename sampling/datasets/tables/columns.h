@@ -31,6 +31,10 @@ struct ManifestColumn {
 /// whose length is -1 if they differ; else text. Throws UserError(data), with the place, for numbers beyond f32.
 ManifestColumn make_column(const Table& table, TableColumn column);
 
+/// Refuses a column of JSON lines in which some rows are lists of numbers and others are not: as texts, the lists would
+/// be read as they are written. Throws UserError(data), with the place of the first row that is no such list.
+void check_number_lists(const Table& table, const TableColumn& column);
+
 /// Makes the part of a column of paths. Throws UserError(data), with the place, for paths that lead out of the
 /// manifest's folder by "..", or to servers.
 ManifestColumn make_file_column(const Table& table, TableColumn column);

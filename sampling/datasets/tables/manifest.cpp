@@ -144,6 +144,8 @@ class Manifest : public NamedDataset {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       const auto at = static_cast<std::ptrdiff_t>(i);
       if (at == in.label || at == segments.begin || (at == segments.end && !segments.is_duration)) continue;
+      if (at != in.labels && std::ranges::find(used, table.columns[i].name) != used.end())
+        check_number_lists(table, table.columns[i]);
       if (at == in.labels)
         columns_.push_back(std::move(classes.lists));
       else if (rows_)

@@ -77,6 +77,17 @@ TEST_CASE("manifest: the columns of a CSV file are a picture, a class, texts and
   CHECK(forms[3].shape == Shape{3});
 }
 
+TEST_CASE("manifest: a column that is used has lists of numbers in all rows of JSON lines, or in none") {
+  TempFolder temp;
+  for (const std::string odd : {"\"abc\"", "5", "[[1], [2]]", "[1, null]"}) {
+    CAPTURE(odd);
+    const auto path = temp.write("a.jsonl", "{\"ids\": [1, 2]}\n{\"ids\": []}\n{}\n{\"ids\": " + odd + "}\n");
+    check_failure(failure_of([&] { open(path, {}, true, {"ids"}); }), ExitCode::data,
+                  "a.jsonl:4: column 'ids': it is no list of numbers, but other rows have lists of them");
+    CHECK(open(path, {}, true, {"other"})->size() == 4);
+  }
+}
+
 TEST_CASE("manifest: JSON lines may hold lists, and rows may lack keys") {
   TempFolder temp;
   const auto path = temp.write("a.jsonl",
