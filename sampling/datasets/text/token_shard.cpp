@@ -87,6 +87,10 @@ void TokenShard::check_header() const {
   if ((header_.width != 2 && header_.width != 4) || header_.vocabulary == 0 || header_.vocabulary > 0x7fff'ffff)
     fail(concat("the header is damaged: ids of ", header_.width, " bytes, ", header_.vocabulary, " of a vocabulary"),
          pack_again);
+  if (header_.end != TokenHeader::no_end && header_.end >= header_.vocabulary)
+    fail(concat("the header is damaged: the end of a text is the id ", header_.end,
+                ", which is not below the vocabulary, ", header_.vocabulary),
+         pack_again);
   const auto room = size_bytes_ - sizeof(TokenHeader);
   const bool fits = header_.documents < room / 8 && header_.ids <= (room - 8 * (header_.documents + 1)) / header_.width;
   if (!fits)

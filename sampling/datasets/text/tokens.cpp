@@ -198,11 +198,9 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
     opened[i].emplace(place.paths[i], access);
     opened[i]->check_ids();
   });
+  for (const auto& shard : opened) compare(*opened.front(), *shard);
   std::vector<TokenShard> shards;
-  for (auto& shard : opened) {
-    compare(*opened.front(), *shard);
-    shards.push_back(std::move(*shard));
-  }
+  for (auto& shard : opened) shards.push_back(std::move(*shard));
   return std::make_unique<TokensDataset>(std::move(place), std::move(shards), std::move(access),
                                          static_cast<std::uint64_t>(settings.integer("window")));
 }

@@ -121,6 +121,8 @@ TEST_CASE("tokens: a damaged shard is one line with its name") {
   CHECK(message_of(temp, 0, 'x') == "this is not a shard of token ids");
   CHECK(message_of(temp, 8, std::uint32_t{2}) == "the shard has version 2, but this program reads version 1");
   CHECK(message_of(temp, 12, std::uint32_t{3}) == "the header is damaged: ids of 3 bytes, 10 of a vocabulary");
+  CHECK(message_of(temp, 40, std::uint32_t{10}) ==
+        "the header is damaged: the end of a text is the id 10, which is not below the vocabulary, 10");
   CHECK(message_of(temp, 16, std::uint64_t{6}) ==
         "the shard is cut: its 106 bytes are too few for 2 documents of 6 ids");
   CHECK(message_of(temp, 16, ~std::uint64_t{0}).starts_with("the shard is cut: "));
@@ -142,7 +144,8 @@ TEST_CASE("tokens: shards of two tokenizers are refused") {
   write_shards(temp, 2);
   temp.write("t/b.tokens", token_shard({{1}}, 11, TokenHeader::no_end));
   check_failure(failure_of([&] { open(temp.path() / "t"); }), ExitCode::data,
-                "b.tokens: the shard has a vocabulary of 11 and no end of a text, but ");
+                "b.tokens: the shard has a vocabulary of 11 and no end of a text, but " +
+                    (temp.path() / "t/a-0.tokens").string() + " has a vocabulary of 10 and the end of a text 9");
 }
 
 TEST_CASE("tokens: a shard that is cut after the start makes damaged records") {
