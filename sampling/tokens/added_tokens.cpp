@@ -27,7 +27,7 @@ bool AddedTokens::find(std::string_view text, std::size_t from, bool special, Fo
   if (tokens_.empty() || (!special && !has_plain_)) return false;
   const auto* classes = unicode::classes();
   const auto is = [&](unicode::Character character, unsigned kind) { return (classes[character.code] & kind) != 0; };
-  for (std::size_t at = from; (at = next_candidate(text, at)) < text.size();) {
+  for (std::size_t at = found.next; (at = next_candidate(text, at)) < text.size();) {
     std::uint32_t number = no_token;
     std::size_t length = 0;
     tree_.each(text, at, [&](auto each, auto bytes) { number = each, length = bytes; });
@@ -48,7 +48,7 @@ bool AddedTokens::find(std::string_view text, std::size_t from, bool special, Fo
     if (token.right_strips)
       while (end < text.size() && is(unicode::character_at(text, end), unicode::space))
         end += unicode::character_at(text, end).bytes;
-    found = {begin, end, token.id};
+    found = {begin, end, at, token.id};
     return true;
   }
   return false;

@@ -20,7 +20,8 @@ struct AddedToken {
   bool normalized = false;                         ///< found in the text's normal form
 };
 
-/// A set of them. In a text the leftmost is found, the longest of those that begin there.
+/// A set of them. In a text the leftmost is found, the longest of those that begin there. White space that a token takes
+/// from behind it may be another one, which is found, too, as the `tokenizers` of Hugging Face do.
 class AddedTokens {
  public:
   void add(AddedToken token);
@@ -42,8 +43,10 @@ class AddedTokens {
  private:
   struct Found {
     std::size_t begin, end;
+    std::size_t next;  ///< where the search goes on: before `end`, if the token takes white space behind it
     std::uint32_t id;
   };
+  /// Finds a token from `found.next` on; the text before `from` was taken.
   bool find(std::string_view text, std::size_t from, bool special, Found& found) const;
   std::size_t next_candidate(std::string_view text, std::size_t at) const;
 
