@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/detector.h"
+#include "tests/program/language_model.h"
 #include "tests/support/paths.h"
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
@@ -55,6 +56,13 @@ TEST_CASE("the test of a detector refuses a GPU that is not there") {
   const TempRun place(detector);
   REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
   for (const std::string device : {"cuda", "cuda:3"}) check_refused(place, {"test", "tiny.toml", "--device", device});
+}
+
+TEST_CASE("a language model does not continue texts on a GPU that is not there") {
+  SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
+  const LanguageRun place;
+  REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu", "--run-dir", "run"}), 0);
+  check_refused(place, {"generate", "run", "--prompt", "the", "--device", "cuda"});
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,7 @@
 #include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/text/terminal_text.h"
 #include "pipeline/inference/generate/prompt_lines.h"
 #include "pipeline/inference/predict/output_file.h"
@@ -58,9 +59,11 @@ class TextWriter {
   bool begun_ = false;
 };
 
-/// Loads the net of a snapshot. Throws UserError(usage) if it cannot continue texts.
+/// Loads the net of a snapshot. Throws UserError(usage) if it cannot continue texts, or if its device is not there.
 TextModel& text_model_of(SnapshotNet& net, const std::filesystem::path& snapshot, const MakeLearner& make) {
   net.lay_out(1);
+  // A GPU that does not answer is refused in one line.
+  make_device(net.session().device(), 1, /*pin=*/false);
   auto* const texts = dynamic_cast<TextValidator*>(&net.load(make, /*validates=*/false));
   auto* const model = texts ? texts->text_model() : nullptr;
   if (!model)
