@@ -2,6 +2,8 @@
 
 #include "pipeline/inference/generate/generate.h"
 
+#include <unistd.h>
+
 #include "pipeline/base/snapshot/tool.h"
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
@@ -83,6 +85,9 @@ int generate(const Arguments& arguments, Interrupt& interrupt) {
   app.add_flag("--quiet", given.quiet, "show only warnings and errors");
   if (!parse(app, arguments)) return 0;
   set_console_level(given.quiet ? ConsoleLevel::quiet : ConsoleLevel::normal);
+  interrupt.saves_nothing();
+  // On a terminal the line of an unfinished text ends before the message, and before the shell's prompt.
+  if (::isatty(STDOUT_FILENO) == 1) interrupt.set_cleanup([] { (void)!::write(STDOUT_FILENO, "\n", 1); });
   const auto [snapshot, why] =
       snapshot_of(given.place, {*iter ? std::optional(given.iteration) : std::nullopt, given.requested});
   const Config config = config_of(snapshot, given);

@@ -32,6 +32,8 @@ class Interrupt {
   /// Makes the first signal, too, end the process from now on, with exit_code(), whatever it is doing, unless that is
   /// deferred.
   void end_at_once() FT_EXCLUDES(mutex_);
+  /// Leaves what is to be saved out of the message of such an end, as the command saves nothing.
+  void saves_nothing() FT_EXCLUDES(mutex_);
   /// Sets a function that another thread calls before such an end: it removes the traces of a start.
   void set_cleanup(std::function<void()> cleanup) FT_EXCLUDES(mutex_);
   /// Defers such an end from now on, because something is to be saved, or half made: the caller checks for signals, and
@@ -61,6 +63,7 @@ class Interrupt {
 
   Mutex mutex_;
   bool at_once_ FT_GUARDED_BY(mutex_) = false;
+  bool saves_ FT_GUARDED_BY(mutex_) = true;
   int deferrals_ FT_GUARDED_BY(mutex_) = 0;
   std::function<void()> cleanup_ FT_GUARDED_BY(mutex_);
   std::stop_source stop_;

@@ -179,6 +179,19 @@ TEST_CASE("where nothing is to be saved a signal ends the process at once, whate
     }
 }
 
+TEST_CASE("a command that saves nothing speaks of nothing to save when a signal ends it") {
+  auto result = run_child(0, [] {
+    Interrupt interrupt;
+    interrupt.end_at_once();
+    interrupt.saves_nothing();
+    ::raise(SIGINT);
+    for (;;) ::pause();
+    return 0;
+  });
+  CHECK(result.exit_code == 130);
+  CHECK(result.output == "interrupted by SIGINT\n");
+}
+
 TEST_CASE("what a start has made is taken away before such an end") {
   auto result = run_child(0, [] {
     Interrupt interrupt;
