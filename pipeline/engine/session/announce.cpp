@@ -11,6 +11,13 @@
 #include "sampling/io/text_lines.h"
 
 namespace flowtrain {
+namespace {
+
+std::string describe_classes(std::size_t classes) {
+  return classes == 0 ? "" : concat(" in ", classes, classes == 1 ? " class" : " classes");
+}
+
+}  // namespace
 
 void announce(const Session& session, const RunPlan& run_plan, Learner& learner) {
   const Config& config = session.config();
@@ -18,7 +25,7 @@ void announce(const Session& session, const RunPlan& run_plan, Learner& learner)
   const DataParts& train = session.train();
   const bool several = !train.sources.empty();
   log_info(concat("data: ", several ? describe_shares(train.sources) : format_count(train.dataset->size()) + " samples",
-                  " in ", train.dataset->classes().size(), " classes", describe_sizes(session.validation()), "; ",
+                  describe_classes(train.dataset->classes().size()), describe_sizes(session.validation()), "; ",
                   several ? "an epoch = " : "", describe_batches(train),
                   several ? concat(" (", epoch_end_of(config), ")") : " an epoch"));
   log_info(concat("device: ", session.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",

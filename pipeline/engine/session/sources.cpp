@@ -230,8 +230,9 @@ std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings&
   HoldOut split = hold_out(*whole, share, known);
   if (keeps_split) {
     const bool kept = file && file->keep(*named, split, std::move(known));
-    log_info(concat("validation: ", printed("%g", 100 * share), " % of the samples of each class are held out of the ",
-                    "training data (data.val_share, ",
+    log_info(concat("validation: ", printed("%g", 100 * share),
+                    whole->classes().empty() ? " %" : " % of the samples of each class",
+                    " are held out of the training data (data.val_share, ",
                     data.given("val_share") ? data.origin("val_share").text()
                                             : "as the data has no validation split; 0 turns that off",
                     "): ", format_count(split.training.size()), " to train on, ", format_count(split.validation.size()),
