@@ -20,8 +20,8 @@ struct AddedToken {
   bool normalized = false;                         ///< found in the text's normal form
 };
 
-/// A set of them. In a text the leftmost is found, the longest of those that begin there. White space that a token takes
-/// from behind it may be another one, which is found, too, as the `tokenizers` of Hugging Face do.
+/// A set of them. In a text the leftmost is found, the longest of those that begin there. White space behind a token
+/// that takes it may be another token, which is found, too, as Hugging Face's `tokenizers` do.
 class AddedTokens {
  public:
   void add(AddedToken token);

@@ -160,7 +160,8 @@ void Interrupt::end_if_asked() {
   const int signal = first_signal;
   if (signal == 0 || !at_once_ || deferrals_ > 0) return;
   if (cleanup_) cleanup_();
-  const std::string text = concat("interrupted by ", signal_name(signal), saves_ ? " before there was anything to save\n" : "\n");
+  const std::string text =
+      concat("interrupted by ", signal_name(signal), saves_ ? " before there was anything to save\n" : "\n");
   if (console_level() != ConsoleLevel::quiet) say_at_once(text);
   if (const int file = open_log_file(); file >= 0) (void)!::write(file, text.data(), text.size());
   ::_exit(exit_code(signal));

@@ -133,6 +133,18 @@ TEST_CASE("special tokens within a text count only where they are asked for") {
   CHECK(tokenizer->decode(ids, true) == "low<|end|>");
 }
 
+TEST_CASE("white space that an added token takes may be another one") {
+  const auto tokenizer = parse_tokenizer(
+      R"({"added_tokens": [{"id": 3, "content": "<B>", "rstrip": true, "normalized": false},
+                           {"id": 4, "content": "    ", "normalized": false}],
+          "pre_tokenizer": {"type": "WhitespaceSplit"},
+          "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "x": 1, "y": 2}}})",
+      "own.json");
+  CHECK(tokenizer->encode("y<B>    x") == Ids{2, 3, 4, 1});
+  CHECK(tokenizer->encode("<B>     x<B>") == Ids{3, 4, 1, 3});
+  CHECK(tokenizer->encode("<B>   x") == Ids{3, 1});
+}
+
 TEST_CASE("a stream of ids gives the text in whole characters") {
   const auto tokenizer = learned_tokenizer();
   test::DrawnTexts texts(5);
