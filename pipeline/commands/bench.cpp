@@ -91,7 +91,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   app.add_option("--stage", options.stages,
                  "measure only this stage: plan, read, sample, transfer or pipeline; repeatable")
       ->allow_extra_args(false);
-  app.add_option("--seconds", options.seconds, "measure each stage for this long")->check(CLI::Range(0.01, 3600.0));
+  app.add_option("--seconds", options.seconds, "measure each stage for this long")->check(within(0.01, 3600.0));
   add_path(app, "--json", json, "write the metrics to this JSON file, too");
   VsOptions vs;
   auto* const changes = app.add_option("--vs", vs.changes,

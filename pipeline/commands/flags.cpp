@@ -1,6 +1,7 @@
 #include "pipeline/commands/flags.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -104,6 +105,16 @@ CLI::Validator positive(const std::string& text, const std::string& refusal) {
 
 CLI::Validator above_zero() { return positive("> 0", "must be above 0"); }
 CLI::Validator counts_from_one(const std::string& what) { return positive("from 1", what + " count from 1"); }
+
+CLI::Validator within(double least, double most) {
+  CLI::Validator range = CLI::Range(least, most);
+  range.operation([range, least, most](std::string& given) {
+    double number = 0;
+    const bool is_nan = CLI::detail::lexical_cast(given, number) && std::isnan(number);
+    return is_nan ? concat(given, " is no number from ", least, " to ", most) : range(given);
+  });
+  return range;
+}
 
 namespace {
 

@@ -31,6 +31,8 @@ CLI::Option* add_path(CLI::App& app, const std::string& name, Path& path, const 
 CLI::Validator above_zero();
 /// Refuses 0 and below: "iterations count from 1".
 CLI::Validator counts_from_one(const std::string& what);
+/// Refuses numbers outside of a range, and NaN, which CLI::Range lets pass.
+CLI::Validator within(double least, double most);
 
 /// Holds CONFIG and the flags that set configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
 class ConfigFlags {

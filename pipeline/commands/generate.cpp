@@ -31,15 +31,15 @@ void add_rules(CLI::App& app, ContinuationRules& rules) {
   auto* temperature = app.add_option("--temperature", choice.temperature,
                                      "draw from the probabilities at this temperature; 0: take the most likely token")
                           ->capture_default_str()
-                          ->check(CLI::Range(0.0, 100.0));
+                          ->check(within(0.0, 100.0));
   app.add_option("--top-k", choice.top_k, "draw only from the most likely tokens, this many")
       ->check(counts_from_one("tokens"))
       ->needs(temperature);
   app.add_option("--top-p", choice.top_p, "draw only from the most likely tokens whose probabilities add up to this")
-      ->check(CLI::Range(1e-9, 1.0))
+      ->check(within(1e-9, 1.0))
       ->needs(temperature);
   app.add_option("--min-p", choice.min_p, "draw only from tokens with at least this share of the greatest probability")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(within(0.0, 1.0))
       ->needs(temperature);
   app.add_option("--seed", rules.seed, "set the seed of the draws")->capture_default_str();
   app.add_option("--max-tokens", rules.most_tokens, "make this many tokens of each text at most")

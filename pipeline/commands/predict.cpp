@@ -84,7 +84,7 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
       ->check(counts_from_one("classes"));
   app.add_option("--min-score", limits.least_score, "leave out boxes with a lower score")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(within(0.0, 1.0));
   add_path(app, "--csv", csv, "write CSV to this file; - is standard output");
   add_path(app, "--pictures", pictures,
            "write the pictures that the net got, with boxes drawn, to this folder, as PNG");

@@ -16,7 +16,7 @@ int watch(const Arguments& arguments, Interrupt& interrupt) {
   double refresh_s = 1;
   add_path(app, "RUN", options.run, "folder of the run, e.g. runs/quickstart")->required();
   app.add_option("--refresh", refresh_s, "read the run's files again after so many seconds")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(within(0.1, 3600.0))
       ->capture_default_str();
   app.add_flag("--once", options.once, "print one screen as plain text, and exit");
   if (!parse(app, arguments)) return 0;

@@ -43,7 +43,7 @@ class AddedTokens {
  private:
   struct Found {
     std::size_t begin, end;
-    std::size_t next;  ///< where the search goes on: before `end`, if the token takes white space behind it
+    std::size_t next;  ///< the search goes on here: before `end`, if the token takes white space behind it
     std::uint32_t id;
   };
   /// Finds a token from `found.next` on; the text before `from` was taken.

@@ -16,12 +16,12 @@ std::string& new_text(Scratch& scratch) {
 }
 
 /// Pieces between borders: `matched` says which of them were found.
-struct Part {
+struct SplitPart {
   std::size_t begin, end;
   bool matched;
 };
 
-void put(std::string_view text, const std::vector<Part>& parts, SplitBehavior behavior,
+void put(std::string_view text, const std::vector<SplitPart>& parts, SplitBehavior behavior,
          std::vector<std::string_view>& pieces) {
   std::size_t begin = 0;
   bool open = false;  // a piece from `begin` on goes on
@@ -30,7 +30,7 @@ void put(std::string_view text, const std::vector<Part>& parts, SplitBehavior be
     open = false;
   };
   bool was_matched = false;
-  for (const Part& part : parts) {
+  for (const SplitPart& part : parts) {
     const bool joins = open && ((behavior == SplitBehavior::merged_with_previous && part.matched && !was_matched) ||
                                 (behavior == SplitBehavior::merged_with_next && !part.matched && was_matched) ||
                                 (behavior == SplitBehavior::contiguous && part.matched == was_matched));
@@ -75,7 +75,7 @@ namespace split {
 Splitter::Step at(Finder find, SplitBehavior behavior, bool inverted) {
   return [find = std::move(find), behavior, inverted](std::string_view piece, bool,
                                                       std::vector<std::string_view>& pieces, Scratch&) {
-    thread_local std::vector<Part> parts;
+    thread_local std::vector<SplitPart> parts;
     parts.clear();
     std::size_t done = 0;
     find(piece, [&](std::size_t begin, std::size_t end) {

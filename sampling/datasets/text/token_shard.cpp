@@ -18,10 +18,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::uint64_t least_kept_bytes = 1 << 20;
+constexpr std::uint64_t least_marked_bytes = 1 << 20;
 constexpr const char* pack_again = "pack the data again, or copy the shard again";
 /// The contents of the kept file of a shard whose ids were checked.
-constexpr std::string_view checked = "token ids checked 1";
+constexpr std::string_view checked_mark = "token ids checked 2";
 
 /// The number of ids that a check reads at once.
 constexpr std::uint64_t ids_at_once = 1 << 18;
@@ -119,16 +119,28 @@ void TokenShard::read(std::uint64_t first, std::span<std::int32_t> into) const {
 
 void TokenShard::check_ids() const {
   if (remote_) return;
-  const bool keeps = size_bytes_ >= least_kept_bytes;
+  const bool keeps = size_bytes_ >= least_marked_bytes;
   const KeptIndex known(path_, dynamic_cast<const Descriptor&>(*file_));
-  const auto mark = std::as_bytes(std::span(checked));
+  const auto mark = std::as_bytes(std::span(checked_mark));
   if (const auto kept = keeps ? known.recall() : std::nullopt; kept && std::ranges::equal(*kept, mark)) return;
   std::vector<std::int32_t> ids(std::min(header_.ids, ids_at_once));
-  for (std::uint64_t first = 0; first < header_.ids; first += ids_at_once) try {
-      read(first, std::span(ids).first(std::min(header_.ids - first, ids_at_once)));
+  std::size_t document = 0;  // the first one whose last id was not read
+  for (std::uint64_t first = 0; first < header_.ids; first += ids_at_once) {
+    const auto now = std::span(ids).first(std::min(header_.ids - first, ids_at_once));
+    try {
+      read(first, now);
     } catch (const std::runtime_error& error) {
       fail(error.what(), pack_again);
     }
+    if (header_.end == TokenHeader::no_end) continue;
+    for (; document < header_.documents && documents_[document + 1] <= first + now.size(); ++document) {
+      if (documents_[document + 1] == documents_[document]) continue;
+      const auto last = now[documents_[document + 1] - 1 - first];
+      if (static_cast<std::uint32_t>(last) != header_.end)
+        fail(concat("document ", document, " ends with the id ", last, ", not with the end of a text, ", header_.end),
+             pack_again);
+    }
+  }
   if (keeps) known.keep(mark);
 }
 

@@ -72,9 +72,9 @@ class TokenShard {
   /// Writes the ids from `first` on. Throws std::runtime_error if the file has become shorter or cannot be read, or for
   /// an id that is not below the vocabulary.
   void read(std::uint64_t first, std::span<std::int32_t> into) const;
-  /// Checks a local file: all ids are below the vocabulary. A large shard that passed is known beside it
-  /// (kept_index.h), so that it is scanned once. The ids of one on a server are checked when they are read. Throws
-  /// UserError(data) that names the file.
+  /// Checks a local file: all ids are below the vocabulary, and documents end with the end of a text. A large shard
+  /// that passed is known beside it (kept_index.h), so that it is scanned once. The ids of one on a server are checked
+  /// when they are read. Throws UserError(data) that names the file.
   void check_ids() const;
 
  private:

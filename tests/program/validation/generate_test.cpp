@@ -162,6 +162,7 @@ TEST_CASE("generate refuses what is no run of a language model in one line") {
                 {"the run does not learn from texts: no [[field]] has a tokenizer"});
   check_refused(place.run({"generate", "nowhere", "--prompt", "a"}), 4, {"nowhere"});
   check_refused(generate(place, {"--prompt", "a", "--top-k", "3"}), 2, {"--top-k", "--temperature"});
+  check_refused(generate(place, {"--prompt", "a", "--temperature", "nan"}), 2, {"nan is no number from 0 to 100"});
   check_refused(generate(place, {"--prompt", "a", "--iter", "77"}), 4, {"77"});
   check_refused(place.run({"generate", "run", "--prompt", "a", "--snapshot", "other"}), 2, {"other"});
 }

@@ -131,6 +131,7 @@ TEST_CASE("tokens: a damaged shard is one line with its name") {
   CHECK(message_of(temp, 72, std::uint64_t{1}) == "the places of its documents are not those of its ids");
   CHECK(message_of(temp, 80, std::uint64_t{6}) ==
         "the places of its documents are not in order: document 1 ends before it begins");
+  CHECK(message_of(temp, 100, std::uint16_t{1}) == "document 0 ends with the id 1, not with the end of a text, 9");
   CHECK(message_of(temp, 98, std::uint16_t{10}) == "id 10 at place 1 is not below the vocabulary, 10");
   const auto cut = temp.write("cut.tokens", token_shard({{1, 2, 9}}, 10, 9).substr(0, 50));
   check_failure(failure_of([&] { open(cut); }), ExitCode::data,
