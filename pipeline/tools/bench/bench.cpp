@@ -50,6 +50,19 @@ struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
 
+// Returns the bytes of a record and of its parts. Parts that share their bytes count once.
+std::uint64_t bytes_of(const Record& record) {
+  std::uint64_t sum = record.bytes.size();
+  for (std::size_t i = 0; i < record.parts.size(); ++i) {
+    const auto own = record.parts[i].bytes;
+    const auto is_own = [own](std::span<const std::byte> other) {
+      return other.data() == own.data() && other.size() == own.size();
+    };
+    if (!is_own(record.bytes) && std::ranges::none_of(record.parts.first(i), is_own, &Part::bytes)) sum += own.size();
+  }
+  return sum;
+}
+
 // Runs `body(thread)`, which returns its amount of work, repeatedly on each of `threads` threads until the time is
 // over. The first round of each thread does not count, as buffers grow there. Rethrows an error of a thread.
 StageStats measure(const std::string& name, unsigned threads, double seconds,
@@ -126,7 +139,8 @@ class Bench {
       fill(slab, ++iteration);
       read_rows(*data_.dataset, slab.rows());
       Work work{slab.rows().size(), 0};
-      for (auto& row : slab.rows()) work.bytes += row.record.bytes.size();
+      for (auto& row : slab.rows())
+        if (row.state == RowWork::State::read) work.bytes += bytes_of(row.record);
       return work;
     });
   }

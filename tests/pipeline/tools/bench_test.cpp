@@ -9,6 +9,7 @@
 #include "sampling/core/error.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
+#include "tests/support/sounds.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -27,6 +28,26 @@ class CountingDevice : public testing::CopyingDevice {
  private:
   std::atomic<int>& copies_;
 };
+
+/// Writes four recordings, of 1,000 to 4,000 samples at 16 kHz, and returns the sum of their files' bytes.
+std::size_t write_recordings(const TempFolder& folder) {
+  std::size_t bytes = 0;
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    const std::string wav = wav_of(tone(1000 * i));
+    folder.write("sounds/" + std::to_string(i) + ".wav", wav);
+    bytes += wav.size();
+  }
+  return bytes;
+}
+
+/// A configuration of these recordings, without classes; `more` follows.
+Config recordings(const TempFolder& folder, const std::string& more) {
+  folder.write("sounds.toml", "[data]\ndataset = \"audio_folder\"\nlabels = \"none\"\nval_share = 0\npath = \"" +
+                                  (folder.path() / "sounds").string() +
+                                  "\"\n[[field]]\nname = \"wave\"\nfrom = \"audio\"\nas = \"wave\"\nmax = 1.0\n" +
+                                  more);
+  return load_config(folder.path() / "sounds.toml");
+}
 
 std::vector<std::string> stages_of(const BenchReport& report) {
   std::vector<std::string> names;
@@ -61,4 +82,14 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   CHECK(copies > 0);
   check_failure(failure_of([&] { run_bench(config, {.stages = {"transform"}}); }), ExitCode::usage,
                 "there is no stage 'transform'");
+}
+
+TEST_CASE("bench counts the bytes of the parts that are read") {
+  const TempFolder folder;
+  const std::size_t bytes = write_recordings(folder);
+  const Config config = recordings(folder, "[loader]\nbatch = 4\n");
+  const auto report = run_bench(config, {.seconds = 0.05, .stages = {"read"}});
+  REQUIRE(stages_of(report) == std::vector<std::string>{"read"});
+  const double bytes_of_sample = report.stages[0].mb_per_s * 1e6 / report.stages[0].items_per_s;
+  CHECK(bytes_of_sample == doctest::Approx(static_cast<double>(bytes) / 4));
 }
