@@ -81,6 +81,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Measures each data stage alone (plan, read, sample, and the transfer to a GPU), and then the whole loader.\n"
       "No net is used.\n"
+      "MB/s count records that are read, what they fill of rows (without padding), and batches that are copied.\n"
       "--tune finds the fastest number of workers, readers and batches ahead on this machine, and writes it as TOML.\n"
       "--vs measures this loader and one with other keys in turn, and prints the ratio of their rates.\n"
       "--distributed measures all-reduce between the processes, and the net's step with and without it.",

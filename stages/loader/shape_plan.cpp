@@ -86,13 +86,28 @@ void ShapePlan::measure(std::span<const std::uint64_t> ids, std::size_t size,
       for (const auto id : ids) extents[axis] = std::max<std::int64_t>(extents[axis], lengths.axis(axis)[id]);
 }
 
+std::uint64_t ShapePlan::filled(const Slab& slab, const RowWork& record, std::size_t along) const {
+  const std::uint64_t room = packed ? record.place.extent : static_cast<std::uint64_t>(slab.extents()[along]);
+  return std::min<std::uint64_t>(lengths.axis(along)[record.id], room);
+}
+
+std::size_t ShapePlan::filled_bytes(const Slab& slab, const RowWork& record, std::size_t field) const {
+  std::size_t bytes = slab.bytes_of(record, field).size();
+  if (!has_lengths() || bytes == 0) return bytes;
+  if (packed) return bytes / record.place.extent * filled(slab, record, axis);
+  const std::span all(slab.layout().fields());
+  const std::size_t first = free_axes_of(all.first(field));
+  for (std::size_t own = first; own < first + all[field].free_axes; ++own)
+    if (!is_sized(own)) bytes = bytes / static_cast<std::size_t>(slab.extents()[own]) * filled(slab, record, own);
+  return bytes;
+}
+
 void ShapePlan::add_to(Filling& filling, const Slab& slab) const {
   if (!has_lengths()) return;
   const auto length = packed ? packed->row_length() : static_cast<std::uint64_t>(slab.extents()[axis]);
   filling.positions +=
       (groups.empty() ? slab.row_count() : slab.rows_of(field_of(slab.layout().fields(), axis))) * length;
-  for (auto& row : slab.rows())
-    filling.filled += std::min<std::uint64_t>(lengths.axis(axis)[row.id], packed ? row.place.extent : length);
+  for (auto& row : slab.rows()) filling.filled += filled(slab, row, axis);
 }
 
 SlabLayout slab_layout(std::vector<Field> fields, std::uint32_t rows, const ShapePlan* plan) {

@@ -57,6 +57,10 @@ struct ShapePlan {
   /// Returns the rows of each group that a process takes. All rows are dealt to the processes like cards, so that they
   /// get equal numbers of each group and of all, ± 1.
   std::vector<GroupRows> own_groups(const Slice& slice) const;
+  /// Returns the positions along an axis of `lengths` that a record of a batch fills; the rest of its row is padding.
+  std::uint64_t filled(const Slab& slab, const RowWork& record, std::size_t along) const;
+  /// Returns the bytes of a field that a record of a batch fills: those of Slab::bytes_of() without padding.
+  std::size_t filled_bytes(const Slab& slab, const RowWork& record, std::size_t field) const;
   /// Adds a batch to a filling along the deciding axis; without one it does nothing.
   void add_to(Filling& filling, const Slab& slab) const;
 

@@ -159,7 +159,8 @@ class Bench {
         if (row.state != RowWork::State::done) continue;  // a damaged record is left out
         row.state = RowWork::State::read;
         ++done;
-        for (std::size_t field = 0; field < layout_.fields().size(); ++field) bytes += slab.bytes_of(row, field).size();
+        for (std::size_t field = 0; field < layout_.fields().size(); ++field)
+          bytes += data_.plan ? data_.plan->filled_bytes(slab, row, field) : slab.bytes_of(row, field).size();
       }
       if (done == 0) {
         const BadSample& bad = slab.bad().front();

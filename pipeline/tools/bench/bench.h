@@ -23,8 +23,10 @@ struct StageStats {
   std::string name;
   unsigned threads = 1;
   double items_per_s = 0;  ///< samples per second of the stage alone, with all its threads
-  double mb_per_s = 0;     ///< the rate of its output, in 10^6 bytes; of `read` the bytes of records and their parts
-  double busy = 0;         ///< the share of its threads' time while the whole loader ran, 0 … 1
+  /// The rate of its output, in 10^6 bytes: `read` counts records with their parts, `sample` what they fill of rows,
+  /// without padding, and `transfer` whole batches, the largest ones.
+  double mb_per_s = 0;
+  double busy = 0;  ///< the share of its threads' time while the whole loader ran, 0 … 1
 };
 
 struct BenchReport {

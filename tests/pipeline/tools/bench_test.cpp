@@ -49,6 +49,11 @@ Config recordings(const TempFolder& folder, const std::string& more) {
   return load_config(folder.path() / "sounds.toml");
 }
 
+/// Returns the bytes that the first stage makes of a sample, on the average.
+double bytes_of_sample(const BenchReport& report) {
+  return report.stages.at(0).mb_per_s * 1e6 / report.stages.at(0).items_per_s;
+}
+
 std::vector<std::string> stages_of(const BenchReport& report) {
   std::vector<std::string> names;
   for (auto& stage : report.stages) names.push_back(stage.name);
@@ -84,12 +89,18 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
                 "there is no stage 'transform'");
 }
 
-TEST_CASE("bench counts the bytes of the parts that are read") {
+TEST_CASE("bench counts the bytes of the parts that are read, and those of rows without padding") {
   const TempFolder folder;
   const std::size_t bytes = write_recordings(folder);
   const Config config = recordings(folder, "[loader]\nbatch = 4\n");
   const auto report = run_bench(config, {.seconds = 0.05, .stages = {"read"}});
   REQUIRE(stages_of(report) == std::vector<std::string>{"read"});
-  const double bytes_of_sample = report.stages[0].mb_per_s * 1e6 / report.stages[0].items_per_s;
-  CHECK(bytes_of_sample == doctest::Approx(static_cast<double>(bytes) / 4));
+  CHECK(bytes_of_sample(report) == doctest::Approx(static_cast<double>(bytes) / 4));
+
+  // A sample has a mean of 2,500 numbers of 4 bytes; a field of 8 bytes tells how many, of packed rows two of 4 each.
+  const double padded = 2500 * 4 + 8, packed = 2500 * (4 + 4 + 4);
+  const BenchOptions sampled{.seconds = 0.05, .stages = {"sample"}};
+  CHECK(bytes_of_sample(run_bench(config, sampled)) == doctest::Approx(padded));
+  const Config in_one_row = recordings(folder, "[loader]\nbatch = 1\npack = true\n");
+  CHECK(bytes_of_sample(run_bench(in_one_row, sampled)) == doctest::Approx(packed));
 }
