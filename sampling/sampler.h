@@ -37,6 +37,7 @@ struct Field {
   double fill = 0;            ///< value of the elements between a row's own extent and that of its batch
   bool sized = false;         ///< the plan of the batches chooses the extents of its free axes, not the records
   std::int64_t values = 0;    ///< number above its largest integer, whose negative ones mean nothing; 0: not known
+  double per_second = 0;      ///< positions along its first axis that are a second of sound; 0: it is no sound
   std::uint32_t group = 0;    ///< group of the rows that have it: the number of their source in the batch
   /// The tokenizer of the texts whose ids the values are (sampling/tokens/tokenizer.h); null: they are none.
   std::shared_ptr<const Tokenizer> tokenizer = {};

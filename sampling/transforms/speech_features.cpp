@@ -231,6 +231,8 @@ class SpeechFeatures final : public Transform {
     check_needed(settings, settings.integer("frequency_masks") > 0, "frequency_masks", {"frequency_mask"});
     if (settings.has("energy")) check_needed(settings, settings.boolean("energy"), "energy", {"energy_floor"});
     field_.free_axes = 1;
+    const FeatureOptions options = feature_options(settings);
+    field_.per_second = static_cast<double>(options.rate) / static_cast<double>(options.hop);
     field_.show = [](const Field& field, std::span<const std::byte> value) {
       std::vector<float> features(value.size() / sizeof(float));
       std::memcpy(features.data(), value.data(), value.size());
@@ -244,7 +246,7 @@ class SpeechFeatures final : public Transform {
                                      "change; make fewer bins, or raise n_fft"))
                .what());
     if (input.training) {
-      dither_ = static_cast<float>(settings.real("dither") / feature_options(settings).amplitude);
+      dither_ = static_cast<float>(settings.real("dither") / options.amplitude);
       augment_ = {.time_warp = settings.integer("time_warp"),
                   .frequency_masks = settings.integer("frequency_masks"),
                   .frequency_mask = settings.integer("frequency_mask"),

@@ -47,6 +47,7 @@ class WaveTransform final : public Transform {
       : recordings_(settings, input.from, input.training), field_{input.name, DType::f32, {recordings_.most_frames()}} {
     if (recordings_.channels() > 1) field_.shape.push_back(recordings_.channels());
     field_.free_axes = 1;
+    field_.per_second = recordings_.rate();
     field_.show = show_wave(recordings_.channels(), recordings_.rate());
   }
 

@@ -326,6 +326,16 @@ TEST_CASE("wave mixes or keeps channels, resamples, pads, cuts and tells its len
   CHECK_THROWS_AS(speech("wave", {}, false, MemoryDataset({}), {"txt", Encoding::text}), UserError);
 }
 
+TEST_CASE("fields of sound tell how many of their positions are a second") {
+  const auto wave = speech("wave", {{"rate", std::int64_t{8000}}})->fields();
+  CHECK(wave[0].per_second == 8000);
+  CHECK(wave[1].per_second == 0);
+  for (const char* kind : {"logmel", "mfcc"}) {
+    CHECK(speech(kind, {})->fields()[0].per_second == 100);
+    CHECK(speech(kind, {{"hop_ms", 12.5}})->fields()[0].per_second == 80);
+  }
+}
+
 TEST_CASE("extents are known from outlines, also at other rates and with the slowest speed") {
   const AudioRecord outline(44100, 2, 44100), brief(300, 1, 16000);
   std::int64_t extent = 0;

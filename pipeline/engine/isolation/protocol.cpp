@@ -227,7 +227,7 @@ std::string to_bytes(const Made& made) {
   json fields = json::array();
   for (auto& field : made.fields)
     fields.push_back({field.name, static_cast<int>(field.dtype), field.shape, field.mean, field.stddev, field.free_axes,
-                      field.fill, field.sized, field.values});
+                      field.fill, field.sized, field.values, field.per_second});
   return to_text({{"fields", fields}, {"takes_blocks", made.takes_blocks}});
 }
 
@@ -236,7 +236,7 @@ Made made_from(const std::string& bytes) {
   Made made;
   for (auto& field : content.at("fields"))
     made.fields.push_back({field.at(0), static_cast<DType>(field.at(1).get<int>()), field.at(2), field.at(3),
-                           field.at(4), field.at(5), field.at(6), field.at(7), field.at(8)});
+                           field.at(4), field.at(5), field.at(6), field.at(7), field.at(8), field.at(9)});
   made.takes_blocks = content.at("takes_blocks");
   return made;
 }

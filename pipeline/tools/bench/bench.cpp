@@ -36,6 +36,17 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
+// Returns the seconds of sound that a record of a batch fills, by the first field of its group that is made of sound.
+double sound_of(const ShapePlan& plan, const Slab& slab, const RowWork& record) {
+  std::size_t axis = 0;
+  for (auto& field : slab.layout().fields()) {
+    if (field.per_second > 0 && field.group == record.place.group)
+      return static_cast<double>(plan.filled(slab, record, axis)) / field.per_second;
+    axis += field.free_axes;
+  }
+  return 0;
+}
+
 // Returns the name of the field that has a free axis; packed rows have none, and their first field is a packed one.
 std::string field_of_axis(const std::vector<Field>& fields, std::size_t axis) {
   for (auto& field : fields)
@@ -195,6 +206,7 @@ class Bench {
     report_.first_batch_s = seconds_since(begin);
     times = {.computes = false};
     filling_ = {};
+    sound_s_ = 0;
     const LoadMeter meter(*loader, times);
     const double cpu_before = process_cpu_s();
     const auto start = Clock::now();
@@ -206,6 +218,7 @@ class Bench {
       report_.counted = field_of_axis(layout_.fields(), data_.plan->axis);
       report_.positions_per_s = static_cast<double>(filling_.filled) / times.wall_s;
       report_.padding = filling_.padding();
+      report_.sound_s_per_s = sound_s_ / times.wall_s;
     }
     report_.has_pipeline = true;
     report_.samples_per_s = samples / times.wall_s;
@@ -223,6 +236,8 @@ class Bench {
     times.wait_s += seconds_since(begin);
     times.samples += slab.rows().size();
     if (data_.plan) data_.plan->add_to(filling_, slab);
+    if (data_.plan && data_.plan->has_lengths())
+      for (auto& row : slab.rows()) sound_s_ += sound_of(*data_.plan, slab, row);
     const Ticket ticket = slab.ticket();
     data_.device->wait_copy(ticket.slot);
     data_.device->consumed(ticket.slot);
@@ -248,6 +263,7 @@ class Bench {
   Session session_;
   DataParts& data_;
   Filling filling_;
+  double sound_s_ = 0;
   SlabLayout layout_;
   BatchPlanner planner_;
   SampleStage sample_;
@@ -280,6 +296,7 @@ std::string to_json(const BenchReport& report) {
   if (!report.counted.empty())
     json["pipeline"].update(
         {{"counted", report.counted}, {"positions_per_s", report.positions_per_s}, {"padding", report.padding}});
+  if (report.sound_s_per_s > 0) json["pipeline"]["sound_s_per_s"] = report.sound_s_per_s;
   json["limit"] = report.limit;
   json["advice"] = report.advice;
   if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
@@ -300,6 +317,8 @@ std::string to_table(const BenchReport& report) {
   if (!report.counted.empty())
     line("%-10s %8s %14.0f   positions of `%s` per second; %.1f %% of the batches is padding\n", "", "",
          report.positions_per_s, report.counted.c_str(), 100 * report.padding);
+  if (report.sound_s_per_s > 0)
+    line("%-10s %8s %14.0f   seconds of sound per second, without padding\n", "", "", report.sound_s_per_s);
   if (report.limit.empty()) return text;
   if (!report.has_pipeline) return concat(text, "the slowest: ", report.limit, "\n");
   return concat(text, "verdict: ", join(report.advice, "; "), "\n");

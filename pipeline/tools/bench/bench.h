@@ -39,6 +39,7 @@ struct BenchReport {
   std::string counted;         ///< rows with a free axis: field whose positions are counted; else empty
   double positions_per_s = 0;  ///< positions of that field's axis that samples fill
   double padding = 0;          ///< share of its positions that is padding, 0 … 1
+  double sound_s_per_s = 0;    ///< seconds of sound that rows of recordings hold, without padding; else 0
   PipelineLoad load;           ///< load of the whole loader
   Verdict verdict;
   std::string limit;                ///< the stage that limits the whole loader, or the slowest of those measured alone

@@ -104,3 +104,24 @@ TEST_CASE("bench counts the bytes of the parts that are read, and those of rows 
   const Config in_one_row = recordings(folder, "[loader]\nbatch = 1\npack = true\n");
   CHECK(bytes_of_sample(run_bench(in_one_row, sampled)) == doctest::Approx(packed));
 }
+
+TEST_CASE("bench tells the seconds of sound, without padding") {
+  const TempFolder folder;
+  write_recordings(folder);
+  BenchOptions options{.seconds = 0.05, .stages = {"pipeline"}};
+  for (const std::string more : {"batch = 4\n", "batch = 1\npack = true\n"}) {
+    CAPTURE(more);
+    const auto report = run_bench(recordings(folder, "[loader]\n" + more), options);
+    CHECK(report.sound_s_per_s == doctest::Approx(report.samples_per_s * 2500 / 16000));
+    CHECK(to_table(report).find("   seconds of sound per second, without padding\n") != std::string::npos);
+    CHECK(to_json(report).find("\"sound_s_per_s\": ") != std::string::npos);
+  }
+  folder.write("text.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  folder.write("text.toml", "[data]\ndataset = \"manifest\"\nval_share = 0\npath = \"" +
+                                (folder.path() / "text.jsonl").string() +
+                                "\"\n[[field]]\nname = \"text\"\nfrom = \"text\"\nas = \"bytes\"\nmax = 8\n");
+  const auto text = run_bench(load_config(folder.path() / "text.toml"), options);
+  CHECK(text.counted == "text");
+  CHECK(text.sound_s_per_s == 0);
+  CHECK(to_json(text).find("sound") == std::string::npos);
+}
