@@ -11,14 +11,14 @@ namespace flowtrain::commands {
 int plan(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Prints what a training run will do: steps and epochs, memory, snapshots, and how the learning rate moves.\n"
-      "Needs no GPU: the net sees two samples, on the CPU.",
+      "Needs no GPU: the net sees two samples, on the CPU.\n"
+      "Without net.name the data are described, and without run.max_iter or run.max_epochs one epoch.",
       "flowtrain plan");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
   StartOptions start = flags.start();
   start.overrides.push_back({"run.device", "cpu", "flowtrain plan"});
   const Config config = load_for_use(start);
-  config.check_trainable();
   std::fputs(plan_run(config, computing_parts().make_learner).c_str(), stdout);
   return 0;
 }

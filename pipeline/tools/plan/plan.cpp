@@ -31,7 +31,7 @@ struct PlanParts {
   bool async;            ///< Validation runs beside training.
   const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< bytes of one training batch
-  std::string no_net;      ///< reason for which the net does not take the rows; then what is below is empty
+  std::string no_net;      ///< reason for which no net is described; then `net` and `row_bytes` are empty
   NetSummary net = {};
   std::uint64_t row_bytes = 0;  ///< bytes that a row of a batch keeps for backward
   std::vector<ShownField> first_row = {};
@@ -203,6 +203,16 @@ std::uint64_t kept_by_row(std::uint64_t kept, const Slab& batch, const DataParts
   return kept / batch.row_count() * (resizes ? batch.layout().bytes() : batch.bytes()) / batch.bytes();
 }
 
+bool names_net(const Config& config) { return !config.table("net").text("name").empty(); }
+
+/// Returns why no net can be described: none is named, or the named one does not take rows of these fields; empty if
+/// one can be.
+std::string why_no_net(const Config& config, const std::vector<Field>& fields) {
+  if (!names_net(config)) return "net.name is not given, so only the data are described";
+  const std::string why = why_no_pictures(config.table("net"), fields);
+  return why.empty() ? why : concat(why, "; ", way_out_of_no_pictures);
+}
+
 std::string describe_plan(const PlanParts& parts) {
   std::string text = line("run", steps(parts));
   text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ", describe_batches(parts.train),
@@ -212,14 +222,16 @@ std::string describe_plan(const PlanParts& parts) {
   for (auto& source : parts.train.sources) text += line("", describe_source(source));
   text += line("graph", graph(parts));
   text += line("validation", validations(parts));
-  text += line("snapshots", snapshots(parts));
+  if (names_net(parts.config)) text += line("snapshots", snapshots(parts));
   if (parts.no_net.empty()) {
     text += line("net", describe_net(parts.config.table("net"), parts.net));
     text += line("memory", memory(parts));
   } else {
-    text += line("net", concat("none: ", parts.no_net, "; ", way_out_of_no_pictures));
+    text += line("net", concat("none: ", parts.no_net));
   }
-  text += rates(parts.run_plan);
+  if (names_net(parts.config)) text += rates(parts.run_plan);
+  if (*parts.config.run().max_iter == 0 && *parts.config.run().max_epochs == 0)
+    text += line("note", "neither run.max_iter nor run.max_epochs is given, so this is one epoch");
   if (batch_is_left_open(parts.config))
     text += line("note", concat(batch_left_open, ", on the run's device; these numbers are for batches of ",
                                 parts.train.batch, "; --set loader.batch=N shows others"));
@@ -243,8 +255,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                   session.validates_async(),
                   run_plan,
                   slab_layout(train).bytes(),
-                  why_no_pictures(config.table("net"), train.sampler->fields())};
-  if (!parts.no_net.empty()) return describe_plan(parts);
+                  why_no_net(config, train.sampler->fields())};
   // Two rows are needed, as batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LoaderParts few = loader_parts("train", train, config);
@@ -256,9 +267,11 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   const auto loader = session.make_loader(std::move(few));
   loader->start();
   Slab& batch = first_batch(*loader);
-  const auto learner = session.make_learner(make_learner, loader->layout());
-  parts.net = learner->net_summary();
-  parts.row_bytes = kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train);
+  if (parts.no_net.empty()) {
+    const auto learner = session.make_learner(make_learner, loader->layout());
+    parts.net = learner->net_summary();
+    parts.row_bytes = kept_by_row(learner->memory_probe()->kept_bytes(batch), batch, train);
+  }
   for (auto& record : batch.rows())  // the first one of each group
     if (record.place.row == 0 && record.place.begin == 0)
       std::ranges::move(show_row(batch, record), std::back_inserter(parts.first_row));

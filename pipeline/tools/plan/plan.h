@@ -9,6 +9,7 @@
 namespace flowtrain {
 
 /// Returns text: steps and epochs, data, the graph's bound, validations, snapshots, net, memory, and learning rates.
+/// Without a length of the run it is about one epoch, and without net.name about the data alone.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
 /// Returns the net, a line for each layer (describe_layers), and one for each parameter with its size and optimizer.

@@ -89,6 +89,21 @@ TEST_CASE("a measurement tells the share of padding, and the positions that samp
   }
 }
 
+TEST_CASE("plan describes data for which no net and no length of a run is given") {
+  const TempRun place;
+  write_texts(place.folder());
+  for (const std::string form : {"padded", "bucketed", "packed"}) {
+    CAPTURE(form);
+    const auto plan = place.run({"plan", form + ".toml"});
+    REQUIRE_EXIT(plan, 0);
+    CHECK_PRINTS(plan, "; the first: ");
+    CHECK_PRINTS(plan, "% of the positions is padding\n");
+    CHECK_PRINTS(plan, "net         none: net.name is not given, so only the data are described\n");
+    CHECK_PRINTS(plan, "note        neither run.max_iter nor run.max_epochs is given, so this is one epoch\n");
+    CHECK(plan.out.find("\nlr ") == std::string::npos);
+  }
+}
+
 TEST_CASE("replay shows each sample of packed rows, with its place") {
   const TempRun place;
   write_texts(place.folder());
