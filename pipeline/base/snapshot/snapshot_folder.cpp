@@ -136,7 +136,7 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
   throw UserError(ExitCode::snapshot,
                   "no snapshot of iteration " + std::to_string(iteration) + " in " + snapshots_dir.string() +
                       (known.empty() ? "; there is none at all" : "; there are: " + known),
-                  "--max-iter sets the length of a run");
+                  "--iter selects a snapshot; --max-iter sets the length of a run");
 }
 
 ChosenSnapshot choose_snapshot(const fs::path& snapshots_dir, const SnapshotWish& wish) {

@@ -119,7 +119,7 @@ TEST_CASE("find_iteration: there, or an error that says which are") {
   } catch (const UserError& error) {
     CHECK(error.code() == ExitCode::snapshot);
     CHECK(error.what() == "no snapshot of iteration 500 in " + folder.path().string() + "; there are: 100, 200, 300");
-    CHECK(error.hint() == "--max-iter sets the length of a run");
+    CHECK(error.hint() == "--iter selects a snapshot; --max-iter sets the length of a run");
   }
 }
 
