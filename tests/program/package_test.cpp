@@ -253,7 +253,7 @@ TEST_CASE("a package of a language model continues texts as the built-in net wit
   std::string config = language_config;
   config.replace(config.find(net), net.size(), "package = \"" + (*packages / "gpt.pt2").string() + "\"\n");
   place.folder().write("package.toml", config);
-  REQUIRE_EXIT(place.run({"package.toml", "--run-dir", "package"}), 0);
+  REQUIRE_EXIT(place.run({"package.toml", "--run-dir", "package", "--max-iter", "150"}), 0);
   const auto weights = place.path("weights.safetensors").string();
   REQUIRE_EXIT(place.run({"export", "package", "--out", weights, "--snapshot", "latest"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "built-in", "--initialize", "--set", "net.pretrain=" + weights, "--set",
