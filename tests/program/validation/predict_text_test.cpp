@@ -99,6 +99,7 @@ TEST_CASE("predict tells how well a model of language expects a text, also from 
   std::vector<std::uint32_t> ids;
   for (int i = 0; i < 60; ++i)
     for (const char letter : std::string("the fox. ")) ids.push_back(static_cast<unsigned char>(letter));
+  ids.push_back(256);
   place.folder().write("t.tokens", token_shard({ids}, 257, 256));
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   const auto lines = place.run({"predict", "run", "t.tokens", "--jsonl"});
