@@ -7,6 +7,7 @@
 // the same recording with hidden frames and with dropout, where it is certain (K. Sohn et al., FixMatch, NeurIPS 2020;
 // frames are hidden as by D. S. Park et al., SpecAugment, Interspeech 2019).
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include "nets/net.h"
 #include "nets/steps/make.h"
@@ -62,7 +63,7 @@ class Consistency final : public nets::Step {
   std::pair<at::Tensor, at::Tensor> consistency(nets::NamedTensors unlabelled) {
     at::Tensor target, lengths;
     {
-      const at::NoGradGuard no_gradients;
+      const c10::NoGradGuard no_gradients;
       net_.train(false);
       const nets::NamedTensors whole = net_.forward(unlabelled);
       net_.train(true);

@@ -8,6 +8,8 @@
 #include "tests/program/killed.h"
 #include "tests/program/ranks.h"
 #include "tests/program/refusals.h"
+#include "tests/support/paths.h"
+#include "tests/support/python.h"
 #include "tests/support/read_text.h"
 
 namespace flowtrain {
@@ -134,6 +136,25 @@ TEST_CASE("groups whose loss counts its terms need not be shared equally") {
   check_refused(train(place, 3, "refused", counts), 2,
                 {"data.source.2.rows: 2 rows cannot be shared equally by 3 processes, each of which needs one at least",
                  "set it to 3"});
+}
+
+TEST_CASE("the example of speech of which little has a transcript trains, killed and resumed, and in two processes") {
+  std::string config = testing::read_text(test::source_path("examples/semi_supervised_speech/semi_supervised.toml"));
+  const std::string own = "plugins = [\"./consistency.so\"]\n";
+  config.erase(config.find(own), own.size());
+  const TempRun place(with_plugins({"consistency"}, config));
+  test::output_of(concat(test::python_command("examples/semi_supervised_speech/draw.py"), " '",
+                         place.path("data/semi_supervised_speech").string(), "'"));
+  const Words few{
+      "--max-iter",       "12",    "--set",          "run.threads=1", "--set",          "val.every=6", "--set",
+      "snapshot.every=2", "--set", "verify.every=3", "--set",         "display.every=1"};
+  REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, few)), 0);
+  CHECK(end_of_killed(place, few, {4, 9}) == end_of(place.path("whole")));
+  const auto last = metrics_of(place.path("whole"), "train").back();
+  CHECK(last.at("consistency").get<double>() >= 0);
+  CHECK(last.at("certain").get<double>() <= 1);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "two", "--distributed", "--world-size", "2"}, few)), 0);
+  CHECK(rows_of(place.path("two")) == rows_of(place.path("whole")));
 }
 
 }  // namespace flowtrain
