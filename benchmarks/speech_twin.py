@@ -79,7 +79,7 @@ def config_of(options, pretrain=None):
         f'[loader]\nbatch = {ROWS}\nworkers = 1\n'
         f'[net]\nname = "conformer"\nlayers = {LAYERS}\nheads = {HEADS}\nwidth = {WIDTH}\nkernel = {KERNEL}\n'
         'dropout = 0.0\n' + (f'pretrain = "{pretrain}"\n' if pretrain else "")
-        + '[loss]\nname = "ctc"\n[optim]\nname = "adamw"\nlr = 1e-3\nweight_decay = 0.01\n[lr]\nname = "constant"\n'
+        + '[loss]\nname = "ctc"\n[optim]\nname = "adamw"\nlr = 1e-3\nweight_decay = 0.01\n'
         '[val]\nevery = 0\n[snapshot]\nevery = 0\n[display]\nevery = 1\n')
     return file
 

@@ -1,11 +1,12 @@
 // A training step for recordings of which few have a transcript: the loss of those, and the consistency of the others.
 //
-//     g++ -std=c++20 -O2 -fPIC -shared -I. -isystem TORCH/include -isystem TORCH/include/torch/csrc/api/include \
-//         examples/semi_supervised_speech/consistency.cpp -o consistency.so        # from flowtrain's root
+//     torch=$(flowtrain info | python3 -c 'import json, sys; print(json.load(sys.stdin)["torch_folder"])')
+//     include="-I. -isystem $torch/include -isystem $torch/include/torch/csrc/api/include"
+//     g++ -std=c++20 -O2 -fPIC -shared $include examples/semi_supervised_speech/consistency.cpp -o consistency.so
 //
-// `flowtrain info` prints TORCH as torch_folder. What the net says of an unlabelled recording is what it is to say of
-// the same recording with hidden frames and with dropout, where it is certain (K. Sohn et al., FixMatch, NeurIPS 2020;
-// frames are hidden as by D. S. Park et al., SpecAugment, Interspeech 2019).
+// The commands are for flowtrain's root. What the net says of an unlabelled recording is what it is to say of the same
+// recording with hidden frames and with dropout, where it is certain (K. Sohn et al., FixMatch, NeurIPS 2020; frames
+// are hidden as by D. S. Park et al., SpecAugment, Interspeech 2019).
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
