@@ -211,11 +211,11 @@ class WebDataset : public NamedDataset {
 
   /// Reads the form of a sample's recording, which it may lack.
   SoundForm sound_form_of(std::uint64_t id) const {
-    const auto [shard, sample] = locate(id);
+    const Place place = locate(id);
     SoundForm found;
-    each_part(shard, sample, [&](const PartForm& form, const ShardMember* member) {
+    each_part(place.shard, place.sample, [&](const PartForm& form, const ShardMember* member) {
       if (form.encoding == Encoding::audio && member)
-        found = guarded(id, [&] { return sound_form(*shard.file, member->offset, member->size_bytes); });
+        found = guarded(id, [&] { return sound_form(*place.shard.file, member->offset, member->size_bytes); });
     });
     return found;
   }
