@@ -41,7 +41,7 @@ Value words(const char* value) { return std::string(value); }
 std::vector<std::byte> wav_of(std::span<const float> samples, std::uint32_t channels = 1, std::uint32_t rate = 16000) {
   std::vector<std::byte> file;
   const auto at = begin_wav({{samples.size() / channels, channels, rate}, true, sizeof(float), 0}, file);
-  std::memcpy(file.data() + at, samples.data(), samples.size_bytes());
+  std::ranges::copy(std::as_bytes(samples), file.begin() + static_cast<std::ptrdiff_t>(at));
   return file;
 }
 
