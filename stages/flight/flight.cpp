@@ -95,11 +95,12 @@ class Ring {
     const std::uint64_t sequence = ++recorded_;
     auto& record = records_[sequence % most_records];
     record.tail.store(0, memory_order_release);
-    record.sequence.store(sequence, memory_order_release);
+    record.sequence.store(0, memory_order_release);
     record.begin_ns.store(open.begin_ns.load(own), memory_order_release);
     record.end_ns.store(now_ns, memory_order_release);
     record.iteration.store(open.iteration.load(own), memory_order_release);
     record.number.store(open.number.load(own), memory_order_release);
+    record.sequence.store(sequence, memory_order_release);
     record.tail.store(tail_of(sequence, open.place.load(own), depth), memory_order_release);
     thread_->recorded.store(sequence, memory_order_release);
     change([&] { thread_->depth.store(depth, memory_order_release); });
@@ -127,8 +128,9 @@ class Ring {
   void change(Write write) {
     ++changes_;
     thread_->changes_again.store(0, memory_order_release);
-    thread_->changes.store(changes_, memory_order_release);
+    thread_->changes.store(~std::uint64_t{0}, memory_order_release);
     write();
+    thread_->changes.store(changes_, memory_order_release);
     thread_->changes_again.store(changes_, memory_order_release);
   }
 

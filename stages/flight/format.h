@@ -1,8 +1,8 @@
 #pragma once
 // The file of the flight recorder, flight/rank-R.bin of a run's folder. It has a fixed size and the byte order of its
 // machine. Threads change only words of 64 bits during a run, so no reader sees half of one. A larger entry has its
-// number before and behind it: a writer clears the number behind, writes the number before, the content, and the number
-// behind. So a copy is whole if both are equal, in whatever order it was made.
+// number before and behind it: a writer spoils both, writes the content, then the number before and the one behind. So
+// a copy that was made from one end to the other is whole if both are equal.
 
 #include <cstddef>
 #include <cstdint>
@@ -67,10 +67,10 @@ struct Open {
 
 template <class Word>
 struct Thread {
-  Word changes;  ///< number of the last change of `open`, written before it
+  Word changes;  ///< number of the last change of `open`; all bits: it changes
   Word depth;    ///< valid entries of `open`
   Open<Word> open[most_depth];
-  Word changes_again;            ///< repeats that number behind it
+  Word changes_again;            ///< repeats that number; 0: it changes
   Word state, id, recorded;      ///< SlotState; the system's id; records so far
   Word sample, sample_since_ns;  ///< sample that it works on, and its start (to within 10 ms)
   Word sample_span_ns;           ///< begin of the place in which it works on the sample
@@ -82,7 +82,7 @@ struct Thread {
 /// A place where a thread was.
 template <class Word>
 struct Record {
-  Word sequence;  ///< number from 1; record n is at n % most_records
+  Word sequence;  ///< number from 1; record n is at n % most_records; 0: it is being written
   Word begin_ns, end_ns, iteration, number;
   Word tail;  ///< place in bits 0 to 15, depth in bits 16 to 31, the lower half of `sequence` above
 };
