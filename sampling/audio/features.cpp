@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
 #include <utility>
 
 #include "sampling/core/random.h"
@@ -81,12 +80,17 @@ std::vector<float> window_of(const FeatureOptions& options) {
 
 FeatureExtractor::FeatureExtractor(FeatureOptions options) : options_(std::move(options)) {
   const auto& o = options_;
-  if (o.length < 2 || o.hop < 1) throw std::invalid_argument("a frame has less than 2 samples, or there is no hop");
+  if (o.length < 2 || o.hop < 1)
+    throw FeatureMistake("frame_ms", "a frame has less than 2 samples, or there is no hop",
+                         "make frames longer, or raise rate");
   if (o.size < o.length || o.size % 2 != 0 || !FourierPlan::takes(o.size / 2))
-    throw std::invalid_argument("n_fft must be even, have no prime factor beyond 31, and not be shorter than a frame");
+    throw FeatureMistake("n_fft", "n_fft must be even, have no prime factor beyond 31, and not be shorter than a frame",
+                         "change n_fft, or leave it out");
   if (!(o.low >= 0 && o.low < o.high && o.high <= o.rate / 2.0))
-    throw std::invalid_argument("0 <= f_min < f_max <= rate / 2 must hold");
-  if (o.coefficients > o.bins) throw std::invalid_argument("there are more coefficients than bins");
+    throw FeatureMistake("f_min", "0 <= f_min < f_max <= rate / 2 must hold", "change f_min, or leave it out");
+  if (o.coefficients > o.bins)
+    throw FeatureMistake("coefficients", "there are more coefficients than bins",
+                         "change coefficients, or leave it out");
 
   const bool is_kaldi = o.values == FeatureValues::kaldi;
   plan_ = {.length = o.length, .hop = o.hop, .size = o.size, .window = window_of(o)};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sampling/audio/fourier.h"
+#include "sampling/core/mistake.h"
 
 namespace flowtrain {
 
@@ -36,10 +37,21 @@ struct FeatureOptions {
   double range = 80;                      ///< decibels below the greatest value at which all are cut off
 };
 
+/// Options that cannot be, and the key of the transforms to change.
+class FeatureMistake : public Mistake {
+ public:
+  FeatureMistake(const char* key, const std::string& message, const std::string& hint)
+      : Mistake(message, hint), key_(key) {}
+  const char* key() const { return key_; }
+
+ private:
+  const char* key_;
+};
+
 /// Computes features. Const and used by many threads at once.
 class FeatureExtractor {
  public:
-  /// Throws std::invalid_argument, whose text says which options cannot be.
+  /// Throws FeatureMistake.
   explicit FeatureExtractor(FeatureOptions options);
 
   /// Returns the number of values of a frame.

@@ -133,13 +133,8 @@ FeatureOptions feature_options(const Settings& settings) {
 FeatureExtractor extractor_of(const Settings& settings) {
   try {
     return FeatureExtractor(feature_options(settings));
-  } catch (const std::invalid_argument& error) {
-    const std::string_view what = error.what();
-    for (const char* key : {"n_fft", "f_min", "coefficients"})
-      if (what.find(key) != what.npos)
-        throw settings.error(settings.has(key) ? key : "frame_ms", std::string(what), ExitCode::usage,
-                             concat("change ", key, ", or leave it out"));
-    throw settings.error("frame_ms", std::string(what), ExitCode::usage, "make frames longer, or raise rate");
+  } catch (const FeatureMistake& mistake) {
+    throw settings.error(mistake.key(), mistake.what(), ExitCode::usage, mistake.hint());
   }
 }
 

@@ -118,10 +118,7 @@ class UtteranceLists {
         });
     if (!has_segments)
       for (std::uint32_t i = 0; i < found_.names.size(); ++i) add(found_.names[i], {i});
-    if (lacking_ > 0)
-      warn(concat(folder_.string(), ": ", lacking_, lacking_ == 1 ? " utterance has" : " utterances have",
-                  " no line in text, for example ", first_lacking_, ", and ", lacking_ == 1 ? "is" : "are",
-                  " left out"));
+    lacking_.tell(folder_.string(), "utterance", "line in text");
     if (texts_ && texts_->size() > taken_.size())
       warn(concat(folder_.string(), ": ", texts_->size() - taken_.size(), " of ", texts_->size(),
                   " lines in text have no ", has_segments ? "segment" : "recording in wav.scp", ", for example ",
@@ -138,7 +135,7 @@ class UtteranceLists {
   void add(std::string_view key, const Utterance& utterance) {
     const auto text = texts_ ? texts_->find(key) : Entries::iterator();
     if (texts_ && text == texts_->end()) {
-      if (lacking_++ == 0) first_lacking_ = key;
+      lacking_.add(std::string(key));
       return;
     }
     found_.all.push_back(utterance);
@@ -155,8 +152,7 @@ class UtteranceLists {
   Utterances& found_;
   const std::optional<Entries> texts_, speakers_;
   std::set<std::string_view> taken_;  ///< names of texts_ that an utterance has
-  std::uint64_t lacking_ = 0;
-  std::string first_lacking_;
+  LeftOut lacking_;
 };
 
 Utterances read_kaldi(const Settings& settings, bool training) {

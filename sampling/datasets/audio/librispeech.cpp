@@ -8,7 +8,6 @@
 
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
-#include "sampling/core/warning.h"
 #include "sampling/datasets/audio/utterances.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
@@ -59,8 +58,7 @@ Utterances read_librispeech(const Settings& settings, bool training) {
   std::ranges::sort(unique);
   unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
   const auto chosen = choose_named(unique, found.place, "folders", settings, training, found);
-  std::uint64_t lacking = 0, untold = 0;
-  std::string first_lacking, first_untold;
+  LeftOut lacking, untold;
   std::set<std::size_t> taken;
   std::set<std::string, std::less<>> folders;  // with a list
   auto word = words.begin();
@@ -73,8 +71,7 @@ Utterances read_librispeech(const Settings& settings, bool training) {
       each_entry({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, files.describe(list),
                  [&](std::string_view key, std::string_view text, const std::string& place) {
                    const auto recording = recording_of(files, concat(beside, key));
-                   if (!recording && lacking++ == 0) first_lacking = place;
-                   if (!recording) return;
+                   if (!recording) return lacking.add(place);
                    taken.insert(*recording);
                    found.all.push_back({static_cast<std::uint32_t>(*recording)});
                    found.texts.add(text);
@@ -82,18 +79,13 @@ Utterances read_librispeech(const Settings& settings, bool training) {
                  });
     }
   }
-  if (lacking > 0)
-    warn(concat(found.place, ": ", lacking, lacking == 1 ? " transcript has" : " transcripts have",
-                " no recording, for example ", first_lacking, ", and ", lacking == 1 ? "is" : "are", " left out"));
+  lacking.tell(found.place, "transcript", "recording");
   for (std::size_t file = 0; file < files.size(); ++file) {
     const std::string_view name = files.name(file);
-    if (!is_sound(name) || taken.contains(file) || !folders.contains(name.substr(0, name.rfind('/') + 1))) continue;
-    if (untold++ == 0) first_untold = files.describe(file);
+    if (is_sound(name) && !taken.contains(file) && folders.contains(name.substr(0, name.rfind('/') + 1)))
+      untold.add(files.describe(file));
   }
-  if (untold > 0)
-    warn(concat(found.place, ": ", untold, untold == 1 ? " recording has" : " recordings have",
-                " no transcript beside it, for example ", first_untold, ", and ", untold == 1 ? "is" : "are",
-                " left out"));
+  untold.tell(found.place, "recording", "transcript beside it");
   found.files = std::move(files);
   return found;
 }

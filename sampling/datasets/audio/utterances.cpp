@@ -10,6 +10,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/fingerprint.h"
@@ -203,6 +204,13 @@ void each_entry(std::string_view text, const std::string& path,
                       "remove one of them");
     body(entry.substr(0, end), trimmed(entry.substr(end)), place);
   }
+}
+
+void LeftOut::tell(const std::string& place, const std::string& kind, const std::string& lack) const {
+  if (count_ == 0) return;
+  const bool one = count_ == 1;
+  warn(concat(place, ": ", count_, " ", kind, one ? " has no " : "s have no ", lack, ", for example ", first_, ", and ",
+              one ? "is" : "are", " left out"));
 }
 
 std::vector<std::string> choose_named(const std::vector<std::string>& names, const std::string& place, const char* what,

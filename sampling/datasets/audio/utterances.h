@@ -41,6 +41,20 @@ struct Utterances {
   std::vector<std::string> notes = {};  ///< sentences on lists and folders that are not used
 };
 
+/// Counts what a reader leaves out of a kind, and keeps an example.
+class LeftOut {
+ public:
+  void add(const std::string& example) {
+    if (count_++ == 0) first_ = example;
+  }
+  /// Warns "PLACE: 2 utterances have no line in text, for example a, and are left out", if there are any.
+  void tell(const std::string& place, const std::string& kind, const std::string& lack) const;
+
+ private:
+  std::uint64_t count_ = 0;
+  std::string first_;
+};
+
 /// Makes the data set, whose records have the parts `audio`, and `text` and `speaker` if there are such lists. Throws
 /// EmptyDataset.
 std::unique_ptr<Dataset> make_utterances(Utterances found, const DatasetInput& input);

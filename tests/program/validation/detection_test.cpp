@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/detector.h"
+#include "tests/program/refusals.h"
 #include "tests/support/pictures.h"
 #include "tests/support/temp_run.h"
 
@@ -149,16 +150,11 @@ TEST_CASE("a validation of a part of the pictures measures that part") {
 
 TEST_CASE("metrics of objects where none can be found") {
   const TempRun place(detector), classifier;
-  const auto unknown = place.train({"--set", "val.metrics=[\"ap51\"]"});
-  CHECK_EXIT(unknown, 2);
-  CHECK_SAYS(unknown, "unknown metric 'ap51'; known: accuracy, ");
-  CHECK_SAYS(unknown, "topN, wer, ap, ap50");
-  const auto other = classifier.train({"--set", "val.metrics=[\"ap\"]"});
-  CHECK_EXIT(other, 2);
-  CHECK_SAYS(other, "'ap' is a metric of nets that find objects");
-  const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.train.classes=4"});
-  CHECK_EXIT(classes, 3);
-  CHECK_SAYS(classes, "the classes differ from those of the training data: training does not know the classes ");
+  check_refused(place.train({"--set", "val.metrics=[\"ap51\"]"}), 2,
+                {"unknown metric 'ap51'; known: accuracy, ", "topN, wer, ap, ap50"});
+  check_refused(classifier.train({"--set", "val.metrics=[\"ap\"]"}), 2, {"'ap' is a metric of nets that find objects"});
+  check_refused(place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.train.classes=4"}), 3,
+                {"the classes differ from those of the training data: training does not know the classes "});
 }
 
 TEST_CASE("detectors that do not fit their data or their sizes") {
