@@ -261,7 +261,8 @@ void FeatureSums::add(std::span<const float> features) {
       sum[b] += value;
       squares[b] += value * value;
     }
-  frames += double(features.size() / width);
+  const std::size_t count = features.size() / width;
+  frames += double(count);
 }
 
 void FeatureSums::add(const FeatureSums& other) {

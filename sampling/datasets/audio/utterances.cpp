@@ -95,7 +95,7 @@ class UtteranceDataset final : public NamedDataset {
   }
   std::string describe(std::uint64_t id) const override {
     const auto& utterance = found_.all[id];
-    const auto path = path_of(utterance.recording);
+    auto path = path_of(utterance.recording);
     if (!utterance.is_segment()) return path;
     return concat(path, " from ", utterance.begin, " s", utterance.end < 0 ? "" : concat(" to ", utterance.end, " s"));
   }
