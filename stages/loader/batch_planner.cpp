@@ -25,7 +25,7 @@ void BatchPlanner::whole_batch(std::uint64_t number, std::vector<std::uint64_t>&
   for (std::size_t row = 0; row < ids.size();) row += draw(number, row, std::span(ids).subspan(row));
 }
 
-void BatchPlanner::find_planned(std::uint64_t number, std::span<const GroupRows> own, Planned& planned) const {
+void BatchPlanner::find_planned(std::uint64_t number, std::span<const GroupRows> own, PlanningMemory& planned) const {
   planned.items.clear();
   if (!plan_->packed) whole_batch(number, planned.whole);
   for (auto& [begin, rows, group] : own)
@@ -33,29 +33,40 @@ void BatchPlanner::find_planned(std::uint64_t number, std::span<const GroupRows>
       const std::uint64_t row = begin + i;
       const auto place = static_cast<std::uint32_t>(i);
       if (plan_->packed)
-        add_packed(number, row, place, planned.items);
+        add_packed(number, row, place, planned);
       else
         planned.items.push_back({{position_of(number, row), planned.whole[row]}, {.row = place, .group = group}});
     }
 }
 
 void BatchPlanner::add_packed(std::uint64_t number, std::uint64_t row, std::uint32_t place,
-                              std::vector<Item>& items) const {
-  thread_local std::vector<PackedPiece> pieces;
+                              PlanningMemory& planned) const {
+  auto& pieces = planned.pieces;
   plan_->packed->row(batches_.epoch(number), batches_.index(number, row), pieces);
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
     const std::uint32_t begin = pieces[piece].begin;
     const std::uint32_t end = piece + 1 < pieces.size() ? pieces[piece + 1].begin : plan_->packed->row_length();
-    items.push_back(
+    planned.items.push_back(
         {{position_of(number, row) + piece, pieces[piece].id},
          {.row = place, .begin = begin, .extent = end - begin, .segment = static_cast<std::int32_t>(piece + 1)}});
   }
 }
 
+void BatchPlanner::reserve(PlanningMemory& planned) const {
+  if (plan_->packed)
+    planned.pieces.reserve(plan_->most_pieces);
+  else
+    planned.whole.reserve(most_whole_);
+  planned.shape.extents.reserve(plan_->axes());
+  planned.shape.groups.reserve(plan_->groups.size());
+}
+
 // The extents are those of the whole batch, so that a row has the same bytes at any number of processes.
 std::uint32_t BatchPlanner::fill_planned(const Ticket& ticket, Slab& slab) const {
-  thread_local Planned planned;
-  thread_local BatchShape shape;
+  PlanningMemory& planned = slab.planning();
+  BatchShape& shape = planned.shape;
+  reserve(planned);
+  planned.items.reserve(slab.layout().records());
   const std::uint64_t batch = number(ticket);
   GroupRows one;
   const auto own = own_groups(batch, one);
@@ -153,7 +164,7 @@ std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   const std::uint64_t batch = number(ticket);
   std::vector<StreamRow> all;
   if (plan_ && plan_->chooses_rows()) {
-    Planned planned;
+    PlanningMemory planned;
     const GroupRows whole{0, rows_of(batch)};
     find_planned(batch, {&whole, 1}, planned);
     for (auto& item : planned.items) all.push_back(item.row);
@@ -164,15 +175,15 @@ std::vector<StreamRow> BatchPlanner::rows(const Ticket& ticket) const {
   return all;
 }
 
-void BatchPlanner::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
+void BatchPlanner::each_own(const Ticket& ticket, PlanningMemory& memory,
+                            const std::function<void(std::uint64_t)>& body) const {
   const std::uint64_t batch = number(ticket);
   GroupRows one;
   const auto own = own_groups(batch, one);
   std::array<std::uint64_t, ids_at_once> ids;
   if (plan_ && plan_->chooses_rows()) {
-    Planned planned;
-    find_planned(batch, own, planned);
-    for (auto& item : planned.items) body(item.row.id);
+    find_planned(batch, own, memory);
+    for (auto& item : memory.items) body(item.row.id);
     return;
   }
   try {
@@ -194,13 +205,13 @@ Ticket LookAhead::operator()() {
   const auto [ticket, rows] = drawn_.front();
   drawn_.pop_front();
   drawn_rows_ -= rows;
-  if (rows > 0) planner_.each_own(ticket, [this](std::uint64_t id) { dataset_.prefetch(id); });
+  if (rows > 0) planner_.each_own(ticket, planning_, [this](std::uint64_t id) { dataset_.prefetch(id); });
   return ticket;
 }
 
 void LookAhead::draw() {
   Drawn next{ticket_of(next_++, accum_), 0};
-  planner_.each_own(next.ticket, [&](std::uint64_t id) {
+  planner_.each_own(next.ticket, planning_, [&](std::uint64_t id) {
     dataset_.hint(id);
     ++next.rows;
   });
@@ -209,7 +220,8 @@ void LookAhead::draw() {
 }
 
 void LookAhead::restart(std::uint64_t number) {
-  for (auto& [ticket, rows] : drawn_) planner_.each_own(ticket, [this](std::uint64_t id) { dataset_.forget(id); });
+  for (auto& [ticket, rows] : drawn_)
+    planner_.each_own(ticket, planning_, [this](std::uint64_t id) { dataset_.forget(id); });
   drawn_.clear();
   drawn_rows_ = 0;
   next_ = number;

@@ -15,12 +15,6 @@
 
 namespace flowtrain {
 
-/// A row of a batch before it is read.
-struct StreamRow {
-  std::uint64_t position;  ///< place in the stream; keys all random draws
-  std::uint64_t id;        ///< record
-};
-
 /// Fills slabs by a pure function of the ticket. Any thread.
 class BatchPlanner {
  public:
@@ -30,7 +24,9 @@ class BatchPlanner {
   BatchPlanner(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks,
                const ShapePlan* plan = nullptr)
       : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks), plan_(plan) {
-    if (plan) own_groups_ = plan->own_groups(slice);
+    if (!plan) return;
+    own_groups_ = plan->own_groups(slice);
+    most_whole_ = plan->bucketed ? plan->bucketed->most_rows() : batches.size();
   }
 
   /// Sets the greatest number of chunks from now on; no other thread may use this meanwhile.
@@ -39,30 +35,22 @@ class BatchPlanner {
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
   /// Returns positions and records of the whole batch, of all processes, by rows.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
-  /// Calls `body` with the record of each row of this process's slice. An order that throws ends this early: it throws
-  /// again when the batch is prepared.
-  void each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const;
+  /// Calls `body` with the record of each row of this process's slice; `memory` is reused from call to call. An order
+  /// that throws ends this early: it throws again when the batch is prepared.
+  void each_own(const Ticket& ticket, PlanningMemory& memory, const std::function<void(std::uint64_t)>& body) const;
 
  private:
-  /// A record of a batch, and its place among the rows of this process.
-  struct Item {
-    StreamRow row;
-    RowPlace place;
-  };
   std::uint64_t rows_of(std::uint64_t number) const;
   GroupRows own_rows(std::uint64_t number) const;
   /// Returns the rows that this process takes of each group; `one` holds those of a batch without groups.
   std::span<const GroupRows> own_groups(std::uint64_t number, GroupRows& one) const;
   /// Replaces `ids` by the records of a batch whose rows have one each.
   void whole_batch(std::uint64_t number, std::vector<std::uint64_t>& ids) const;
-  /// The records of some rows of a batch with a plan and, if rows have one record each, those of the whole batch.
-  struct Planned {
-    std::vector<Item> items;
-    std::vector<std::uint64_t> whole;
-  };
-  /// Replaces `planned` by the records of the rows `own`.
-  void find_planned(std::uint64_t number, std::span<const GroupRows> own, Planned& planned) const;
-  void add_packed(std::uint64_t number, std::uint64_t row, std::uint32_t place, std::vector<Item>& items) const;
+  /// Reserves what the largest batch takes.
+  void reserve(PlanningMemory& planned) const;
+  /// Replaces the items by the records of the rows `own` of a batch with a plan.
+  void find_planned(std::uint64_t number, std::span<const GroupRows> own, PlanningMemory& planned) const;
+  void add_packed(std::uint64_t number, std::uint64_t row, std::uint32_t place, PlanningMemory& planned) const;
   std::uint32_t fill_planned(const Ticket& ticket, Slab& slab) const;
   std::uint64_t position_of(std::uint64_t number, std::uint64_t row) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
@@ -77,6 +65,7 @@ class BatchPlanner {
   std::uint32_t accum_, chunks_;
   const ShapePlan* plan_;              // null if rows have neither free axes nor groups
   std::vector<GroupRows> own_groups_;  // empty: batches have no groups
+  std::size_t most_whole_ = 0;         // rows of the largest batch that the plan makes of them
 };
 
 /// Gives the tickets of a stream in their order. One thread at a time. If the data set takes hints, it hints the
@@ -108,6 +97,7 @@ class LookAhead {
   const BatchPlanner& planner_;
   const Dataset& dataset_;
   std::uint64_t rows_;
+  PlanningMemory planning_;
   std::deque<Drawn> drawn_;
   std::uint64_t drawn_rows_ = 0;
 };

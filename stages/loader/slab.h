@@ -13,6 +13,7 @@
 #include "sampling/core/mutex.h"
 #include "sampling/dataset.h"
 #include "sampling/images/pixel_rule.h"
+#include "sampling/plans/packed_rows.h"
 #include "sampling/sampler.h"
 #include "stages/core/plan.h"
 #include "stages/core/ticket.h"
@@ -87,6 +88,26 @@ struct RowPlace {
   // A record of a packed row has the positions begin … begin + extent - 1:
   std::uint32_t begin = 0, extent = 0;
   std::int32_t segment = 1;  ///< number of the record within a packed row, from 1
+};
+
+/// A row of a batch before it is read.
+struct StreamRow {
+  std::uint64_t position;  ///< place in the stream; keys all random draws
+  std::uint64_t id;        ///< record
+};
+
+/// The memory in which a batch is planned that does not have the same shape as all others. Each slab has its own, and
+/// not each thread: a thread that plans its first batch late would allocate while the line is warm.
+struct PlanningMemory {
+  /// A record of a batch, and its place among the rows of this process.
+  struct Item {
+    StreamRow row;
+    RowPlace place;
+  };
+  std::vector<Item> items = {};
+  std::vector<std::uint64_t> whole = {};  ///< records of all rows of the batch, those of other processes, too
+  std::vector<PackedPiece> pieces = {};   ///< the records of one packed row
+  BatchShape shape = {};
 };
 
 /// One row on its way: its record and its progress. The thread that holds its chunk owns it.
@@ -174,6 +195,9 @@ class Slab {
   /// field is of another group.
   std::span<const std::byte> bytes_of(const RowWork& record, std::size_t field) const;
 
+  /// Returns the memory for planning the batch; only the holder of the ticket uses it.
+  PlanningMemory& planning() { return planning_; }
+
   /// Keeps the first error of the batch; the ticket goes on as `bad`.
   void fail(const std::exception_ptr& error);
   std::exception_ptr error() const {
@@ -190,6 +214,7 @@ class Slab {
   std::byte* host_ = nullptr;
   std::byte* device_memory_ = nullptr;
   BatchShape shape_;
+  PlanningMemory planning_;
   std::vector<std::size_t> offsets_, row_bytes_;
   std::size_t bytes_ = 0;
   Ticket ticket_;

@@ -151,6 +151,7 @@ TEST_CASE("groups of rows are dealt to processes evenly, each group and all toge
         CHECK(slab.row_count() >= all / world);
         CHECK(slab.row_count() <= (all + world - 1) / world);
         std::vector<std::uint64_t> own, hinted;
+        PlanningMemory memory;
         for (std::size_t group = 0; group < groups.size(); ++group) {
           CHECK(slab.rows_of(group) >= groups[group] / world);
           CHECK(slab.rows_of(group) <= (groups[group] + world - 1) / world);
@@ -160,7 +161,7 @@ TEST_CASE("groups of rows are dealt to processes evenly, each group and all toge
           CHECK(row.place.row < slab.rows_of(row.place.group));
           own.push_back(row.id);
         }
-        planner.each_own(ticket, [&](std::uint64_t id) { hinted.push_back(id); });
+        planner.each_own(ticket, memory, [&](std::uint64_t id) { hinted.push_back(id); });
         CHECK(hinted == own);
         shares += slab.share();
         for (auto& row : planner.rows(ticket)) whole.emplace(row.position, row.id);
