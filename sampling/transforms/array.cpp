@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sampling/core/text.h"
+#include "sampling/transforms/cut_count.h"
 #include "sampling/transforms/entries.h"
 #include "sampling/transforms/padded.h"
 
@@ -13,7 +14,11 @@ namespace {
 class ArrayTransform final : public Transform {
  public:
   ArrayTransform(const Settings& settings, const TransformInput& input)
-      : from_(input.from), field_{input.name, from_.dtype, from_.shape}, cuts_(settings.boolean("cut")) {
+      : from_(input.from),
+        field_{input.name, from_.dtype, from_.shape},
+        cuts_(settings.boolean("cut")),
+        cut_(settings, concat("arrays of more than ", join(settings.integers("max"), " x ")),
+             "raise it, or set cut = false", "cut") {
     if (from_.encoding != Encoding::array) throw wrong_part(settings, from_, "an array");
     const auto& bounds = settings.integers("max");
     for (const auto extent : from_.shape) field_.free_axes += extent < 0 ? 1 : 0;
@@ -39,10 +44,17 @@ class ArrayTransform final : public Transform {
 
   void make(const Record& record, Stream, Row to) const override {
     const Part& part = checked(part_of(record, from_));
+    if (is_longer(part)) cut_.add();
     copy_padded(field_, part.bytes.data(), part.shape, to[0], to.extents());
   }
 
  private:
+  bool is_longer(const Part& part) const {
+    for (std::size_t axis = 0; axis < field_.free_axes; ++axis)
+      if (part.shape[axis] > field_.shape[axis]) return true;
+    return false;
+  }
+
   const Part& checked(const Part& part) const {
     bool fits = part.shape.size() == field_.shape.size() && part.dtype == field_.dtype;
     for (std::size_t axis = 0; fits && axis < field_.shape.size(); ++axis)
@@ -57,6 +69,7 @@ class ArrayTransform final : public Transform {
   PartForm from_;
   Field field_;
   bool cuts_;
+  CutCount cut_;
 };
 
 }  // namespace

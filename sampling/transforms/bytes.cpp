@@ -3,8 +3,10 @@
 #include <cstring>
 #include <utility>
 
+#include "sampling/core/text.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/shown.h"
+#include "sampling/transforms/cut_count.h"
 #include "sampling/transforms/entries.h"
 #include "sampling/transforms/padded.h"
 
@@ -14,7 +16,9 @@ namespace {
 class BytesTransform final : public Transform {
  public:
   BytesTransform(const Settings& settings, const TransformInput& input)
-      : from_(input.from), field_{.name = input.name, .dtype = DType::u8, .shape = {settings.integer("max")}} {
+      : from_(input.from),
+        field_{.name = input.name, .dtype = DType::u8, .shape = {settings.integer("max")}},
+        cut_(settings, concat("values of more than ", field_.shape[0], " bytes"), "raise it", nullptr) {
     if (from_.encoding == Encoding::array) throw wrong_part(settings, from_, "a text or a file");
     field_.free_axes = 1;
     field_.fill = static_cast<double>(settings.integer("fill"));
@@ -38,12 +42,14 @@ class BytesTransform final : public Transform {
   void make(const Record& record, Stream, Row to) const override {
     const auto bytes = part_of(record, from_).bytes;
     const auto size = static_cast<std::int64_t>(bytes.size());
+    if (size > field_.shape[0]) cut_.add();
     copy_padded(field_, bytes.data(), {&size, 1}, to[0], to.extents());
   }
 
  private:
   PartForm from_;
   Field field_;
+  CutCount cut_;
 };
 
 }  // namespace

@@ -15,10 +15,10 @@ class PairTransform final : public Transform {
       : first_(settings, input.from, TextIds::Takes::texts),
         second_(settings, part_form(settings, "second", input.dataset), TextIds::Takes::texts, first_.tokenizer()),
         form_(form_of(settings, *first_.tokenizer())),
-        most_(settings.integer("max")),
-        cuts_(settings.text("longer") == "cut") {
-    if (specials() > most_) throw settings.error("max", "it leaves no room between the special tokens");
-    Field field{.name = input.name, .dtype = DType::i64, .shape = {most_}};
+        longest_(settings) {
+    const auto most = longest_.most();
+    if (specials() > most) throw settings.error("max", "it leaves no room between the special tokens");
+    Field field{.name = input.name, .dtype = DType::i64, .shape = {most}};
     field.free_axes = 1;
     field.fill = static_cast<double>(settings.integer("fill"));
     field.values = first_.vocabulary();
@@ -27,7 +27,7 @@ class PairTransform final : public Transform {
     fields_.push_back(field);
     std::uint32_t largest = 1;
     for (auto& item : form_) largest = std::max(largest, item.type);
-    Field type{.name = "type", .dtype = DType::i64, .shape = {most_}};
+    Field type{.name = "type", .dtype = DType::i64, .shape = {most}};
     type.free_axes = 1;
     type.values = largest + 1;
     fields_.push_back(std::move(type));
@@ -38,14 +38,16 @@ class PairTransform final : public Transform {
   void measure(const Record& record, std::span<std::int64_t> extents) const override {
     const auto first = first_.count(record), second = second_.count(record);
     const bool known = first != unknown_extent && second != unknown_extent;
-    std::ranges::fill(extents, known ? length_of(first + second) : unknown_extent);
+    std::ranges::fill(extents, known ? longest_.length(first + second + specials()) : unknown_extent);
   }
 
   void make(const Record& record, Stream, Row to) const override {
     thread_local Ids first;  // second_ may overwrite what first_ keeps
     first = first_(record);
     const Ids& second = second_(record);
-    const auto length = length_of(static_cast<std::int64_t>(first.size() + second.size()));
+    const auto whole = static_cast<std::int64_t>(first.size() + second.size()) + specials();
+    const auto length = longest_.length(whole);
+    if (length < whole) longest_.count_cut();
     const auto kept = kept_of(first.size(), second.size(), static_cast<std::size_t>(length - specials()));
     thread_local std::vector<std::int64_t> tokens, types;
     tokens.clear();
@@ -90,12 +92,6 @@ class PairTransform final : public Transform {
 
   std::int64_t specials() const { return static_cast<std::int64_t>(form_.size()) - 2; }
 
-  std::int64_t length_of(std::int64_t ids) const {
-    const auto length = ids + specials();
-    if (length > most_ && !cuts_) throw SampleError(concat("it has ", length, " tokens, more than max = ", most_));
-    return std::min(length, most_);
-  }
-
   /// Returns how much of each text is kept in `room`: the longer one is cut first, and then both.
   static std::pair<std::size_t, std::size_t> kept_of(std::size_t first, std::size_t second, std::size_t room) {
     if (first + second <= room) return {first, second};
@@ -105,8 +101,7 @@ class PairTransform final : public Transform {
 
   TextIds first_, second_;
   Form form_;  ///< the two texts and the tokens around them
-  std::int64_t most_;
-  bool cuts_;
+  LongestRow longest_;
   std::vector<Field> fields_;
 };
 

@@ -81,6 +81,8 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
       longer_(settings.text("longer") == "cut"    ? Longer::cut
               : settings.text("longer") == "crop" ? Longer::crop
                                                   : Longer::error),
+      cut_(settings, concat("recordings of more than ", settings.real("max"), " seconds"),
+           "raise it, or choose by longer = \"cut\", \"crop\" or \"error\"", "longer"),
       noise_probability_(settings.real("noise_probability")),
       reverb_probability_(settings.real("reverb_probability")) {
   if (from.encoding != Encoding::audio && from.encoding != Encoding::bytes)
@@ -168,6 +170,7 @@ void Recordings::cut(std::vector<float>& samples, Stream& random) const {
   if (frames <= most) return;
   check_longest(static_cast<std::int64_t>(frames));
   std::size_t first = 0;
+  if (longer_ == Longer::cut) cut_.add();
   if (longer_ == Longer::crop) first = training_ ? random.below(frames - most + 1) : (frames - most) / 2;
   const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(first * channels_);
   std::copy_n(begin, most * channels_, samples.begin());

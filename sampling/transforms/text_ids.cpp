@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "sampling/core/text.h"
-#include "sampling/core/warning.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/transforms/padded.h"
 
@@ -163,11 +162,23 @@ const Ids& TextIds::stored(const Part& part) const {
   return ids;
 }
 
-RowForm::RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd end, std::int64_t further)
+LongestRow::LongestRow(const Settings& settings, std::int64_t further)
     : most_(settings.integer("max") + further),
       further_(further),
       cuts_(settings.text("longer") == "cut"),
-      end_stays_(end == CutEnd::stays) {
+      cut_(settings, concat("texts of more than ", most_ - further_, " tokens"),
+           "raise it, or choose by longer = \"cut\" or \"skip\"; shards of `flowtrain pack --tokens` can be split by "
+           "window",
+           "longer") {}
+
+std::int64_t LongestRow::length(std::int64_t ids) const {
+  if (ids > most_ && !cuts_)
+    throw SampleError(concat("it has ", ids - further_, " tokens, more than max = ", most_ - further_));
+  return std::min(ids, most_);
+}
+
+RowForm::RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd end, std::int64_t further)
+    : longest_(settings, further), end_stays_(end == CutEnd::stays) {
   if (tokenizer) {
     if (settings.boolean("add_special")) {
       begin_.assign(tokenizer->begin().begin(), tokenizer->begin().end());
@@ -184,25 +195,13 @@ RowForm::RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd en
                            "only a tokenizer knows its special tokens", ExitCode::usage,
                            "name the tokenizer that the ids were made by, or store the tokens among the ids");
   }
-  if (static_cast<std::int64_t>(begin_.size() + end_.size()) > most_)
+  if (static_cast<std::int64_t>(begin_.size() + end_.size()) > longest_.most())
     throw settings.error("max", "it leaves no room between the special tokens");
-  if (!settings.given("longer"))
-    cut_warning_ = settings
-                       .error("max", concat("texts of more than ", most_ - further_,
-                                            " tokens are cut; raise it, or choose by longer = \"cut\" or \"skip\""))
-                       .what();
-}
-
-void RowForm::tell_cut() const {
-  if (!cut_warning_.empty() && !told_cut_->exchange(true)) warn(cut_warning_);
 }
 
 std::int64_t RowForm::length(std::int64_t count) const {
   if (count == unknown_extent) return count;
-  const auto length = count + static_cast<std::int64_t>(begin_.size() + end_.size());
-  if (length > most_ && !cuts_)
-    throw SampleError(concat("it has ", length - further_, " tokens, more than max = ", most_ - further_));
-  return std::min(length, most_);
+  return longest_.length(count + static_cast<std::int64_t>(begin_.size() + end_.size()));
 }
 
 const Ids& RowForm::row(std::span<const std::uint32_t> ids) const {
@@ -211,7 +210,7 @@ const Ids& RowForm::row(std::span<const std::uint32_t> ids) const {
   const std::size_t after = end_stays_ ? end_.size() : 0;
   row.assign(begin_.begin(), begin_.end());
   const auto kept = ids.first(std::min(ids.size(), length - begin_.size() - after));
-  if (kept.size() < ids.size()) tell_cut();
+  if (kept.size() < ids.size()) longest_.count_cut();
   row.insert(row.end(), kept.begin(), kept.end());
   row.insert(row.end(), end_.begin(), end_.end());
   row.resize(length);

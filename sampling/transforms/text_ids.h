@@ -3,7 +3,6 @@
 // them.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +15,7 @@
 
 #include "sampling/tokens/tokenizer.h"
 #include "sampling/tokens/word_model.h"
+#include "sampling/transforms/cut_count.h"
 #include "sampling/transforms/entries.h"
 
 namespace flowtrain {
@@ -99,6 +99,25 @@ class TextIds {
   std::uint64_t instance_ = next_instance();
 };
 
+/// The greatest length of a row of ids, and the fate of texts that are longer: the keys max and longer.
+class LongestRow {
+ public:
+  /// A row has `further` ids beyond max.
+  explicit LongestRow(const Settings& settings, std::int64_t further = 0);
+
+  /// Returns the number of ids of the longest row.
+  std::int64_t most() const { return most_; }
+  /// Returns the length of the row of so many ids. Throws SampleError if they are too many and are not to be cut.
+  std::int64_t length(std::int64_t ids) const;
+  /// Counts a text that was cut.
+  void count_cut() const { cut_.add(); }
+
+ private:
+  std::int64_t most_, further_;
+  bool cuts_;
+  CutCount cut_;
+};
+
 /// The form of a row of ids: special tokens before and after those of a text, and the greatest length.
 class RowForm {
  public:
@@ -106,7 +125,7 @@ class RowForm {
   enum class CutEnd { stays, is_cut };
 
   /// Reads the keys add_special, begin, end, max and longer. A row has `further` ids beyond max. `tokenizer` may be
-  /// null. Without the key `longer` texts are cut, and a warning tells of the first one. Throws UserError(usage).
+  /// null. Throws UserError(usage).
   RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd end, std::int64_t further = 0);
 
   std::size_t before() const { return begin_.size(); }
@@ -118,14 +137,9 @@ class RowForm {
   const Ids& row(std::span<const std::uint32_t> ids) const;
 
  private:
-  void tell_cut() const;
-
   Ids begin_, end_;
-  std::int64_t most_, further_;
-  bool cuts_, end_stays_;
-  /// A warning of the first text that is cut; empty where the key `longer` is given.
-  std::string cut_warning_;
-  std::unique_ptr<std::atomic<bool>> told_cut_ = std::make_unique<std::atomic<bool>>(false);
+  LongestRow longest_;
+  bool end_stays_;
 };
 
 /// Writes numbers as the row of a field of one free axis, i32 or i64, and fills what is left up to the extent.

@@ -9,6 +9,7 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/text/text_files.h"
+#include "sampling/datasets/text/windows.h"
 #include "sampling/fingerprint.h"
 #include "sampling/named_dataset.h"
 #include "sampling/parts/part_collector.h"
@@ -17,12 +18,6 @@
 
 namespace flowtrain {
 namespace {
-
-/// Returns the number of windows of `step` + 1 elements, of which the next one begins with the last element of the one
-/// before it: each element but the first is the successor of another one in exactly one window.
-std::uint64_t windows_of(std::uint64_t elements, std::uint64_t step) {
-  return elements < 2 ? 0 : (elements - 2) / step + 1;
-}
 
 class TextDataset : public NamedDataset {
  public:

@@ -14,6 +14,7 @@
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/split_files.h"
 #include "sampling/datasets/text/token_shard.h"
+#include "sampling/datasets/text/windows.h"
 #include "sampling/fingerprint.h"
 #include "sampling/named_dataset.h"
 #include "sampling/parts/part_collector.h"
@@ -27,18 +28,32 @@ std::size_t range_of(const std::vector<std::uint64_t>& ends, std::uint64_t place
   return static_cast<std::size_t>(std::ranges::upper_bound(ends, place) - ends.begin());
 }
 
+/// What a record is.
+enum class TokensUnit {
+  document,         ///< a document, without the id of its end
+  window,           ///< a window of the ids of all documents in a row
+  document_window,  ///< a window of a document's ids, that of its end included
+};
+
 class TokensDataset : public NamedDataset {
  public:
+  /// `window` is 0 for whole documents.
   TokensDataset(SplitFiles place, std::vector<TokenShard> shards, std::shared_ptr<const RemoteAccess> access,
-                std::uint64_t window)
-      : place_(std::move(place)), shards_(std::move(shards)), access_(std::move(access)), window_(window) {
-    std::uint64_t ids = 0, documents = 0;
+                TokensUnit unit, std::uint64_t window)
+      : place_(std::move(place)), shards_(std::move(shards)), access_(std::move(access)), unit_(unit), window_(window) {
+    std::uint64_t ids = 0, documents = 0, windows = 0;
     for (auto& shard : shards_) {
       id_ends_.push_back(ids += shard.header().ids);
       document_ends_.push_back(documents += shard.header().documents);
-      if (window_ > 0) shard.forget_documents();
+      if (unit_ == TokensUnit::window) shard.forget_documents();
+      if (unit_ != TokensUnit::document_window) continue;
+      const auto places = shard.documents();
+      for (std::size_t i = 1; i < places.size(); ++i)
+        window_ends_.push_back(windows += windows_of(places[i] - places[i - 1], window_));
     }
-    size_ = window_ == 0 ? documents : ids < 2 ? 0 : (ids - 2) / window_ + 1;
+    size_ = unit_ == TokensUnit::document ? documents
+            : unit_ == TokensUnit::window ? windows_of(ids, window_)
+                                          : windows;
     if (size_ == 0) throw EmptyDataset(place_.place + ": there are no tokens in it");
   }
 
@@ -82,13 +97,16 @@ class TokensDataset : public NamedDataset {
 
   std::string describe(std::uint64_t id) const override {
     const auto at = shard_of(id);
-    return as_utf8(concat(shards_[at.shard].path(), window_ > 0 ? ", token " : ", document ", at.number));
+    const bool joined = unit_ == TokensUnit::window;
+    return as_utf8(concat(shards_[at.shard].path(), joined ? ", token " : ", document ", at.number,
+                          unit_ == TokensUnit::document_window ? concat(", token ", at.first) : ""));
   }
-  /// Returns the name of a document's shard and its number there; of a window its number.
+  /// Returns the name of a document's shard and its number there, so that its windows belong together; of a window over
+  /// several documents its number.
   std::string name(std::uint64_t id) const override {
     const auto at = shard_of(id);
     const auto file = std::filesystem::path(shards_[at.shard].path()).filename().string();
-    return as_utf8(window_ > 0 ? std::to_string(id) : concat(file, "#", at.number));
+    return as_utf8(unit_ == TokensUnit::window ? std::to_string(id) : concat(file, "#", at.number));
   }
   bool has_split() const override { return place_.has_split; }
   std::string place() const override {
@@ -97,7 +115,7 @@ class TokensDataset : public NamedDataset {
   std::vector<std::string> notes() const override { return place_.notes; }
 
   std::uint64_t fingerprint() const override {
-    std::uint64_t all = window_;
+    std::uint64_t all = fingerprint_of(static_cast<std::uint64_t>(unit_), window_);
     for (const auto& shard : shards_) all = fingerprint_of(shard.fingerprint(), all);
     return all;
   }
@@ -123,6 +141,7 @@ class TokensDataset : public NamedDataset {
   struct ShardPlace {
     std::size_t shard;
     std::uint64_t number;
+    std::uint64_t first = 0;  ///< number of the first id within the document
   };
 
   static std::uint64_t begin_of(const std::vector<std::uint64_t>& ends, std::size_t range) {
@@ -130,17 +149,23 @@ class TokensDataset : public NamedDataset {
   }
 
   ShardPlace shard_of(std::uint64_t id) const {
-    const auto& ends = window_ > 0 ? id_ends_ : document_ends_;
-    const auto place = window_ > 0 ? id * window_ : id;
+    const auto& ends = unit_ == TokensUnit::window ? id_ends_ : document_ends_;
+    std::uint64_t place = unit_ == TokensUnit::window ? id * window_ : id, first = 0;
+    if (unit_ == TokensUnit::document_window) {
+      place = range_of(window_ends_, id);
+      first = (id - begin_of(window_ends_, place)) * window_;
+    }
     const auto shard = range_of(ends, place);
-    return {shard, place - begin_of(ends, shard)};
+    return {shard, place - begin_of(ends, shard), first};
   }
 
   Range range_of_record(std::uint64_t id) const {
-    if (window_ > 0) return {id * window_, std::min(window_ + 1, id_ends_.back() - id * window_)};
-    const auto [shard, number] = shard_of(id);
+    if (unit_ == TokensUnit::window) return {id * window_, std::min(window_ + 1, id_ends_.back() - id * window_)};
+    const auto [shard, number, first] = shard_of(id);
     const auto& documents = shards_[shard].documents();
     const auto count = documents[number + 1] - documents[number];
+    if (unit_ == TokensUnit::document_window)
+      return {begin_of(id_ends_, shard) + documents[number] + first, std::min(window_ + 1, count - first)};
     const bool has_end = shards_[shard].header().end != TokenHeader::no_end;
     return {begin_of(id_ends_, shard) + documents[number], has_end && count > 0 ? count - 1 : count};
   }
@@ -168,8 +193,10 @@ class TokensDataset : public NamedDataset {
   SplitFiles place_;
   std::vector<TokenShard> shards_;
   std::shared_ptr<const RemoteAccess> access_;  ///< access to remote shards, else null
+  TokensUnit unit_;
   std::uint64_t window_, size_ = 0;
   std::vector<std::uint64_t> id_ends_, document_ends_;  ///< numbers after the last ones of each shard
+  std::vector<std::uint64_t> window_ends_;  ///< windows of documents: numbers after the last ones of each document
   PartForm form_{"tokens", Encoding::array, DType::i32, {-1}};
 };
 
@@ -189,6 +216,11 @@ void compare(const TokenShard& first, const TokenShard& other) {
 
 std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInput& input) {
   static constexpr std::string_view endings[] = {token_shard_ending};
+  const auto window = static_cast<std::uint64_t>(settings.integer("window"));
+  const bool within = settings.boolean("within_documents");
+  if (within && window == 0)
+    throw settings.error("within_documents", "without a window a record is a whole document", ExitCode::usage,
+                         "set window, or leave out within_documents");
   const bool remote = is_remote(settings.text("path"));
   auto place =
       remote ? find_remote_files(settings, token_shard_ending) : find_split_files(settings, input.training, endings);
@@ -202,7 +234,10 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
   std::vector<TokenShard> shards;
   for (auto& shard : opened) shards.push_back(std::move(*shard));
   return std::make_unique<TokensDataset>(std::move(place), std::move(shards), std::move(access),
-                                         static_cast<std::uint64_t>(settings.integer("window")));
+                                         within       ? TokensUnit::document_window
+                                         : window > 0 ? TokensUnit::window
+                                                      : TokensUnit::document,
+                                         window);
 }
 
 }  // namespace
@@ -213,6 +248,9 @@ DatasetEntry tokens_entry() {
        "makes a record of each `window` + 1 ids of all documents in a row, from each multiple of `window` on, the last "
        "one shorter; documents end with the id of the end of a text; 0: a record is a document",
        0, static_cast<double>(1 << 28)},
+      {"within_documents", Kind::boolean, false,
+       "makes the windows of each document alone, so that a document that is too long is split; each document's last "
+       "window is shorter and has the id of the end"},
       split_names_key()};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {

@@ -98,6 +98,22 @@ TEST_CASE("tokens: windows overlap by one id, and go on over documents and shard
   CHECK(ids_of(*open(temp.path() / "t", windows(8))).size() == 2);
 }
 
+TEST_CASE("tokens: windows within documents split those that are too long, and end with the id of the end") {
+  TempFolder temp;
+  write_shards(temp, 2);
+  const auto within = [&](std::int64_t window) {
+    return open(temp.path() / "t", {{"window", window}, {"within_documents", true}});
+  };
+  const auto set = within(2);
+  CHECK(ids_of(*set) == std::vector<Ids>{{1, 2, 3}, {3, 9}, {4, 5, 6}, {6, 7, 9}});
+  CHECK(set->describe(1) == (temp.path() / "t/a-0.tokens, document 0, token 2").string());
+  CHECK(name_of(*set, 2) == name_of(*set, 3));
+  CHECK(ids_of(*within(100)) == std::vector<Ids>{{1, 2, 3, 9}, {4, 5, 6, 7, 9}});
+  CHECK(set->fingerprint() != open(temp.path() / "t", windows(2))->fingerprint());
+  CHECK_THROWS_WITH_AS(open(temp.path() / "t", {{"within_documents", true}}),
+                       doctest::Contains("without a window a record is a whole document"), UserError);
+}
+
 TEST_CASE("tokens: a warm read does not move the buffer") {
   TempFolder temp;
   write_shards(temp, 2);

@@ -81,16 +81,22 @@ TEST_CASE("a text that is longer than max is cut, or its record is damaged") {
   CHECK_THROWS_WITH_AS(measured(*skips, "abc"), "it has 3 tokens, more than max = 2", SampleError);
 }
 
-TEST_CASE("the first text that is cut is told, unless the configuration says that texts are cut") {
+TEST_CASE("the first text that is cut is told, unless the configuration says so, and each tenth power of them") {
   static std::vector<std::string> warnings;
   warnings.clear();
   set_warning_sink([](const std::string& text) { warnings.push_back(text); });
   const auto cuts = tokens({{"max", std::int64_t{2}}});
   for (const auto* const text : {"ab", "abc", "abcd"}) made(*cuts, text, 2);
-  made(*tokens({{"max", std::int64_t{2}}, {"longer", std::string("cut")}}), "abc", 2);
-  set_warning_sink(nullptr);
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("field.max: texts of more than 2 tokens are cut") != std::string::npos);
+  const auto wanted = tokens({{"max", std::int64_t{2}}, {"longer", std::string("cut")}});
+  for (int i = 0; i < 105; ++i) made(*wanted, i % 2 == 0 ? "abc" : "ab", 2);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[1] == "field.max: 10 texts of more than 2 tokens were cut");
+  for (int i = 0; i < 47; ++i) made(*wanted, "abc", 2);
+  set_warning_sink(nullptr);
+  REQUIRE(warnings.size() == 3);
+  CHECK(warnings[2].find("100 texts") != std::string::npos);
 }
 
 TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks, and parts that are no text") {
