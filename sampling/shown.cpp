@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "sampling/audio/sound.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/field_text.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::int64_t least_side = 8, greatest_side = 1024;  // sides of heat maps
 constexpr std::size_t most_letters = 200, most_numbers = 16;
+constexpr std::uint64_t most_seconds = 60;  // of a recording
 
 template <class Number>
 void read_as(std::span<const std::byte> from, std::vector<float>& to) {
@@ -271,6 +273,26 @@ std::vector<ShownField> show_record(const Sampler& sampler, const Record& record
   Stream random(0, Purpose::sample, 0);
   sampler.sample(record, random, Row(starts, extents));
   return show_row(fields, extents, values);
+}
+
+void add_recordings(const Record& record, std::vector<ShownField>& fields) {
+  if (std::ranges::any_of(fields, [](auto& field) { return !field.shown.sound.empty(); })) return;
+  std::vector<ShownField> recordings;
+  for (auto& part : record.parts) {
+    if (part.encoding != Encoding::audio || part.bytes.empty()) continue;
+    Sound sound;
+    try {
+      decode_sound(part.bytes, sound, Silence::keep);
+    } catch (const SampleError&) {
+      continue;
+    }
+    Shown shown{concat(double(sound.frames()) / sound.rate, " s at ", sound.rate, " Hz")};
+    sound.samples.resize(std::min(sound.frames(), most_seconds * sound.rate) * sound.channels);
+    encode_wav(sound, shown.sound);
+    const bool taken = std::ranges::any_of(fields, [&](auto& field) { return field.name == part.name; });
+    recordings.push_back({concat(taken ? "stored_" : "", part.name), std::move(shown)});
+  }
+  std::ranges::move(recordings, std::back_inserter(fields));
 }
 
 }  // namespace flowtrain

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "sampling/audio/sound.h"
 #include "sampling/core/error.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/settings.h"
@@ -14,6 +15,7 @@
 #include "sampling/samplers/stored.h"
 #include "sampling/transform.h"
 #include "tests/support/memory_dataset.h"
+#include "tests/support/sounds.h"
 
 namespace flowtrain {
 namespace {
@@ -132,6 +134,24 @@ TEST_CASE("rows are shown without padding, lengths and other groups' fields") {
   CHECK(row[0].name == "text");
   CHECK(row[0].shown.text == "ab");
   CHECK(row[1].shown.text == "1, 2, 3, 4, 5, 6, 7, 8");
+}
+
+TEST_CASE("a recording can be heard where no field gives a sound") {
+  const std::string long_one = wav_of(tone(70 * 100, 1, 100, 10)), noise = "no recording";
+  const std::vector<Part> parts{
+      {.name = "audio", .encoding = Encoding::audio, .bytes = std::as_bytes(std::span(long_one))},
+      {.name = "features", .encoding = Encoding::audio, .bytes = std::as_bytes(std::span(noise))},
+      {.name = "text", .encoding = Encoding::text, .bytes = std::as_bytes(std::span(noise))}};
+  const Record record{.parts = parts};
+  std::vector<ShownField> fields{{"features", {"80 x 3"}}};
+  add_recordings(record, fields);
+  REQUIRE(fields.size() == 2);
+  CHECK(fields[1].name == "audio");
+  CHECK(fields[1].shown.text == "70 s at 100 Hz");
+  CHECK(sound_form(fields[1].shown.sound).frames == 60 * 100);
+  fields.erase(fields.begin());
+  add_recordings(record, fields);
+  CHECK(fields.size() == 1);
 }
 
 }  // namespace flowtrain

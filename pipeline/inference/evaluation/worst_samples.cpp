@@ -74,7 +74,11 @@ class TestedSamples {
   // A record of packed rows has none of its own.
   void add_row(SampleResult& sample) const try {
     ReadBuffer buffer;
-    if (!packed_) take_fields(sample, show_record(*data_.sampler, dataset_.read(sample.id, buffer)));
+    if (packed_) return;
+    const Record record = dataset_.read(sample.id, buffer);
+    auto fields = show_record(*data_.sampler, record);
+    add_recordings(record, fields);
+    take_fields(sample, std::move(fields));
   } catch (const SampleError&) {  // it was replaced in the test, too
   }
 

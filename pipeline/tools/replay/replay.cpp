@@ -108,7 +108,9 @@ json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std
 // Adds the texts of a row's fields, and writes their pictures and sounds: the first picture as NAME.png.
 void add_shown(const Slab& slab, std::size_t row, const Mixed* mix, const std::filesystem::path& folder,
                const std::string& name, json& entry) {
-  for (auto& [field, shown] : show_row(slab, slab.rows()[row])) {
+  auto fields = show_row(slab, slab.rows()[row]);
+  add_recordings(slab.rows()[row].record, fields);
+  for (auto& [field, shown] : fields) {
     if (!shown.text.empty()) entry["shown"][field] = shown.text;
     std::string sound = concat(name, ".", field, ".wav");
     std::ranges::replace(sound, '/', '_');

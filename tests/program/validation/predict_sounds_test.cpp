@@ -124,6 +124,20 @@ TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and p
   CHECK(sample.contains("hypothesis"));
   CHECK(read_text(folder / sample.at("file").get<std::string>()).starts_with("\x89PNG"));
 
+  // No field is a sound, so the recordings themselves can be heard.
+  const auto sound_of = [](const fs::path& in, const json& entry) {
+    for (auto& field : entry.at("fields"))
+      if (field.at("name") == "audio") return read_text(in / field.at("sound_file").get<std::string>());
+    return std::string();
+  };
+  CHECK(sound_of(folder, sample) == read_text(place.path("said/0.wav")));
+  REQUIRE_EXIT(place.run({"test", "run", "--out", "tested"}), 0);
+  const auto tested = json::parse(read_text(place.path("tested/pictures.json"))).at("worst").at(0);
+  CHECK(sound_of(place.path("tested"), tested).starts_with("RIFF"));
+  REQUIRE_EXIT(place.run({"replay", "run", "--iter", "3", "--out", "replayed"}), 0);
+  const auto row = json::parse(read_text(place.path("replayed/batch.json"))).at("rows").at(0);
+  CHECK(read_text(place.path("replayed") / row.at("sounds").at("audio").get<std::string>()).starts_with("RIFF"));
+
   const auto predicted = place.run({"predict", "run", "said", "--jsonl"});
   REQUIRE_EXIT(predicted, 0);
   const auto answers = json_lines_of(predicted.out);
