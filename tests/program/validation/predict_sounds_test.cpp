@@ -130,10 +130,10 @@ TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and p
       if (field.at("name") == "audio") return read_text(in / field.at("sound_file").get<std::string>());
     return std::string();
   };
-  CHECK(sound_of(folder, sample) == read_text(place.path("said/0.wav")));
-  REQUIRE_EXIT(place.run({"test", "run", "--out", "tested"}), 0);
-  const auto tested = json::parse(read_text(place.path("tested/pictures.json"))).at("worst").at(0);
-  CHECK(sound_of(place.path("tested"), tested).starts_with("RIFF"));
+  CHECK(sound_of(folder, sample).starts_with("RIFF"));
+  REQUIRE_EXIT(place.run({"test", "run"}), 0);
+  const auto tested = json::parse(read_text(place.path("run/test/iter-00000300/pictures.json"))).at("worst").at(0);
+  CHECK(sound_of(place.path("run/test/iter-00000300"), tested).starts_with("RIFF"));
   REQUIRE_EXIT(place.run({"replay", "run", "--iter", "3", "--out", "replayed"}), 0);
   const auto row = json::parse(read_text(place.path("replayed/batch.json"))).at("rows").at(0);
   CHECK(read_text(place.path("replayed") / row.at("sounds").at("audio").get<std::string>()).starts_with("RIFF"));
