@@ -250,9 +250,11 @@ void Settings::check_required(const std::string& where) const {
   }
 }
 
+std::string Settings::place_of(const std::string& name) const { return place(origin(name), table_, name); }
+
 UserError Settings::error(const std::string& name, const std::string& message, ExitCode code,
                           const std::string& hint) const {
-  return UserError(code, place(origin(name), table_, name) + message, hint);
+  return UserError(code, place_of(name) + message, hint);
 }
 
 const char* label_key(const Settings& settings) { return settings.text("label").empty() ? "name" : "label"; }

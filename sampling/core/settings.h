@@ -80,7 +80,9 @@ class Settings {
 
   /// Throws UserError(usage) if a required key was not given; `where` is a file's name for the message.
   void check_required(const std::string& where = {}) const;
-  /// Makes an error that names the key and the place of its value: "configs/a.toml:3:1: data.path: <message>".
+  /// Returns the start of a message of a key, which tells the place of its value: "configs/a.toml:3:1: data.path: ".
+  std::string place_of(const std::string& name) const;
+  /// Makes an error that begins with place_of() the key.
   UserError error(const std::string& name, const std::string& message, ExitCode code = ExitCode::usage,
                   const std::string& hint = {}) const;
 

@@ -8,7 +8,7 @@
 namespace flowtrain {
 
 CutCount::CutCount(const Settings& settings, std::string what, std::string hint, const char* choice)
-    : place_(settings.error("max", "").what()),
+    : place_(settings.place_of("max")),
       what_(std::move(what)),
       hint_(std::move(hint)),
       wanted_(choice && settings.given(choice)) {}

@@ -164,11 +164,9 @@ class SetStatistics {
       throw settings_.error("statistics", concat(path_, " is no file of statistics, or is of features with other keys"),
                             ExitCode::data, "remove it, and training makes it anew, or name another file");
     if (training && lines[0].substr(first_words_.size()) != hash_hex(training->fingerprint()))
-      warn(settings_
-               .error("statistics", concat(path_,
-                                           " has the statistics of other training data, which are used; remove it "
-                                           "to compute those of these data"))
-               .what());
+      warn(concat(settings_.place_of("statistics"), path_,
+                  " has the statistics of other training data, which are used; remove it to compute those of these "
+                  "data"));
     FeatureScale scale;
     for (std::size_t i = 1; i < lines.size(); ++i) {
       const auto blank = lines[i].find(' ');
@@ -235,11 +233,9 @@ class SpeechFeatures final : public Transform {
                    spectrogram(features, field.shape[0], field.shape[1])};
     };
     if (const auto empty = extractor_.empty_filters(); empty > 0 && input.training)
-      warn(settings
-               .error("bins", concat(empty, " of ", settings.integer("bins"),
-                                     " mel filters hold no frequency of the Fourier transform, so their values never "
-                                     "change; make fewer bins, or raise n_fft"))
-               .what());
+      warn(concat(settings.place_of("bins"), empty, " of ", settings.integer("bins"),
+                  " mel filters hold no frequency of the Fourier transform, so their values never change; make fewer "
+                  "bins, or raise n_fft"));
     if (input.training) {
       dither_ = static_cast<float>(settings.real("dither") / options.amplitude);
       augment_ = {.time_warp = settings.integer("time_warp"),

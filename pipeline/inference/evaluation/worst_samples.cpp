@@ -6,6 +6,7 @@
 #include "pipeline/base/config/keys.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/inference/evaluation/sample_pictures.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -57,10 +58,9 @@ class TestedSamples {
     if (most == 0) return {};
     auto ranked = values(rule.text("metric"));
     if (ranked.empty() && size() > 0 && rule.text("metric") != "auto")
-      log_warn(rule.error("metric", "this net and set have no such value for single samples, so none is shown",
-                          ExitCode::usage,
-                          "detectors and nets that write texts have errors; nets that classify have scores and losses")
-                   .what());
+      log_warn(concat(rule.place_of("metric"),
+                      "this net and set have no such value for single samples, so none is shown; detectors and nets "
+                      "that write texts have errors, nets that classify have scores and losses"));
     const bool greatest = rule.text("mode") == "max";
     std::ranges::stable_sort(ranked,
                              [&](auto& a, auto& b) { return greatest ? a.value > b.value : a.value < b.value; });
