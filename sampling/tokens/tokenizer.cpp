@@ -113,6 +113,15 @@ std::optional<std::uint32_t> Tokenizer::special(std::string_view name) const {
   return found == special_tokens().end() ? std::nullopt : std::optional(found->id);
 }
 
+std::string told_special_tokens(const Tokenizer& tokenizer) {
+  constexpr std::size_t most = 20;
+  const std::span all(tokenizer.special_tokens());
+  if (all.empty()) return "it has no special tokens";
+  const auto shown = all.first(std::min(all.size(), most));
+  return concat("it has ", join(shown, ", ", &SpecialToken::name),
+                shown.size() < all.size() ? concat(" and ", all.size() - shown.size(), " more") : "");
+}
+
 std::string_view TextStream::push(std::uint32_t id) {
   text_.erase(0, shown_);
   part_.clear();

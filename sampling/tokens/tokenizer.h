@@ -82,6 +82,9 @@ class TextStream {
   std::size_t shown_ = 0;  ///< bytes of text_ that were returned
 };
 
+/// Returns which special tokens a tokenizer has, for hints: "it has <s>, </s>", and at most 20 of them.
+std::string told_special_tokens(const Tokenizer& tokenizer);
+
 /// Returns the tokenizer of bytes: ids 0 to 255 are the bytes, and 256 is the special token "<|endoftext|>".
 std::unique_ptr<Tokenizer> byte_tokenizer();
 

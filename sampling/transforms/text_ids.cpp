@@ -91,7 +91,7 @@ std::optional<std::uint32_t> special_of(const Settings& settings, const char* ke
   const auto id = tokenizer.special(settings.text(key));
   if (!id)
     throw settings.error(key, concat("the tokenizer has no special token '", settings.text(key), "'"), ExitCode::usage,
-                         concat("it has: ", join(tokenizer.special_tokens(), ", ", &SpecialToken::name)));
+                         told_special_tokens(tokenizer));
   return id;
 }
 

@@ -50,7 +50,7 @@ struct PackedTokenizer {
 /// Returns the id after each document.
 std::uint32_t end_of(const Tokenizer& tokenizer, const std::string& name) {
   if (name == "none") return TokenHeader::no_end;
-  const auto known = concat("it has: ", join(tokenizer.special_tokens(), ", ", &SpecialToken::name));
+  const auto known = told_special_tokens(tokenizer);
   if (!name.empty()) {
     if (const auto id = tokenizer.special(name)) return *id;
     throw UserError(ExitCode::usage, concat("--end ", name, ": the tokenizer has no such special token"), known);

@@ -131,6 +131,7 @@ TEST_CASE("special tokens within a text count only where they are asked for") {
   CHECK(ids.back() == 0);
   CHECK(tokenizer->decode(ids) == "low");
   CHECK(tokenizer->decode(ids, true) == "low<|end|>");
+  CHECK(told_special_tokens(*tokenizer) == "it has <|end|>, <|pad|>");
 }
 
 TEST_CASE("white space that an added token takes may be another one") {
