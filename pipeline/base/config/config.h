@@ -108,7 +108,7 @@ struct NamedFile {
 };
 
 /// Returns these files: plugins, a net's script or package, net.pretrain unless it is an address, weights_file,
-/// decode.language_model, and the statistics, noise and reverb of a [[field]].
+/// decode.language_model, and the statistics, noise, reverb and tokenizer of a [[field]].
 std::vector<NamedFile> files_of(const Config& config);
 
 }  // namespace flowtrain

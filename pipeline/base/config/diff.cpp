@@ -29,7 +29,7 @@ std::string effect_of(const std::string& key, const std::string& text) {
 
 /// The keys that name files, or folders of them, in whichever table they stand.
 constexpr const char* file_keys[] = {"plugins",        "script",     "package", "pretrain", "weights_file",
-                                     "language_model", "statistics", "noise",   "reverb"};
+                                     "language_model", "statistics", "noise",   "reverb",   "tokenizer"};
 
 std::string text_of(const Settings& settings, const std::string& key) {
   return settings.has(key) ? to_toml(settings.value(key)) : "(none)";

@@ -141,6 +141,21 @@ TEST_CASE("the statistics of features and the files of noises count, too") {
   }
 }
 
+TEST_CASE("the file of a tokenizer counts, as its ids are the net's") {
+  const TempFolder place;
+  place.write("texts/a.txt", "a text");
+  const auto tokenizer = place.write("own.json", "{}");
+  const Config config = load_config(place.write(
+      "c.toml", concat("[data]\ndataset = \"text\"\n[net]\nname = \"gpt2\"\n[[field]]\nname = \"tokens\"\n",
+                       "from = \"text\"\nas = \"lm\"\nmax = 8\ntokenizer = \"", tokenizer.string(), "\"\n")));
+  const auto now = [&] { return RunInputs{0, {}, {}, fingerprints_of(config, MemoryDataset({}), {})}; };
+  const auto before = now();
+  check_inputs(before, now(), config, false);
+  place.write("own.json", "{\"version\": 1}");
+  check_failure(failure_of([&] { check_inputs(before, now(), config, false); }), ExitCode::usage,
+                "the contents of field.0.tokenizer: ");
+}
+
 TEST_CASE("another plugin in the place of one is a change; another name for the same one is none") {
   const Place place;
   const Config config = place.config();
