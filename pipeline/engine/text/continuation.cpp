@@ -131,6 +131,11 @@ void check_vocabulary(const TextModel& model, const TextForm& form) {
     throw UserError(ExitCode::usage,
                     concat("the net knows ", model.vocabulary(), " ids, but the tokenizer ", form.name, " has ", ids),
                     "name the tokenizer that the net was trained with");
+  if (form.is_guess && model.vocabulary() != ids)
+    throw UserError(ExitCode::usage,
+                    concat("the run names no tokenizer, and none lies beside its data; that of bytes has ", ids,
+                           " ids, but the net knows ", model.vocabulary()),
+                    "name the tokenizer that the ids were made by: --tokenizer, or the key tokenizer of the [[field]]");
 }
 
 std::vector<Continuation> continue_prompts(TextModel& model, const TextForm& form, const ContinuationRules& rules,

@@ -41,7 +41,7 @@ struct Continuation {
 /// piece of each text may be empty.
 using TakePiece = std::function<void(std::size_t index, std::string_view piece, bool last)>;
 
-/// Throws UserError(usage) if the net knows fewer ids than the tokenizer.
+/// Throws UserError(usage) if the net knows fewer ids than the tokenizer, or other ones than a guessed tokenizer.
 void check_vocabulary(const TextModel& model, const TextForm& form);
 
 /// Continues the prompts; those with equally many tokens are computed together, `most_rows` at most. The next token

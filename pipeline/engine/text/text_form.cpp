@@ -70,7 +70,10 @@ TextForm text_form(const Config& config, const std::string& tokenizer) {
   if (form.name.empty() && !field && config.data(true).text("dataset") != "tokens")
     throw UserError(ExitCode::usage, "the run does not learn from texts: no [[field]] has a tokenizer",
                     "use a run whose field `tokens` is made from texts, or name its tokenizer");
-  if (form.name.empty()) form.name = "bytes";
+  if (form.name.empty()) {
+    form.name = "bytes";
+    form.is_guess = config.data(true).text("dataset") == "tokens";
+  }
   const bool takes_pattern = form.name == text("tokenizer") || form.name.ends_with(".tiktoken");
   form.tokenizer = open_tokenizer(form.name, takes_pattern ? text("pattern") : "");
   const Tokenizer& opened = *form.tokenizer;

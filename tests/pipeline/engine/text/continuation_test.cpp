@@ -188,6 +188,18 @@ TEST_CASE("a net with fewer ids than the tokenizer, and logits that are not fini
   CHECK(broken.ended == 1);
 }
 
+TEST_CASE("a tokenizer that nothing names is that of bytes only where the net knows as many ids") {
+  struct Large final : FakeModel {
+    Large() : FakeModel(0) {}
+    std::int64_t vocabulary() const override { return 500; }
+  } large;
+  TextForm form = bytes_form();
+  check_vocabulary(large, form);
+  form.is_guess = true;
+  CHECK_THROWS_WITH_AS(check_vocabulary(large, form), doctest::Contains("the run names no tokenizer"), UserError);
+  check_vocabulary(FakeModel(0), form);
+}
+
 TEST_CASE("what may begin a stop text is held back until it is known") {
   StopTexts stop({"\n\n", "END"});
   CHECK(stop.push("a\n") == "a");
