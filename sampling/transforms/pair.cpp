@@ -17,7 +17,9 @@ class PairTransform final : public Transform {
         form_(form_of(settings, *first_.tokenizer())),
         longest_(settings) {
     const auto most = longest_.most();
-    if (specials() > most) throw settings.error("max", "it leaves no room between the special tokens");
+    if (specials() >= most)
+      throw settings.error("max", "it leaves no room for a text beside the special tokens", ExitCode::usage,
+                           concat("set max to more than ", specials(), ", or leave out special tokens"));
     Field field{.name = input.name, .dtype = DType::i64, .shape = {most}};
     field.free_axes = 1;
     field.fill = static_cast<double>(settings.integer("fill"));

@@ -195,8 +195,10 @@ RowForm::RowForm(const Settings& settings, const Tokenizer* tokenizer, CutEnd en
                            "only a tokenizer knows its special tokens", ExitCode::usage,
                            "name the tokenizer that the ids were made by, or store the tokens among the ids");
   }
-  if (static_cast<std::int64_t>(begin_.size() + end_.size()) > longest_.most())
-    throw settings.error("max", "it leaves no room between the special tokens");
+  const auto specials = static_cast<std::int64_t>(begin_.size() + (end_stays_ ? end_.size() : 0));
+  if (specials >= longest_.most())
+    throw settings.error("max", "it leaves no room for a text beside the special tokens", ExitCode::usage,
+                         concat("set max to more than ", specials, ", or leave out special tokens"));
 }
 
 std::int64_t RowForm::length(std::int64_t count) const {

@@ -81,6 +81,13 @@ TEST_CASE("a text that is longer than max is cut, or its record is damaged") {
   CHECK_THROWS_WITH_AS(measured(*skips, "abc"), "it has 3 tokens, more than max = 2", SampleError);
 }
 
+TEST_CASE("a row has room for a text beside its special tokens") {
+  const std::string end = "<|endoftext|>";
+  CHECK_THROWS_WITH_AS(tokens({{"max", std::int64_t{1}}, {"end", end}}),
+                       doctest::Contains("field.max: it leaves no room for a text"), UserError);
+  CHECK(made(*tokens({{"max", std::int64_t{2}}, {"end", end}}), "abc", 2) == std::vector<std::int64_t>{97, 256});
+}
+
 TEST_CASE("the first text that is cut is told, unless the configuration says so, and each tenth power of them") {
   static std::vector<std::string> warnings;
   warnings.clear();
