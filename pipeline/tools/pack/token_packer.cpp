@@ -309,6 +309,14 @@ class TokenPacker {
   bool stopped_ = false;
 };
 
+/// Refuses windows of texts, each of which would become a document of its own.
+void refuse_windows(const Settings& data) {
+  if (data.text("dataset") != "text" || data.integer("window") == 0) return;
+  throw data.error("window", "windows of a text are no documents: each repeats the last byte of the one before it",
+                   ExitCode::usage,
+                   "leave it out (--set data.window=0), and set data.window where data.dataset = \"tokens\"");
+}
+
 void check_token_folder(const fs::path& out) {
   for (const auto& name : names_in(out)) {
     const bool is_split = name == "train" || name == "val" || name == std::string("train") + unfinished ||
@@ -327,6 +335,10 @@ void check_token_folder(const fs::path& out) {
 
 int pack_tokens(const Config& config, const PackOptions& options, Interrupt& interrupt) {
   check_token_folder(options.out);
+  const auto& sources = config.list("data.source");
+  for (const auto& source : sources) refuse_windows(source);
+  if (sources.empty()) refuse_windows(config.data(true));
+  if (options.val) refuse_windows(config.data(false));
   const auto tokenizer = open_packed(*options.tokens);
   const auto splits = open_splits(config, options);
   interrupt.set_grace(std::chrono::duration<double>(*config.run().grace_seconds));

@@ -83,6 +83,15 @@ TEST_CASE("packed texts are those of the source, in its order") {
   CHECK(texts_of(place.path("mixed/train")).size() == 19);
 }
 
+TEST_CASE("windows of texts are not packed, as they overlap") {
+  const TempRun place(text_config);
+  place.folder().write("texts/a.txt", "some words");
+  const auto outcome =
+      place.run(pack_words({"bytes", "--out", "packed", "--set", "data.unit=file", "--set", "data.window=4"}));
+  CHECK_EXIT(outcome, 2);
+  CHECK_SAYS(outcome, "data.window: windows of a text are no documents");
+}
+
 TEST_CASE("a packing keeps its tokenizer beside the shards, and texts of tables are packed, too") {
   const TempRun place(text_config);
   place.folder().write("texts/a.txt", "a text of some words, and a text of some more words\n");
