@@ -87,6 +87,22 @@ void distribute(std::vector<ClassShare>& classes, double share) {
   for (std::size_t i = 0; i < changes; ++i) order[i]->wanted += step;
 }
 
+/// Moves the smallest unit from training to validation, where shares were too small for any: of the open ones of
+/// classes that keep another one.
+void hold_out_one(const std::map<std::int64_t, std::vector<Unit>>& classes, const std::vector<ClassShare>& shares,
+                  HoldOut& split) {
+  const Unit* smallest = nullptr;
+  for (std::size_t i = 0; const auto& [label, units] : classes) {
+    const auto& open = shares[i++].open;
+    if (units.size() < 2) continue;
+    for (const Unit* unit : open)
+      if (!smallest || unit->ids.size() < smallest->ids.size()) smallest = unit;
+  }
+  if (!smallest) return;
+  std::erase_if(split.training, [&](std::uint64_t id) { return std::ranges::binary_search(smallest->ids, id); });
+  append(split.validation, *smallest);
+}
+
 constexpr std::string_view heading = "split\tname\n";
 constexpr std::string_view validation_word = "validation\t", training_word = "training\t", end_word = "samples\t";
 
@@ -133,6 +149,7 @@ HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known) 
       append(nearer ? split.validation : split.training, *unit);
     }
   }
+  if (split.validation.empty()) hold_out_one(classes, shares, split);
   std::ranges::sort(split.training);
   std::ranges::sort(split.validation);
   return split;

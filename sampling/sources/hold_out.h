@@ -24,7 +24,8 @@ struct HoldOut {
 /// if many small classes need that: the samples whose names have the smallest hashes (xxHash64). No function of names
 /// alone both keeps that exact and never moves a sample when others are added, so samples in `known` stay on their
 /// side, and only the others are distributed, to bring each class as near to its share as possible. Samples of one name
-/// stay together, and have the class of the first.
+/// stay together, and have the class of the first. If even the smallest of them are more than the share, they are held
+/// out nevertheless, so that there is something to validate on.
 HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known);
 
 /// The file that keeps a split: lines "validation<TAB>name" and "training<TAB>name" under a heading, and a last line

@@ -237,6 +237,16 @@ TEST_CASE("text: a tenth of the files, or of the lines, can be held out by their
   for (const auto id : whole.training) CHECK(files.count(name_of(*set, id)) == 0);
 }
 
+TEST_CASE("text: of few files the smallest one is held out") {
+  TempFolder temp;
+  for (int i = 0; i < 3; ++i) temp.write(concat(i, ".txt"), std::string(static_cast<std::size_t>(100 + i), 'a'));
+  const auto set = open(temp.path(), windows(1));
+  const auto split = hold_out(*set, 0.1, {});
+  CHECK(split.validation.size() == 99);
+  CHECK(split.training.size() == 100 + 101);
+  for (const auto id : split.validation) CHECK(name_of(*set, id) == "0.txt");
+}
+
 TEST_CASE("text: the index of a large file is kept, and is that of a scan") {
   TempFolder temp;
   const auto text = long_text(60'000);
