@@ -1,6 +1,9 @@
 #include "pipeline/inference/generate/prompt_lines.h"
 
+#include <utility>
+
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/io/text_lines.h"
 
 namespace flowtrain {
@@ -10,6 +13,15 @@ using nlohmann::ordered_json;
 
 // The limit of a line; parsed JSON takes many times its size.
 constexpr std::size_t longest_line = 1 << 20;
+
+// What other services take with each request, and the flags that set it here, for all prompts.
+constexpr std::pair<const char*, const char*> flags_by_key[] = {{"max_tokens", "--max-tokens"},
+                                                                {"temperature", "--temperature"},
+                                                                {"top_k", "--top-k"},
+                                                                {"top_p", "--top-p"},
+                                                                {"min_p", "--min-p"},
+                                                                {"seed", "--seed"},
+                                                                {"stop", "--stop"}};
 
 GivenPrompt no_prompt(const std::string& problem, ordered_json id = {}) {
   return {.id = std::move(id), .problem = problem + R"(; a request is a line as {"prompt": "Once upon", "id": 1})"};
@@ -24,6 +36,10 @@ GivenPrompt parse_prompt(const std::string& line) {
   const auto prompt = request.find("prompt");
   const ordered_json id = request.value("id", ordered_json());
   if (prompt == request.end() || !prompt->is_string()) return no_prompt("it has no \"prompt\" with a text", id);
+  for (const auto& [key, flag] : flags_by_key)
+    if (request.contains(key))
+      return {.id = id,
+              .problem = concat("\"", key, "\" cannot be set by a line; the flag ", flag, " sets it for all")};
   return {.text = prompt->get<std::string>(), .id = id};
 }
 

@@ -119,10 +119,10 @@ TEST_CASE("generate answers lines of standard input and of files, and names thos
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   const auto served = generate(place, {"--prompts", "-"},
                                "{\"prompt\": \"fox\", \"id\": 7}\nno json\n{\"text\": 1, \"id\": \"b\"}\n"
-                               "{\"prompt\": \"\"}\n{\"prompt\": \"the q\"}");
+                               "{\"prompt\": \"\"}\n{\"prompt\": \"the q\"}\n{\"prompt\": \"fox\", \"max_tokens\": 2}");
   CHECK_EXIT(served, 3);
   const auto answers = lines_of(served.out);
-  REQUIRE(answers.size() == 5);
+  REQUIRE(answers.size() == 6);
   CHECK(answers[0].at("id") == 7);
   CHECK(answers[0].at("text") == " jumps över");
   CHECK(answers[1].at("error") ==
@@ -131,7 +131,8 @@ TEST_CASE("generate answers lines of standard input and of files, and names thos
   CHECK(answers[2].contains("error"));
   CHECK(answers[3].at("prompt") == "");
   CHECK(answers[4].at("text") == "uick brown fox jumps över");
-  CHECK_SAYS(served, "2 of 5 prompts could not be used");
+  CHECK(answers[5].at("error") == "\"max_tokens\" cannot be set by a line; the flag --max-tokens sets it for all");
+  CHECK_SAYS(served, "3 of 6 prompts could not be used");
 
   const auto lines = generate(place, {}, "fox\n\njum\n");
   REQUIRE_EXIT(lines, 0);
