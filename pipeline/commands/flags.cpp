@@ -108,10 +108,10 @@ CLI::Validator counts_from_one(const std::string& what) { return positive("from 
 
 CLI::Validator within(double least, double most) {
   CLI::Validator range = CLI::Range(least, most);
-  range.operation([range, least, most](std::string& given) {
+  range.operation([least, most](std::string& given) {
     double number = 0;
-    const bool is_nan = CLI::detail::lexical_cast(given, number) && std::isnan(number);
-    return is_nan ? concat(given, " is no number from ", least, " to ", most) : range(given);
+    const bool fits = CLI::detail::lexical_cast(given, number) && number >= least && number <= most;  // NaN does not
+    return fits ? std::string() : concat(given, " is no number from ", least, " to ", most);
   });
   return range;
 }

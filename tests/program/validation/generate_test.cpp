@@ -164,6 +164,8 @@ TEST_CASE("generate refuses what is no run of a language model in one line") {
   check_refused(place.run({"generate", "nowhere", "--prompt", "a"}), 4, {"nowhere"});
   check_refused(generate(place, {"--prompt", "a", "--top-k", "3"}), 2, {"--top-k", "--temperature"});
   check_refused(generate(place, {"--prompt", "a", "--temperature", "nan"}), 2, {"nan is no number from 0 to 100"});
+  check_refused(generate(place, {"--prompt", "a", "--temperature", "1", "--top-p", "0"}), 2,
+                {"--top-p: 0 is no number from 1e-09 to 1"});
   check_refused(generate(place, {"--prompt", "a", "--iter", "77"}), 4, {"77"});
   check_refused(place.run({"generate", "run", "--prompt", "a", "--snapshot", "other"}), 2, {"other"});
 }
