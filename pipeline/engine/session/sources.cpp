@@ -10,6 +10,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
+#include "pipeline/engine/session/kept_tokenizer.h"
 #include "sampling/class_names.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
@@ -364,6 +365,7 @@ void set_isolation(MakeIsolatedSampler make) { make_isolated = make; }
 
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
+  check_kept_tokenizer(config, input.training);
   const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
   if (whole.empty()) return sampler_of(config, input, validation_fields(config));
   if (has_groups(config)) return make_group_sampler(config, whole);

@@ -1,41 +1,16 @@
 #include "pipeline/engine/text/text_form.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
-#include <system_error>
 
+#include "pipeline/engine/session/kept_tokenizer.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The usual names of the tokens that end an answer, beside those that end a text, as Gemma and chat models have them.
 constexpr const char* usual_answer_ends[] = {"<eos>", "<|eot_id|>", "<|im_end|>"};
-
-// Returns the file `tokenizer` of any ending in a folder; empty if there is none.
-std::string tokenizer_in(const fs::path& folder) {
-  std::error_code error;
-  std::set<std::string> found;
-  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
-    if (each->path().stem() == "tokenizer") found.insert(each->path().string());
-  return found.empty() ? "" : *found.begin();
-}
-
-// Returns the tokenizer that is kept beside shards of tokens, in the folder of a split; empty if there is none. Shards
-// of bytes have no such file.
-std::string tokenizer_beside(const Settings& data) {
-  if (data.text("dataset") != "tokens") return {};
-  std::error_code error;
-  const fs::path place = data.text("path");
-  if (!fs::is_directory(place, error)) return tokenizer_in(place.parent_path());
-  for (const auto& folder : {place / data.text("split"), place / "train", place})
-    if (auto file = tokenizer_in(folder); !file.empty()) return file;
-  return {};
-}
 
 // Returns the table of the field `tokens`, or of another one that is made by a tokenizer; null if there is none.
 const Settings* field_of_tokens(const Config& config) {
@@ -66,7 +41,7 @@ TextForm text_form(const Config& config, const std::string& tokenizer) {
   TextForm form;
   form.name = tokenizer;
   if (form.name.empty()) form.name = text("tokenizer");
-  if (form.name.empty()) form.name = tokenizer_beside(config.data(true));
+  if (form.name.empty()) form.name = kept_tokenizer(config.data(true));
   if (form.name.empty() && !field && config.data(true).text("dataset") != "tokens")
     throw UserError(ExitCode::usage, "the run does not learn from texts: no [[field]] has a tokenizer",
                     "use a run whose field `tokens` is made from texts, or name its tokenizer");

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "sampling/core/text.h"
 #include "tests/program/refusals.h"
 #include "tests/support/temp_run.h"
 
@@ -112,6 +113,38 @@ TEST_CASE("a run on packed tokens uses the tokenizer beside its shards, also fro
   // The run's own configuration has all keys, also those that nobody gave.
   REQUIRE_EXIT(place.run({"run", "--max-iter", "60"}), 0);
   CHECK(generate(place, {"--prompt", "the quick", "--max-tokens", "6"}).out.find("the quick brown") == 0);
+}
+
+TEST_CASE("a tokenizer that is not the one of the packed tokens is refused") {
+  const TempRun place(
+      "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 1\n"
+      "[data]\ndataset = \"tokens\"\npath = \"shards\"\nwindow = 12\n"
+      "[[field]]\nname = \"tokens\"\nfrom = \"tokens\"\nas = \"lm\"\nmax = 12\n"
+      "[loader]\nbatch = 8\nworkers = 2\n"
+      "[net]\nname = \"gpt2\"\nlayers = 1\nheads = 2\nwidth = 32\n"
+      "[loss]\nname = \"cross_entropy\"\nignore_index = -100\n[val]\nevery = 0\n"
+      "[optim]\nname = \"adam\"\nlr = 0.02\n");
+  std::string text, other;
+  for (int line = 0; line < 200; ++line) text += sentence + "\n", other += concat("more words ", line, "\n");
+  place.folder().write("texts/a.txt", text);
+  place.folder().write("other.txt", other);
+  place.folder().write("pack.toml", "[data]\ndataset = \"text\"\npath = \"texts\"\n");
+  const auto learn = [&](const std::string& name, const std::string& file) {
+    REQUIRE_EXIT(place.run({"tokenizer", "train", "--vocab", "265", "--out", name, "--special", "<|endoftext|>", file}),
+                 0);
+  };
+  learn("own.json", "texts/a.txt");
+  learn("other.json", "other.txt");
+  REQUIRE_EXIT(place.run({"pack", "pack.toml", "--tokens", "own.json", "--out", "shards"}), 0);
+  const auto with_tokenizer = [&](const std::string& name) {
+    return place.train({"--run-dir", "run-" + name, "--set", "field.0.tokenizer=" + name});
+  };
+  check_refused(with_tokenizer("other.json"), 2,
+                {"field.0.tokenizer: the ids were made by another tokenizer, ", "tokenizer.json: the id "});
+  check_refused(with_tokenizer("bytes"), 2, {"it has 265 ids, and this one has 257"});
+  // The same tokens in other bytes.
+  place.folder().write("own.json", "\n" + read_text(place.path("own.json")));
+  REQUIRE_EXIT(with_tokenizer("own.json"), 0);
 }
 
 TEST_CASE("generate answers lines of standard input and of files, and names those that it cannot use") {
