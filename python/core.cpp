@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <map>
 #include <memory>
@@ -31,6 +32,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/secrets.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/arrays_dataset.h"
 #include "sampling/datasets/coco_instances.h"
 #include "stages/device/cpu_device.h"
@@ -345,6 +347,11 @@ NB_MODULE(_core, module) {
                    threads_outside = 0;
                    if (has_had_loaders) was_forked_with_loaders = true;
                  });
+  // Workers warn, too, and must not wait for the interpreter: the line goes past sys.stderr.
+  if (!warning_sink)
+    set_warning_sink([](const std::string& text) {
+      std::fprintf(stderr, "flowtrain: warning: %s\n", without_secrets(text).c_str());
+    });
   // Interpreters end with arrays alive; what they hold then is nobody's leak.
   nb::set_leak_warnings(false);
 

@@ -47,6 +47,13 @@ def test_each_label_is_the_id_that_follows(folder):
     assert len(seen) == len(TEXTS)
 
 
+def test_texts_that_are_cut_are_told(folder, capfd):
+    next(iter(open_text(folder, max_length=4)))
+    assert "field.0.max: texts of more than 4 tokens are cut" in capfd.readouterr().err
+    next(iter(open_text(folder, max_length=400)))
+    assert "are cut" not in capfd.readouterr().err
+
+
 def test_windows_are_rows_of_one_length(folder):
     loader = open_text(folder, unit="file", window=32, max_length=None)
     windows = [batch["tokens"] for batch in loader]
