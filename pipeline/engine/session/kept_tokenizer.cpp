@@ -63,7 +63,7 @@ std::string kept_tokenizer(const Settings& data) {
   if (data.text("dataset") != "tokens") return {};
   std::error_code error;
   const fs::path place = data.text("path");
-  if (!fs::is_directory(place, error)) return tokenizer_in(place.parent_path());
+  if (!fs::is_directory(place, error)) return tokenizer_in(place.has_parent_path() ? place.parent_path() : ".");
   for (const auto& folder : {place / data.text("split"), place / "train", place})
     if (auto file = tokenizer_in(folder); !file.empty()) return file;
   return {};
