@@ -17,7 +17,7 @@ void CutCount::add() const {
   const std::uint64_t number = count_->fetch_add(1, std::memory_order_relaxed) + 1;
   if (number == 1 && !wanted_) warn(concat(place_, what_, " are cut; ", hint_));
   for (std::uint64_t round = 10; round <= number; round *= 10)
-    if (number == round) warn(concat(place_, number, " ", what_, " were cut"));
+    if (number == round) warn(concat(place_, what_, " were cut ", number, " times"));
 }
 
 }  // namespace flowtrain

@@ -10,7 +10,8 @@
 
 namespace flowtrain {
 
-/// Counts records that are cut at a field's bound, and warns of them. Any thread.
+/// Counts how often records are cut at a field's bound, each time that a row is made of one, and warns of them. Any
+/// thread.
 class CutCount {
  public:
   /// `what` names them: "texts of more than 512 tokens"; `hint` says what can be done. Where the configuration gives
