@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sampling/audio/libsndfile.h"
+#include "sampling/audio/ogg.h"
 #include "sampling/audio/wav.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -209,6 +210,7 @@ void decode_sound(std::span<const std::byte> file, Sound& into, Silence silence)
     into.channels = form.channels;
     into.rate = form.rate;
   } else {
+    if (std::string_view(kind_of_sound(source)) == "Ogg") check_ogg_pages(file);
     DecodedFile decoded(source);
     decoded.read(decoded.form().frames, into.samples);
     check_finite(into.samples, decoded.form().channels);

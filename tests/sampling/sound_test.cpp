@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sampling/audio/libsndfile.h"
+#include "sampling/audio/ogg.h"
 #include "sampling/core/error.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
@@ -148,6 +149,53 @@ TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused
   auto lying = flac;
   lying[22] = '\1';  // the number of frames
   check_refused(lying, "only 20000 of 16797216 frames can be read");
+}
+
+/// A page of Ogg with one segment. Its checksum is computed bit by bit.
+std::string ogg_page(char flags, char number, const std::string& body) {
+  std::string page("OggS\0_________abcd\0\0\0\0____\1", 27);
+  page.replace(6, 8, 8, '\0');
+  page[5] = flags;
+  page[18] = number;
+  page.replace(22, 4, 4, '\0');
+  page += static_cast<char>(body.size());
+  page += body;
+  std::uint32_t sum = 0;
+  for (const char byte : page) {
+    sum ^= static_cast<std::uint32_t>(static_cast<unsigned char>(byte)) << 24;
+    for (int bit = 0; bit < 8; ++bit) sum = sum >> 31 ? sum << 1 ^ 0x04c11db7u : sum << 1;
+  }
+  std::memcpy(page.data() + 22, &sum, sizeof sum);
+  return page;
+}
+
+TEST_CASE("sounds: pages of Ogg files that are damaged or missing are found, which libsndfile skips") {
+  const auto check = [](const std::string& file) { check_ogg_pages(std::as_bytes(std::span(file))); };
+  const auto refused = [&](const std::string& file, const std::string& part) {
+    const std::string what = failure_of<SampleError>([&] { check(file); }).what();
+    INFO("message: " << what);
+    CHECK(what.find(part) != what.npos);
+  };
+  // The first page of a file that libvorbis wrote.
+  const std::string real(
+      "OggS\0\2\0\0\0\0\0\0\0\0\xfc\x94\xbf\x2f\0\0\0\0\x52\x66\x0f\xa2\1\x1e\1vorbis\0\0\0\0\1\x80>\0\0\0\0\0\0"
+      "\xc0\xda\0\0\0\0\0\0\xa9\1",
+      58);
+  check(real);
+  const auto first = ogg_page(2, 0, "begin"), middle = ogg_page(0, 1, "some"), last = ogg_page(4, 2, "end");
+  check(first + middle + last);
+  check(first + middle);                                 // not all encoders mark the end
+  check(first + middle + last + "TAG title");            // behind the end
+  check(real + first + middle + last);                   // two streams at once
+  check(first + middle + last + first + middle + last);  // one stream behind the other
+  auto flipped = first + middle + last;
+  flipped[first.size() + middle.size() - 1] ^= 1;
+  refused(flipped, "the page at byte 33 does not have the bytes of its checksum");
+  refused(first + last, "at byte 33 there is page 2 of a stream, but page 1 should follow");
+  refused(first + middle.substr(0, 30), "the page at byte 33 is cut off");
+  refused(first + middle.substr(0, 5), "the page at byte 33 is cut off");
+  refused(first + "noise", "the page at byte 33 is cut off, or other bytes are in its place");
+  check_refused(flipped, "the page at byte 33");
 }
 
 /// Bytes of which those from `end` on cannot be read while it is set.
