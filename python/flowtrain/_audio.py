@@ -8,6 +8,7 @@ from glob import escape, iglob
 from typing import Any
 
 from flowtrain import _core
+from flowtrain._checks import NoArgument, no_argument
 
 _FEATURES = ("logmel", "mfcc", "wave")
 _TRANSFORMS = _core.parts()["field"]
@@ -62,7 +63,12 @@ def audio_constructor(open_as: Callable[[str], Any]) -> Any:
         elif label is not False and arguments.get("labels") != "none":
             made["label"] = {"as": "label"}
             arguments |= {"label": label} if label else {}
-        return open_as(dataset)(cls, path, **arguments, fields={**made, **(fields or {})})
+        try:
+            return open_as(dataset)(cls, path, **arguments, fields={**made, **(fields or {})})
+        except NoArgument as error:  # the keys of the transform, and what is named here, are arguments, too
+            own_names = {"features", "dataset", "audio", "text", "tokenizer", "label"}
+            transform_keys = {key for key, *_ in _TRANSFORMS[features][1]}
+            raise no_argument("Loader.audio", error.name, error.known | own_names | transform_keys) from None
 
     audio.__qualname__ = "Loader.audio"
     audio.__doc__ = _DOC

@@ -36,11 +36,21 @@ def check_process(made_in: int) -> None:
         raise RuntimeError(_core.made_before_fork)
 
 
-def no_argument(function: str, name: str, known: Iterable[str]) -> TypeError:
+class NoArgument(TypeError):
+    """An argument that a function does not have: its name, and the names of those that it has."""
+
+    def __init__(self, message: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(message)
+        self.name = name
+        self.known = set(known)
+
+
+def no_argument(function: str, name: str, known: Iterable[str]) -> NoArgument:
     """Returns the error for an unknown argument, with the nearest one, or the place that lists all."""
-    near = difflib.get_close_matches(name, sorted(known), n=1)
+    names = set(known)
+    near = difflib.get_close_matches(name, sorted(names), n=1)
     way_out = f"did you mean {near[0]}?" if near else f"help(flowtrain.{function}) lists them"
-    return TypeError(f"{function}() has no argument {name!r}: {way_out}")
+    return NoArgument(f"{function}() has no argument {name!r}: {way_out}", name, names)
 
 
 def import_torch() -> Any:

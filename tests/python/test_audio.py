@@ -77,8 +77,10 @@ def test_the_kind_of_the_path_decides_the_data_set(folder, tmp_path):
         ft.Loader.audio(folder / "classes", features="mel")
     with pytest.raises(ValueError, match="dataset = 'folder': expected "):
         ft.Loader.audio(folder / "classes", dataset="folder")
-    with pytest.raises(TypeError, match="binz"):
+    with pytest.raises(TypeError, match=r"^Loader.audio\(\) has no argument 'binz': did you mean bins\?$"):
         ft.Loader.audio(folder / "classes", binz=3)
+    with pytest.raises(TypeError, match=r"^Loader.audio\(\) has no argument 'xyzzy': help\(flowtrain.Loader.audio\)"):
+        ft.Loader.audio(folder / "table.jsonl", tokenizer="bytes", xyzzy=3)
 
 
 def test_waves_are_the_samples_themselves(folder):
