@@ -116,7 +116,12 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   net->train(false);
   BatchAdapter adapter(spec.data.train_layout, at::kCPU, spec.tables.net.boolean("channels_last"));
   const auto rows = static_cast<std::int64_t>(slab.row_count());
-  const at::Tensor image = adapter(slab).at("image").narrow(0, 0, rows).clone();
+  const nets::NamedTensors batch = adapter(slab);
+  if (!batch.contains("image"))
+    throw spec.tables.net.error(nets::key_of_net(spec.tables.net),
+                                "the net reads no field `image`, and only nets of pictures are traced", ExitCode::usage,
+                                "write its weights: --format safetensors, with a FILE.safetensors");
+  const at::Tensor image = batch.at("image").narrow(0, 0, rows).clone();
 
   const at::NoGradGuard no_gradients;
   ModuleTree tree(*net);

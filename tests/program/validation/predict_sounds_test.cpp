@@ -6,6 +6,7 @@
 
 #include "sampling/core/text.h"
 #include "tests/program/picture_files.h"
+#include "tests/program/refusals.h"
 #include "tests/support/sounds.h"
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_run.h"
@@ -54,6 +55,8 @@ TEST_CASE("a classifier of recordings: replay and validation show them, and pred
       place.folder().write(concat("tones/", split, i % 2 ? "/high/" : "/low/", i, ".wav"),
                            wav_of(tone(1600 + 40 * i, 1, 8000, i % 2 ? 1500 + 20 * i : 300 + 20 * i)));
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  check_refused(place.run({"export", "run", "--out", "net.pt"}), 2,
+                {"only nets of pictures are traced", "--format safetensors"});
 
   REQUIRE_EXIT(place.run({"replay", "run", "--iter", "3", "--out", "replayed"}), 0);
   const auto row = json::parse(read_text(place.path("replayed/batch.json"))).at("rows").at(0);
