@@ -87,7 +87,8 @@ FeatureExtractor::FeatureExtractor(FeatureOptions options) : options_(std::move(
     throw FeatureMistake("n_fft", "n_fft must be even, have no prime factor beyond 31, and not be shorter than a frame",
                          "change n_fft, or leave it out");
   if (!(o.low >= 0 && o.low < o.high && o.high <= o.rate / 2.0))
-    throw FeatureMistake("f_min", "0 <= f_min < f_max <= rate / 2 must hold", "change f_min, or leave it out");
+    throw FeatureMistake(o.high > o.rate / 2.0 || o.high <= 0 ? "f_max" : "f_min",
+                         "0 <= f_min < f_max <= rate / 2 must hold", "change these keys, or leave them out");
   if (o.coefficients > o.bins)
     throw FeatureMistake("coefficients", "there are more coefficients than bins",
                          "change coefficients, or leave it out");

@@ -552,7 +552,10 @@ TEST_CASE("a wave is shown with its spectrogram and a sound, features as a spect
 TEST_CASE("keys of features that cannot be are refused") {
   CHECK_THROWS_WITH_AS(speech("logmel", {{"n_fft", std::int64_t{399}}}), doctest::Contains("n_fft must be even"),
                        UserError);
-  CHECK_THROWS_WITH_AS(speech("logmel", {{"f_min", 9000.0}}), doctest::Contains("f_min < f_max"), UserError);
+  CHECK_THROWS_WITH_AS(speech("logmel", {{"f_min", 9000.0}}), doctest::Contains("f_min: 0 <= f_min < f_max"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(speech("logmel", {{"f_max", 9000.0}}), doctest::Contains("f_max: 0 <= f_min < f_max"),
+                       UserError);
   CHECK_THROWS_WITH_AS(speech("mfcc", {{"coefficients", std::int64_t{24}}}),
                        doctest::Contains("more coefficients than bins"), UserError);
   CHECK_THROWS_WITH_AS(speech("mfcc", {{"values", words("whisper")}}), doctest::Contains("no cepstra"), UserError);
