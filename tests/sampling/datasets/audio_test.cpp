@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/named_dataset.h"
@@ -166,6 +168,19 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
     place.write(std::string("k/train/") + list, text);
     check_failure(failure_of([&] { open(kaldi_entry(), place.path() / "k/train"); }), ExitCode::data, what);
   };
+  static Texts warnings;
+  warnings.clear();
+  place.write("k/train/utt2spk", "u2 bob\n");
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  CHECK(all_shown(*open(kaldi_entry(), place.path() / "k/train")) ==
+        Texts{"audio=4000 text=hello  there speaker=", "audio=8000 text=you speaker=bob"});
+  set_warning_sink(nullptr);
+  CHECK(
+      warnings ==
+      Texts{concat((place.path() / "k/train").string(),
+                   ": 1 utterance has no line in text, for example u3, and is left out"),
+            concat((place.path() / "k/train").string(),
+                   ": 1 of 2 utterances have no line in utt2spk, for example u1, and an empty text as their speaker")});
   refused("segments", "u1 rec1 0.1\n", "segments:1: '' is no time in seconds");
   refused("segments", "u1 rec1 0.3 0.2\n", "segments:1: the segment ends before it begins");
   refused("segments", "u1 rec1 0.1 0.2 1\n", "segments:1: '1' is a channel, which is not chosen here");
