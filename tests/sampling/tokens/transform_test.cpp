@@ -14,13 +14,13 @@ namespace {
 const PartForm text_form{"txt", Encoding::text};
 
 std::unique_ptr<Transform> tokens(const std::vector<std::pair<std::string, Value>>& values,
-                                  const PartForm& from = text_form) {
+                                  const PartForm& from = text_form, const std::string& name = "tokens") {
   const auto& entry = transforms().at("tokens");
   auto keys = with_name(entry);
   keys.push_back({"from", Kind::text, std::string("txt"), "the part"});
   keys.push_back({"as", Kind::text, std::string("tokens"), "the transform"});
   static const MemoryDataset dataset({});
-  return entry.make(settings_for(keys, values, "field"), {.dataset = dataset, .name = "tokens", .from = from});
+  return entry.make(settings_for(keys, values, "field"), {.dataset = dataset, .name = name, .from = from});
 }
 
 /// A record of one text, or of its outline.
@@ -104,6 +104,21 @@ TEST_CASE("the first text that is cut is told, unless the configuration says so,
   set_warning_sink(nullptr);
   REQUIRE(warnings.size() == 3);
   CHECK(warnings[2].find("cut 100 times") != std::string::npos);
+}
+
+TEST_CASE("a label whose text is empty is told once") {
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const auto other = tokens({{"max", std::int64_t{2}}});
+  const auto label = tokens({{"max", std::int64_t{2}}, {"fill", std::int64_t{-100}}}, text_form, "label");
+  for (const auto* const text : {"ab", "", ""}) {
+    made(*other, text, 2);
+    made(*label, text, 2);
+  }
+  set_warning_sink(nullptr);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("field.from: there are records whose text is empty or missing") != std::string::npos);
 }
 
 TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks, and parts that are no text") {
