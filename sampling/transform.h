@@ -52,6 +52,7 @@ Field length_field_of(const Field& of);
 const Part& part_of(const Record& record, const PartForm& form);
 
 /// Returns the settings' error for a part of another encoding than the transform takes.
-UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected);
+UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected,
+                     const std::string& hint = {});
 
 }  // namespace flowtrain

@@ -26,9 +26,12 @@ const Part& part_of(const Record& record, const PartForm& form) {
   return *part;
 }
 
-UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected) {
-  return settings.error("from", concat("the part '", from.name, "' is of ", name_of(from.encoding), ", but '",
-                                       settings.text("as"), "' takes ", expected));
+UserError wrong_part(const Settings& settings, const PartForm& from, const std::string& expected,
+                     const std::string& hint) {
+  return settings.error("from",
+                        concat("the part '", from.name, "' is of ", name_of(from.encoding), ", but '",
+                               settings.text("as"), "' takes ", expected),
+                        ExitCode::usage, hint);
 }
 
 }  // namespace flowtrain

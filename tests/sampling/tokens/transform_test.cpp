@@ -5,6 +5,7 @@
 #include "sampling/core/registry.h"
 #include "sampling/core/warning.h"
 #include "sampling/transform.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
@@ -125,6 +126,10 @@ TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks
   CHECK_THROWS_WITH_AS(tokens({{"max", std::int64_t{2}}, {"end", std::string("</s>")}}),
                        doctest::Contains("field.end: the tokenizer has no special token '</s>'"), UserError);
   CHECK_THROWS_AS(tokens({{"max", std::int64_t{2}}}, {"image", Encoding::image}), UserError);
+  PartForm numbers{"text", Encoding::array};  // a column of digits
+  numbers.dtype = DType::i64;
+  const auto refused = failure_of([&] { tokens({{"max", std::int64_t{2}}}, numbers); });
+  CHECK(refused.hint().find("write a table of JSON lines, with quotes around each text") != std::string::npos);
 }
 
 }  // namespace flowtrain
