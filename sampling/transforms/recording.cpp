@@ -119,7 +119,7 @@ Recordings::Range Recordings::frames(const Record& record) const {
             static_cast<std::uint32_t>(part.shape[2])};
   else
     form = sound_form(part.bytes);
-  if (form.rate == 0) throw SampleError("it has no recording");
+  if (form.rate == 0) throw SampleError("it has no recording, or an empty file");
   const auto at_speed = [&](double speed) {
     return std::max(resampled_frames(form.frames, form.rate * speed, rate_), padded_);
   };
@@ -132,7 +132,7 @@ Recordings::Range Recordings::frames(const Record& record) const {
 std::span<float> Recordings::operator()(const Record& record, Stream& random) const {
   thread_local Sound sound;
   const auto bytes = part_of(record, from_).bytes;
-  if (bytes.empty()) throw SampleError("it has no recording");
+  if (bytes.empty()) throw SampleError("it has no recording, or an empty file");
   decode_sound(bytes, sound);
   auto& samples = sound.samples;
   if (channels_ > 1) {
