@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t least_side = 8, greatest_side = 1024;  // sides of heat maps
 constexpr std::size_t most_letters = 200, most_numbers = 16;
-constexpr std::uint64_t most_seconds = 60;  // of a recording
+constexpr std::uint64_t most_seconds = 60;  // the part of a recording that can be heard
 
 template <class Number>
 void read_as(std::span<const std::byte> from, std::vector<float>& to) {

@@ -10,7 +10,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
-#include "pipeline/engine/session/kept_tokenizer.h"
+#include "pipeline/engine/text/kept_tokenizer.h"
 #include "sampling/class_names.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/random.h"

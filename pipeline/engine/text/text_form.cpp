@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/engine/session/kept_tokenizer.h"
+#include "pipeline/engine/text/kept_tokenizer.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 

@@ -18,7 +18,7 @@ struct TextForm {
   std::vector<std::uint32_t> begin = {};            ///< ids before each text
   std::vector<std::uint32_t> ends = {};             ///< ids that end a text
   std::vector<std::uint32_t> first = {};            ///< the id that stands in for an empty prompt, if there is any
-  bool is_guess = false;  ///< nothing names the tokenizer of stored ids, so it is that of bytes
+  bool is_guess = false;  ///< the tokenizer of stored ids is not known, so it is that of bytes
 
   /// Returns the ids of a prompt, with those before each text. Names of special tokens in the prompt are these tokens.
   /// Throws SampleError for a text that cannot be encoded, and for an empty one where no token begins a text.

@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 // The limit of a line; parsed JSON takes many times its size.
 constexpr std::size_t longest_line = 1 << 20;
 
-// What other services take with each request, and the flags that set it here, for all prompts.
+// Options that other services take with each request, and the flags that set them here, for all prompts.
 constexpr std::pair<const char*, const char*> flags_by_key[] = {{"max_tokens", "--max-tokens"},
                                                                 {"temperature", "--temperature"},
                                                                 {"top_k", "--top-k"},

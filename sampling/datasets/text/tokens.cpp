@@ -219,7 +219,7 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
   const auto window = static_cast<std::uint64_t>(settings.integer("window"));
   const bool within = settings.boolean("within_documents");
   if (within && window == 0)
-    throw settings.error("within_documents", "without a window a record is a whole document", ExitCode::usage,
+    throw settings.error("within_documents", "a record is a whole document where there is no window", ExitCode::usage,
                          "set window, or leave out within_documents");
   const bool remote = is_remote(settings.text("path"));
   auto place =

@@ -111,7 +111,7 @@ TEST_CASE("tokens: windows within documents split those that are too long, and e
   CHECK(ids_of(*within(100)) == std::vector<Ids>{{1, 2, 3, 9}, {4, 5, 6, 7, 9}});
   CHECK(set->fingerprint() != open(temp.path() / "t", windows(2))->fingerprint());
   CHECK_THROWS_WITH_AS(open(temp.path() / "t", {{"within_documents", true}}),
-                       doctest::Contains("without a window a record is a whole document"), UserError);
+                       doctest::Contains("a record is a whole document where there is no window"), UserError);
 }
 
 TEST_CASE("tokens: a warm read does not move the buffer") {

@@ -1,4 +1,4 @@
-#include "pipeline/engine/session/kept_tokenizer.h"
+#include "pipeline/engine/text/kept_tokenizer.h"
 
 #include <filesystem>
 #include <fstream>
