@@ -28,7 +28,7 @@ std::size_t range_of(const std::vector<std::uint64_t>& ends, std::uint64_t place
   return static_cast<std::size_t>(std::ranges::upper_bound(ends, place) - ends.begin());
 }
 
-/// What a record is.
+/// The unit that makes a record.
 enum class TokensUnit {
   document,         ///< a document, without the id of its end
   window,           ///< a window of the ids of all documents in a row
