@@ -141,21 +141,33 @@ class Perplexity final : public Ratio {
 /// field it is one, if there are as few ids as tokenizers of bytes have.
 class BitsPerByte final : public Ratio {
  public:
+  explicit BitsPerByte(std::span<const Field> fields) {
+    const auto named = [&](const char* name) { return std::ranges::find(fields, name, &Field::name); };
+    if (const auto label = named("label"); label != fields.end() && named("label_bytes") == fields.end())
+      check_ids(label->values);
+  }
+
   void add(const Labelled& rows) override {
-    constexpr std::int64_t ids_of_bytes = 257;
     at::Tensor bytes = rows.known & rows.label.lt(ids_of_bytes - 1);  // the last id ends a text, and is no byte
-    if (rows.batch.contains("label_bytes")) {
+    if (rows.batch.contains("label_bytes"))
       bytes = rows.batch.at("label_bytes") * rows.known;
-    } else if (rows.classes() > ids_of_bytes) {
-      throw Mistake(c10::str("the ", rows.classes(), " ids stand for different numbers of bytes, which the batches do ",
-                             "not say: they have no field `label_bytes`"),
-                    "set bytes = true in the [[field]] of as = \"lm\"");
-    }
+    else
+      check_ids(rows.classes());
     add_sums(entropy_of(rows), bytes.sum().to(at::kDouble));
   }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {totals[1] > 0 ? totals[0] / std::log(2.0) / totals[1] : std::nan("")};
+  }
+
+ private:
+  static constexpr std::int64_t ids_of_bytes = 257;
+
+  static void check_ids(std::int64_t ids) {
+    if (ids > ids_of_bytes)
+      throw Mistake(c10::str("the ", ids, " ids stand for different numbers of bytes, which the batches do not say: ",
+                             "they have no field `label_bytes`"),
+                    "set bytes = true in the [[field]] of as = \"lm\"");
   }
 };
 
@@ -302,7 +314,9 @@ FLOWTRAIN_PARTS(class_metrics) {
       }));
   add("perplexity", "exp of the mean cross-entropy", FLOWTRAIN_MAKE(make_plain<Perplexity>), {.lower_is_better = true});
   add("bits_per_byte", "cross-entropy in bits, divided by the bytes of text that the labels stand for",
-      FLOWTRAIN_MAKE(make_plain<BitsPerByte>), {.lower_is_better = true});
+      FLOWTRAIN_MAKE(
+          [](const Settings&, const MetricInput& input) { return std::make_unique<BitsPerByte>(input.fields); }),
+      {.lower_is_better = true});
   add("exact_match", "share of rows whose labels are all the largest logits", FLOWTRAIN_MAKE(make_plain<ExactMatch>));
   add("accuracy_per_class", "recall of each class, as accuracy.<class>", FLOWTRAIN_MAKE(make_plain<AccuracyPerClass>),
       {.single = false});

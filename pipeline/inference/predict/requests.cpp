@@ -9,6 +9,7 @@
 
 #include "pipeline/inference/predict/given_records.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/io/text_lines.h"
 
 namespace flowtrain {
@@ -66,6 +67,11 @@ PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
   }
   const auto file = request.find("file");
   if (file == request.end() || !file->is_string()) return {no_request("it has no \"file\" with a text"), id};
+  for (const char* key : {"begin", "end"})
+    if (request.contains(key))
+      return {no_request(concat("a file is read whole, but the line has \"", key, R"("; a part of a recording is )",
+                                R"({"audio": "a.wav", "begin": 1.5, "end": 4})")),
+              id};
   return {finder.single(file->get<std::string>()), id};
 }
 

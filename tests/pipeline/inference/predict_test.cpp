@@ -322,6 +322,7 @@ TEST_CASE("requests: what is none becomes an input with a problem") {
   const auto nameless = parse_request(R"({"id": 3, "file": 7})", finder);
   CHECK(nameless.input.problem.starts_with("it has no \"file\""));
   CHECK(nameless.id == 3);
+  CHECK(parse_request(R"({"file": "a.wav", "begin": 1})", finder).input.problem.starts_with("a file is read whole"));
   for (const std::string& line : {std::string(), std::string("{"), std::string("\"a.jpg\""), std::string(60'000, '['),
                                   std::string("{\"file\": \"\xff\"}")})
     CHECK(parse_request(line, finder).input.problem.starts_with("the line is no JSON object"));
