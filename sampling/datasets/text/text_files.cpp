@@ -45,9 +45,9 @@ Texts parts_of(const std::string& path) {
   return parts;
 }
 
-using Part = Texts::const_iterator;
+using NamePart = Texts::const_iterator;
 
-bool fit(Part pattern, Part pattern_end, Part name, Part name_end) {
+bool fit(NamePart pattern, NamePart pattern_end, NamePart name, NamePart name_end) {
   for (; pattern != pattern_end; ++pattern, ++name) {
     if (*pattern == "**") {
       for (auto rest = name;; ++rest) {
