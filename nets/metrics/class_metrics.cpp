@@ -17,6 +17,7 @@
 #include "nets/labels.h"
 #include "nets/metrics/metric.h"
 #include "sampling/core/mistake.h"
+#include "sampling/sampler.h"
 #endif
 
 namespace flowtrain::nets {
