@@ -365,7 +365,7 @@ void set_isolation(MakeIsolatedSampler make) { make_isolated = make; }
 
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
-  check_kept_tokenizer(config, input.training);
+  check_stored_ids(config, input.training);
   const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
   if (whole.empty()) return sampler_of(config, input, validation_fields(config));
   if (has_groups(config)) return make_group_sampler(config, whole);

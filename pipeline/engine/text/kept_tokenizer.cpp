@@ -69,14 +69,18 @@ std::string kept_tokenizer(const Settings& data) {
   return {};
 }
 
-void check_kept_tokenizer(const Config& config, bool training) {
+void check_stored_ids(const Config& config, bool training) {
   const auto check = [](const Settings& data, const std::vector<Settings>& fields) {
+    if (data.text("dataset") != "tokens") return;
     const auto kept = kept_tokenizer(data);
-    if (kept.empty()) return;
-    for (const auto& field : fields)
-      if (const auto& from = field.text(field.text("from").empty() ? "name" : "from");
-          field.has("tokenizer") && from == "tokens")
-        compare(field, kept);
+    for (const auto& field : fields) {
+      const auto& from = field.text(field.text("from").empty() ? "name" : "from");
+      if (!field.has("tokenizer") || from != "tokens") continue;
+      if (!kept.empty()) compare(field, kept);
+      if (data.integer("window") > 0 && !field.text("end").empty())
+        throw field.error("end", "windows of stored ids have the ids that end documents, and end anywhere",
+                          ExitCode::usage, "leave out end, or data.window");
+    }
   };
   const auto& sources = config.list("data.source");
   const bool grouped = has_groups(config);

@@ -11,9 +11,10 @@ namespace flowtrain {
 /// "bytes". Empty for other data sets, for shards on a server, and if there is none.
 std::string kept_tokenizer(const Settings& data);
 
-/// Compares the tokenizers of [[field]]s with the one that the stored ids were made by, where that is kept beside them.
-/// Other bytes of a file may stand for the same tokens. Throws the error of the key `tokenizer` if an id is another
-/// token, or none.
-void check_kept_tokenizer(const Config& config, bool training);
+/// Checks the [[field]]s that are made of stored ids. Their tokenizer must be the one that made the ids, where that is
+/// kept beside them: other bytes of a file may stand for the same tokens. Windows have the ids that end documents, so
+/// none is put after them. Throws UserError(usage) of the key `tokenizer`, where an id is another token or none, or
+/// `end`.
+void check_stored_ids(const Config& config, bool training);
 
 }  // namespace flowtrain
