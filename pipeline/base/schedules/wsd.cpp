@@ -20,10 +20,10 @@ std::unique_ptr<Schedule> make_wsd(const Settings& settings, const ScheduleInput
   const auto given = static_cast<double>(settings.integer("fall"));
   const double fall = given > 0 ? given : std::floor(input.length * settings.real("fall_share"));
   if (rise + fall > input.length)
-    throw settings.error(given > 0 ? "fall" : "rise",
-                         concat("rise = ", rise, " and a fall of ", fall, " are longer than the schedule (",
-                                input.length, ")"),
-                         ExitCode::usage, "lower rise, fall or fall_share, or raise run.max_iter");
+    throw settings.error(
+        given > 0 ? "fall" : "rise",
+        concat("rise = ", rise, " and a fall of ", fall, " are longer than the schedule (", input.length, ")"),
+        ExitCode::usage, "lower rise, fall or fall_share, or raise run.max_iter");
   return std::make_unique<Formula>([=, length = input.length, shape = settings.text("shape"),
                                     end = settings.real("min_factor")](double value, double at) {
     if (at < rise) return value * between(end, 1 - at / rise);

@@ -34,7 +34,7 @@ const isText = sample => sample.hypothesis !== undefined;
 const marked = line => words(line).split(/(\[-.*?-\]|\{\+.*?\+\})/).map(part =>
   /^\[-.*-\]$/.test(part) ? el('del', {}, part.slice(2, -2)) :
   /^\{\+.*\+\}$/.test(part) ? el('ins', {}, part.slice(2, -2)) : part);
-const some = (number, noun) => `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+const numberOf = (number, noun) => `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 const textOf = sample => isText(sample) && [['reference', words(sample.reference)], ['hypothesis', words(sample.hypothesis)],
                                            ['alignment', marked(sample.alignment)]].map(([name, text]) =>
   el('div', {class: 'field'}, el('b', {}, name), ' ', text));
@@ -61,7 +61,7 @@ function card(sample) {
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
     hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
     isText(sample) ? el('div', {class: sample.edits === 0 ? 'right' : 'wrong'}, sample.edits === 0 ? '✓ right' :
-      `✗ ${some(sample.edits, 'edit')} in ${some(sample.words, 'word')}`) : null,
+      `✗ ${numberOf(sample.edits, 'edit')} in ${numberOf(sample.words, 'word')}`) : null,
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${metric(sample.loss)}`) : null));
 }
 
