@@ -1,13 +1,12 @@
 #include "pipeline/engine/text/kept_tokenizer.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 #include <vector>
 
 #include "pipeline/base/config/source_groups.h"
+#include "pipeline/base/telemetry/json_file.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/tokens/tokenizer.h"
@@ -17,12 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the bytes of a file; none if it cannot be read.
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Returns the file `tokenizer` of any ending in a folder; "bytes" if the totals of a packing say so; else nothing.
 std::string tokenizer_in(const fs::path& folder) {
   std::error_code error;
@@ -30,7 +23,7 @@ std::string tokenizer_in(const fs::path& folder) {
   for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
     if (each->path().stem() == "tokenizer") found.insert(each->path().string());
   if (!found.empty()) return *found.begin();
-  return bytes_of(folder / "tokens.json").find(R"("tokenizer":"bytes")") != std::string::npos ? "bytes" : "";
+  return text_in(json_of_file(folder / "tokens.json"), "tokenizer") == "bytes" ? "bytes" : "";
 }
 
 // Throws if an id of the kept tokenizer is another token for the one that a field names.
@@ -38,7 +31,7 @@ void compare(const Settings& field, const std::string& kept) {
   const std::string& named = field.text("tokenizer");
   if (named.empty() || named == kept) return;
   const bool of_bytes = named == "bytes" || kept == "bytes";
-  if (!of_bytes && bytes_of(named) == bytes_of(kept)) return;
+  if (!of_bytes && text_of_file(named, std::string::npos) == text_of_file(kept, std::string::npos)) return;
   // Files of other kinds may write the same token in another way.
   const bool same_kind = !of_bytes && fs::path(named).extension() == fs::path(kept).extension();
   const auto own = open_tokenizer(named, field.text("pattern"));
@@ -74,8 +67,7 @@ void check_stored_ids(const Config& config, bool training) {
     if (data.text("dataset") != "tokens") return;
     const auto kept = kept_tokenizer(data);
     for (const auto& field : fields) {
-      const auto& from = field.text(field.text("from").empty() ? "name" : "from");
-      if (!field.has("tokenizer") || from != "tokens") continue;
+      if (!field.has("tokenizer") || field.text("from") != "tokens") continue;
       if (!kept.empty()) compare(field, kept);
       if (data.integer("window") > 0 && !field.text("end").empty())
         throw field.error("end", "windows of stored ids have the ids that end documents, and end anywhere",
