@@ -275,8 +275,8 @@ std::vector<ShownField> show_record(const Sampler& sampler, const Record& record
   return show_row(fields, extents, values);
 }
 
-void add_recordings(const Record& record, std::vector<ShownField>& fields) {
-  if (std::ranges::any_of(fields, [](auto& field) { return !field.shown.sound.empty(); })) return;
+std::vector<ShownField> with_recordings(const Record& record, std::vector<ShownField> fields) {
+  if (std::ranges::any_of(fields, [](auto& field) { return !field.shown.sound.empty(); })) return fields;
   std::vector<ShownField> recordings;
   for (auto& part : record.parts) {
     if (part.encoding != Encoding::audio || part.bytes.empty()) continue;
@@ -293,6 +293,7 @@ void add_recordings(const Record& record, std::vector<ShownField>& fields) {
     recordings.push_back({concat(taken ? "stored_" : "", part.name), std::move(shown)});
   }
   std::ranges::move(recordings, std::back_inserter(fields));
+  return fields;
 }
 
 }  // namespace flowtrain

@@ -52,8 +52,8 @@ std::vector<ShownField> show_row(std::span<const Field> fields, std::span<const 
 /// Makes the row of a record as validation does, without random draws, and shows it. Throws SampleError.
 std::vector<ShownField> show_record(const Sampler& sampler, const Record& record);
 
-/// Adds the first minute of each recording of a record as it is stored, named after its part, if the fields give
-/// nothing to hear: they may be features of it. A damaged recording is left out.
-void add_recordings(const Record& record, std::vector<ShownField>& fields);
+/// Returns the fields of a record and, if they give nothing to hear, as features do not, the first minute of each of
+/// its recordings as it is stored, named after its part. A damaged recording is left out.
+std::vector<ShownField> with_recordings(const Record& record, std::vector<ShownField> fields);
 
 }  // namespace flowtrain

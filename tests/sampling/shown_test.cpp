@@ -144,13 +144,13 @@ TEST_CASE("a recording can be heard where no field gives a sound") {
       {.name = "text", .encoding = Encoding::text, .bytes = std::as_bytes(std::span(noise))}};
   const Record record{.parts = parts};
   std::vector<ShownField> fields{{"features", {"80 x 3"}}};
-  add_recordings(record, fields);
+  fields = with_recordings(record, std::move(fields));
   REQUIRE(fields.size() == 2);
   CHECK(fields[1].name == "audio");
   CHECK(fields[1].shown.text == "70 s at 100 Hz");
   CHECK(sound_form(fields[1].shown.sound).frames == 60 * 100);
   fields.erase(fields.begin());
-  add_recordings(record, fields);
+  fields = with_recordings(record, std::move(fields));
   CHECK(fields.size() == 1);
 }
 

@@ -22,9 +22,7 @@ Number number_at(std::span<const std::byte> bytes) {
 
 SampleResult sample_of(const Slab& slab, std::size_t row, const RowResult& result) {
   SampleResult sample{.id = slab.rows()[row].id, .label = label_of(slab, row), .result = result};
-  auto fields = show_row(slab, slab.rows()[row]);
-  add_recordings(slab.rows()[row].record, fields);
-  take_fields(sample, std::move(fields));
+  take_fields(sample, with_recordings(slab.rows()[row].record, show_row(slab, slab.rows()[row])));
   return sample;
 }
 

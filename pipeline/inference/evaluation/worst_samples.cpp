@@ -76,9 +76,7 @@ class TestedSamples {
     ReadBuffer buffer;
     if (packed_) return;
     const Record record = dataset_.read(sample.id, buffer);
-    auto fields = show_record(*data_.sampler, record);
-    add_recordings(record, fields);
-    take_fields(sample, std::move(fields));
+    take_fields(sample, with_recordings(record, show_record(*data_.sampler, record)));
   } catch (const SampleError&) {  // it was replaced in the test, too
   }
 

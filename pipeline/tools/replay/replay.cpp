@@ -108,9 +108,8 @@ json draws_of(const Sampler& sampler, const Slab& slab, const RowWork& work, std
 // Adds the texts of a row's fields, and writes their pictures and sounds: the first picture as NAME.png.
 void add_shown(const Slab& slab, std::size_t row, const Mixed* mix, const std::filesystem::path& folder,
                const std::string& name, json& entry) {
-  auto fields = show_row(slab, slab.rows()[row]);
-  add_recordings(slab.rows()[row].record, fields);
-  for (auto& [field, shown] : fields) {
+  const RowWork& work = slab.rows()[row];
+  for (auto& [field, shown] : with_recordings(work.record, show_row(slab, work))) {
     if (!shown.text.empty()) entry["shown"][field] = shown.text;
     std::string sound = concat(name, ".", field, ".wav");
     std::ranges::replace(sound, '/', '_');
