@@ -119,9 +119,9 @@ class UtteranceLists {
     if (!has_segments)
       for (std::uint32_t i = 0; i < found_.names.size(); ++i) add(found_.names[i], {i});
     lacking_.tell(folder_.string(), "utterance", "line in text");
-    if (without_speaker_ > 0)
-      warn(concat(folder_.string(), ": ", without_speaker_, " of ", found_.all.size(),
-                  " utterances have no line in utt2spk, for example ", first_without_speaker_,
+    if (without_speaker_.count() > 0)
+      warn(concat(folder_.string(), ": ", without_speaker_.count(), " of ", found_.all.size(),
+                  " utterances have no line in utt2spk, for example ", without_speaker_.first(),
                   ", and an empty text as their speaker"));
     if (texts_ && texts_->size() > taken_.size())
       warn(concat(folder_.string(), ": ", texts_->size() - taken_.size(), " of ", texts_->size(),
@@ -149,7 +149,7 @@ class UtteranceLists {
     }
     if (!speakers_) return;
     const auto speaker = speakers_->find(key);
-    if (speaker == speakers_->end() && without_speaker_++ == 0) first_without_speaker_ = key;
+    if (speaker == speakers_->end()) without_speaker_.add(std::string(key));
     found_.speakers.add(speaker == speakers_->end() ? std::string_view() : std::string_view(speaker->second));
   }
 
@@ -157,9 +157,7 @@ class UtteranceLists {
   Utterances& found_;
   const std::optional<Entries> texts_, speakers_;
   std::set<std::string_view> taken_;  ///< names of texts_ that an utterance has
-  LeftOut lacking_;
-  std::uint64_t without_speaker_ = 0;
-  std::string first_without_speaker_;
+  LeftOut lacking_, without_speaker_;
 };
 
 Utterances read_kaldi(const Settings& settings, bool training) {

@@ -41,12 +41,14 @@ struct Utterances {
   std::vector<std::string> notes = {};  ///< sentences on lists and folders that are not used
 };
 
-/// Counts what a reader leaves out of a kind, and keeps an example.
+/// Counts what a reader leaves out, or what lacks something, and keeps an example.
 class LeftOut {
  public:
   void add(const std::string& example) {
     if (count_++ == 0) first_ = example;
   }
+  std::uint64_t count() const { return count_; }
+  const std::string& first() const { return first_; }
   /// Warns "PLACE: 2 utterances have no line in text, for example a, and are left out", if there are any.
   void tell(const std::string& place, const std::string& kind, const std::string& lack) const;
 
