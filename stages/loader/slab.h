@@ -96,8 +96,8 @@ struct StreamRow {
   std::uint64_t id;        ///< record
 };
 
-/// The memory in which a batch is planned that does not have the same shape as all others. Each slab has its own, and
-/// not each thread: a thread that plans its first batch late would allocate while the line is warm.
+/// The memory for planning a batch, where a plan chooses its rows or its shape. Each slab has its own, and not each
+/// thread: a thread that plans its first batch late would allocate while the line is warm.
 struct PlanningMemory {
   /// A record of a batch, and its place among the rows of this process.
   struct Item {

@@ -40,7 +40,7 @@ pretrain = "DIR/weights.safetensors"
 const std::filesystem::path& plugin() {
   static const TempFolder folder;
   static const std::filesystem::path path = [] {
-    const auto copy = folder.path() / "edges.so";
+    auto copy = folder.path() / "edges.so";
     std::filesystem::copy_file(test::build_path("plugins/edges.so"), copy);
     return copy;
   }();
@@ -117,27 +117,38 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   }
 }
 
+/// The files that the fields of a configuration name, as they are when this is made: unchanged files are accepted.
+class FieldFiles {
+ public:
+  explicit FieldFiles(Config config) : config_(std::move(config)), before_(now()) { check(); }
+
+  void check_refused(const std::string& says) const {
+    check_failure(failure_of([&] { check(); }), ExitCode::usage, says);
+  }
+
+ private:
+  RunInputs now() const { return {0, {}, {}, fingerprints_of(config_, MemoryDataset({}), {})}; }
+  void check() const { check_inputs(before_, now(), config_, false); }
+
+  Config config_;
+  RunInputs before_;
+};
+
 TEST_CASE("the statistics of features and the files of noises count, too") {
   const TempFolder place;
   place.write("noise/a.wav", "1234");
   const auto statistics = place.write("set.txt", "1\n");
-  const Config config = load_config(place.write(
+  const FieldFiles files(load_config(place.write(
       "c.toml", concat("[data]\ndataset = \"audio_folder\"\n[net]\nname = \"mlp\"\n[[field]]\nname = \"features\"\n",
                        "from = \"audio\"\nas = \"logmel\"\nnormalise = \"set\"\nstatistics = \"", statistics.string(),
-                       "\"\nnoise = \"", (place.path() / "noise").string(), "\"\n")));
-  const auto now = [&] { return RunInputs{0, {}, {}, fingerprints_of(config, MemoryDataset({}), {})}; };
-  const auto before = now();
-  const auto refused = [&](const std::string& says) {
-    check_failure(failure_of([&] { check_inputs(before, now(), config, false); }), ExitCode::usage, says);
-  };
-  check_inputs(before, now(), config, false);
+                       "\"\nnoise = \"", (place.path() / "noise").string(), "\"\n"))));
   SUBCASE("statistics") {
     place.write("set.txt", "2\n");
-    refused("the contents of field.0.statistics: ");
+    files.check_refused("the contents of field.0.statistics: ");
   }
   SUBCASE("a noise") {
     place.write("noise/a.wav", "12345");
-    refused("the contents of field.0.noise: ");
+    files.check_refused("the contents of field.0.noise: ");
   }
 }
 
@@ -145,15 +156,11 @@ TEST_CASE("the file of a tokenizer counts, as its ids are the net's") {
   const TempFolder place;
   place.write("texts/a.txt", "a text");
   const auto tokenizer = place.write("own.json", "{}");
-  const Config config = load_config(place.write(
+  const FieldFiles files(load_config(place.write(
       "c.toml", concat("[data]\ndataset = \"text\"\n[net]\nname = \"gpt2\"\n[[field]]\nname = \"tokens\"\n",
-                       "from = \"text\"\nas = \"lm\"\nmax = 8\ntokenizer = \"", tokenizer.string(), "\"\n")));
-  const auto now = [&] { return RunInputs{0, {}, {}, fingerprints_of(config, MemoryDataset({}), {})}; };
-  const auto before = now();
-  check_inputs(before, now(), config, false);
+                       "from = \"text\"\nas = \"lm\"\nmax = 8\ntokenizer = \"", tokenizer.string(), "\"\n"))));
   place.write("own.json", "{\"version\": 1}");
-  check_failure(failure_of([&] { check_inputs(before, now(), config, false); }), ExitCode::usage,
-                "the contents of field.0.tokenizer: ");
+  files.check_refused("the contents of field.0.tokenizer: ");
 }
 
 TEST_CASE("another plugin in the place of one is a change; another name for the same one is none") {

@@ -144,7 +144,7 @@ TEST_CASE("a tokenizer that is not the one of the packed tokens is refused") {
   check_refused(with_tokenizer("bytes"), 2, {"it has 265 ids, and this one has 257"});
   check_refused(place.train({"--set", "field.0.tokenizer=own.json", "--set", "field.0.end=<|endoftext|>"}), 2,
                 {"field.0.end: windows of stored ids have the ids that end documents"});
-  // The same tokens in other bytes.
+  // Other bytes may stand for the same tokens.
   place.folder().write("own.json", "\n" + read_text(place.path("own.json")));
   REQUIRE_EXIT(with_tokenizer("own.json"), 0);
 }
