@@ -44,10 +44,10 @@ class PairScan {
   bool stay_apart(std::uint32_t left, std::uint32_t right, std::uint32_t limit) const;
 
   const PairModel& model_;
-  std::vector<Made> made_;  ///< by id
-  std::vector<Text> texts_;
+  HugeVector<Made> made_;  ///< by id
+  HugeVector<Text> texts_;
   ByteTree tree_;
-  std::vector<std::uint64_t> filter_;  ///< has the bits of pairs that make a token, and of few others
+  HugeVector<std::uint64_t> filter_;  ///< has the bits of pairs that make a token, and of few others
   unsigned shift_ = 0;
 };
 

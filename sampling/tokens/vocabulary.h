@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sampling/core/huge_pages.h"
+
 namespace flowtrain {
 
 inline constexpr std::uint32_t no_token = 0xffffffff;
@@ -82,7 +84,7 @@ class FlatTable {
     std::uint64_t key = 0;
     Value value{};
   };
-  static std::size_t place(const std::vector<Slot>& slots, std::uint64_t key) {
+  static std::size_t place(const HugeVector<Slot>& slots, std::uint64_t key) {
     std::uint64_t hash = key * 0x9e3779b97f4a7c15;
     hash ^= hash >> 32;
     std::size_t at = hash & (slots.size() - 1);
@@ -90,13 +92,13 @@ class FlatTable {
     return at;
   }
   void grow() {
-    std::vector<Slot> larger(slots_.empty() ? 64 : 2 * slots_.size());
+    HugeVector<Slot> larger(slots_.empty() ? 64 : 2 * slots_.size());
     for (const Slot& slot : slots_)
       if (slot.key != 0) larger[place(larger, slot.key)] = slot;
     slots_.swap(larger);
   }
 
-  std::vector<Slot> slots_;
+  HugeVector<Slot> slots_;
   std::size_t count_ = 0;
 };
 
@@ -164,8 +166,8 @@ class ByteTree {
   };
   std::uint32_t free_base(const std::vector<unsigned char>& bytes);
 
-  std::vector<Node> nodes_ = std::vector<Node>(512);  ///< ends with 256 that are free, so that look-ups need no bounds
-  std::uint32_t first_free_ = 1;                      ///< no node before it is free, or few are
+  HugeVector<Node> nodes_ = HugeVector<Node>(512);  ///< ends with 256 that are free, so that look-ups need no bounds
+  std::uint32_t first_free_ = 1;                    ///< no node before it is free, or few are
 };
 
 }  // namespace flowtrain

@@ -13,7 +13,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t least_kept = 1 << 10, most_kept = 1 << 18;  // 64 KiB to 16 MiB
+constexpr std::size_t least_kept = 1 << 11, most_kept = 1 << 19;  // 128 KiB to 32 MiB
 constexpr std::size_t longest_kept = 23;
 constexpr std::size_t longest_word = 64 << 20;  // a thread takes up to 36 bytes for each of them
 
@@ -47,11 +47,12 @@ WordKey key_of(std::string_view word) {
   return {first, load<std::uint64_t>(from + 8), load_few(from + 16, size - 16) | length};
 }
 
-std::size_t place_of(const WordKey& key, std::size_t lines) {
+/// Returns the place of a word among pairs of lines.
+std::size_t place_of(const WordKey& key, std::size_t pairs) {
   std::uint64_t hash = key[0] * 0x9e3779b97f4a7c15 ^ std::rotl(key[1] * 0xc2b2ae3d27d4eb4f, 29) ^
                        std::rotl(key[2] * 0x165667b19e3779f9, 41);
   hash ^= hash >> 32;
-  return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(lines));
+  return hash * 0x9e3779b97f4a7c15 >> (64 - std::countr_zero(pairs));
 }
 
 bool is_key(const WordKey& a, const WordKey& b) { return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0; }
@@ -77,7 +78,7 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
                        Scratch& scratch) const {
   constexpr std::size_t block = 16;  // words whose lines of the cache are on their way at once
   std::array<WordKey, block> keys;
-  std::array<KeptWord*, block> kept;
+  std::array<KeptWord*, block> kept;                       // pairs of lines
   std::array<std::uint32_t, block * most_kept_ids> known;  // ids of words that were met, which are copied whole
   for (; !words.empty(); words = words.subspan(std::min(block, words.size()))) {
     if (scratch.new_words >= scratch.kept.size() && scratch.kept.size() < most_kept) {
@@ -88,12 +89,15 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
     for (std::size_t i = 0; i < count; ++i) {
       if (words[i].size() > longest_kept) continue;
       keys[i] = key_of(words[i]);
-      kept[i] = &scratch.kept[place_of(keys[i], scratch.kept.size())];
-      __builtin_prefetch(kept[i], 1);
+      kept[i] = &scratch.kept[2 * place_of(keys[i], scratch.kept.size() / 2)];
+      for (std::size_t line = 0; line < 2; ++line) __builtin_prefetch(kept[i] + line, 1);
     }
     auto* end = known.data();
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_short = words[i].size() <= longest_kept;
+      // The second line of a pair takes new words, and gives up those that come again: rare ones do not drive them out.
+      if (is_short && !is_key(kept[i][0].key, keys[i]) && is_key(kept[i][1].key, keys[i]))
+        std::swap(kept[i][0], kept[i][1]);
       if (is_short && is_key(kept[i]->key, keys[i])) {
         std::ranges::copy(kept[i]->ids, end);
         end += kept[i]->count;
@@ -104,7 +108,7 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
       if (words[i].size() > longest_word)
         throw SampleError(concat("it has a word of ", words[i].size() >> 20,
                                  " MiB, which this tokenizer would need too much memory for: make records of lines"));
-      is_short ? encode_and_keep(words[i], *kept[i], ids, scratch) : encode_anew(words[i], ids, scratch);
+      is_short ? encode_and_keep(words[i], kept[i][1], ids, scratch) : encode_anew(words[i], ids, scratch);
     }
     ids.insert(ids.end(), known.data(), end);
   }

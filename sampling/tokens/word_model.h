@@ -22,7 +22,7 @@ struct alignas(64) KeptWord {
 
 /// Memory of one thread for one tokenizer.
 struct Scratch {
-  std::vector<KeptWord> kept;                        ///< words by their hash; it grows with new words
+  HugeVector<KeptWord> kept;                         ///< pairs by the hash of words; it grows with new words
   std::size_t new_words = 0;                         ///< words that were kept since it has grown
   std::vector<std::uint32_t> symbols, ranks, links;  ///< symbols of one word
   std::vector<std::array<std::uint64_t, 3>> heap;
