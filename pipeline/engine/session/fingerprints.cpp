@@ -144,4 +144,16 @@ void check_inputs(const RunInputs& before, const RunInputs& now, const Config& c
   log_warn("going on although what the results depend on has changed since the snapshot was made: " + breaking);
 }
 
+void warn_of_changed_files(const RunInputs& before, const Config& config) {
+  for (auto& file : files_of(config)) {
+    const std::string_view key = file.key;
+    if (!key.starts_with("field.") || !(key.ends_with(".tokenizer") || key.ends_with(".statistics"))) continue;
+    const auto was = before.fingerprints.find(file.key);
+    if (was == before.fingerprints.end()) continue;
+    if (const auto is = xxh64_of_path(file.path); is && *is != was->second)
+      log_warn(concat("the contents of ", key, " have changed since the snapshot was made: ", file.path,
+                      "; the net gets other numbers than it has learnt from (put the file back)"));
+  }
+}
+
 }  // namespace flowtrain

@@ -31,4 +31,8 @@ std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset);
 /// unless that is `accepted`.
 void check_inputs(const RunInputs& before, const RunInputs& now, const Config& config, bool accepted);
 
+/// Warns of files whose contents decide what a net gets, the tokenizers and statistics of [[field]]s, and that have
+/// changed since the run of `before`: its net gets other numbers than it has learnt from.
+void warn_of_changed_files(const RunInputs& before, const Config& config);
+
 }  // namespace flowtrain

@@ -22,6 +22,7 @@
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/session/start.h"
 #include "pipeline/engine/train/run_state.h"
 #include "pipeline/engine/train/snapshot_branch.h"
@@ -195,7 +196,7 @@ class TestRun {
     close();
     for (auto& snapshot : snapshots)
       attempt(parts_of(snapshot), [&] {
-        const auto learnt = classes_of(snapshot);
+        const auto learnt = classes_of(snapshot, *config);
         if (!bench_ || learnt != classes) {
           close();
           together(group_, "the data of a test", [&] {
@@ -238,12 +239,14 @@ class TestRun {
     return static_cast<int>(users ? users->code() : ExitCode::usage);
   }
 
-  std::vector<std::string> classes_of(const TestedSnapshot& snapshot) {
+  std::vector<std::string> classes_of(const TestedSnapshot& snapshot, const Config& config) {
     json classes;
     in_leader(group_, "the classes of a snapshot", [&] {
       opened_.reset();
       opened_.emplace(open_snapshot(snapshot.path));
-      classes = RunState::from_json(opened_->state_json).inputs.classes;
+      const RunInputs inputs = RunState::from_json(opened_->state_json).inputs;
+      classes = inputs.classes;
+      if (!std::exchange(has_compared_files_, true)) warn_of_changed_files(inputs, config);
     });
     return unpacked_json(group_.broadcast("a snapshot's classes", packed_json(classes)))
         .get<std::vector<std::string>>();
@@ -316,6 +319,7 @@ class TestRun {
   const MakeLearner& make_learner_;
   StartOptions start_;
   bool skips_errors_ = false;
+  bool has_compared_files_ = false;
   bool has_looked_at_training_ = false;     // opened once: settings seldom change the data, which takes time to open
   std::map<fs::path, TestFolder> folders_;  // rank 0's
   std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot to measure

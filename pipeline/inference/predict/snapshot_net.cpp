@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "pipeline/engine/session/assembly.h"
+#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/train/snapshot_branch.h"
 
 namespace flowtrain {
@@ -20,6 +21,7 @@ Config without_metrics(const Config& config) {
 SnapshotNet::SnapshotNet(const Config& config, const std::filesystem::path& snapshot)
     : config_(without_metrics(config)), opened_(open_snapshot(snapshot)) {
   RunState state = RunState::from_json(opened_->state_json);
+  warn_of_changed_files(state.inputs, config);
   classes_ = std::move(state.inputs.classes);
   pixels_ = state.inputs.pixels;
   parts_ = LearntParts::of(config, std::move(state.inputs.parts));

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sampling/core/text.h"
+#include "tests/program/language_model.h"
 #include "tests/program/refusals.h"
 #include "tests/support/temp_run.h"
 
@@ -147,6 +148,28 @@ TEST_CASE("a tokenizer that is not the one of the packed tokens is refused") {
   // Other bytes may stand for the same tokens.
   place.folder().write("own.json", "\n" + read_text(place.path("own.json")));
   REQUIRE_EXIT(with_tokenizer("own.json"), 0);
+}
+
+TEST_CASE("a tokenizer whose file has changed since the snapshot is told") {
+  const LanguageRun place;
+  place.folder().write("other.txt", sentence + "\n" + sentence);
+  const auto learn = [&](const std::string& text) {
+    REQUIRE_EXIT(place.run({"tokenizer", "train", "--vocab", "262", "--out", "own.json", text}), 0);
+  };
+  const auto generated = [&] { return generate(place, {"--prompt", "the", "--max-tokens", "2"}); };
+  const char* const told = "the contents of field.0.tokenizer have changed since the snapshot was made: ";
+  learn("text.txt");
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "2", "--set", "field.0.tokenizer=own.json", "--set",
+                            "field.0.bytes=true"}),
+               0);
+  const auto before = generated();
+  REQUIRE_EXIT(before, 0);
+  CHECK(before.err.find(told) == std::string::npos);
+  learn("other.txt");
+  for (const auto& after : {generated(), place.run({"test", "run"})}) {
+    REQUIRE_EXIT(after, 0);
+    CHECK_SAYS(after, told);
+  }
 }
 
 TEST_CASE("generate answers lines of standard input and of files, and names those that it cannot use") {
