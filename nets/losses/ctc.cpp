@@ -124,6 +124,7 @@ class Ctc final : public Loss {
       rows.weights.push_back(!fits ? 0 : per_label_ ? 1 / static_cast<float>(std::max<std::int64_t>(own, 1)) : 1);
       rows.count += fits ? 1 : 0;
     }
+    if (count > 1 && rows.count == 0) report_none(count);
     return rows;
   }
 
@@ -135,9 +136,17 @@ class Ctc final : public Loss {
     told_ = true;
   }
 
+  void report_none(std::int64_t count) const {
+    if (!told_none_)
+      warn(concat("loss ctc: none of the ", count,
+                  " transcripts of a batch fits the frames that the net gives, and "
+                  "such a batch teaches nothing: join fewer frames, or take labels that hold more of a text"));
+    told_none_ = true;
+  }
+
   const std::int64_t blank_;
   const bool per_label_, stops_;
-  mutable bool told_ = false;
+  mutable bool told_ = false, told_none_ = false;
 };
 
 }  // namespace

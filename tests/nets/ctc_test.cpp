@@ -166,7 +166,14 @@ TEST_CASE("ctc: transcripts that are longer than their frames do not count, are 
   CHECK(number(loss(empty).at("loss")) == doctest::Approx(number(empty.expected(0) + empty.expected(2)) / 2));
   // A blank stands between labels that are alike.
   CHECK(number(loss(Case({{1}, {0, 0, 0}, {1, 1}})).at("count")) == 2);
+  warnings.clear();
+  flowtrain::set_warning_sink([](const std::string& text) { warnings.push_back(text); });
   const NamedTensors none = loss(Case({{1, 1, 1, 1}, {0, 0, 0}, {1, 2, 1, 2}}));
+  flowtrain::set_warning_sink(nullptr);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[1] ==
+        "loss ctc: none of the 3 transcripts of a batch fits the frames that the net gives, and such a batch teaches "
+        "nothing: join fewer frames, or take labels that hold more of a text");
   CHECK(number(none.at("loss")) == 0);
   CHECK(number(none.at("count")) == 0);
   CHECK(number(none.at("too_long")) == 1);
