@@ -1,9 +1,12 @@
 #include "sampling/io/text_lines.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -34,7 +37,10 @@ std::vector<std::string> read_text_lines(const std::filesystem::path& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);)
     lines.emplace_back(clean_line(line, lines.size() + 1, path.string()));
-  if (stream.bad() || !stream.eof()) throw UserError(ExitCode::data, path.string() + ": the file cannot be read");
+  if (stream.bad() || !stream.eof())
+    throw UserError(ExitCode::data,
+                    concat(path.string(), ": the file cannot be read: ", std::generic_category().message(errno)),
+                    "name a file of text that may be read");
   return lines;
 }
 

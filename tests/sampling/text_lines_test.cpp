@@ -46,7 +46,7 @@ TEST_CASE("a text file that cannot be read is named") {
   const TempFolder temp;
   check_failure(failure_of([&] { read_text_lines(temp.path()); }), ExitCode::data, "cannot be read");
   check_failure(failure_of([&] { read_text_lines(temp.path() / "none"); }), ExitCode::data,
-                "none: the file cannot be read");
+                "none: the file cannot be read: No such file or directory");
 }
 
 TEST_CASE("texts in UTF-8 stay as they are, and bytes of others become escapes") {
