@@ -13,7 +13,9 @@ std::int64_t at_least(const Settings& settings, const std::string& key, std::int
   const std::int64_t value = settings.integer(key);
   if (value == 0 && of_field == 0)
     throw settings.error(key, concat("the batches have no field `tokens` that says the number of ", what),
-                         ExitCode::usage, concat("set net.", key, ", or make the field `tokens` by a tokenizer"));
+                         ExitCode::usage,
+                         concat("set net.", key, ", or ", key == "vocabulary" ? "vocabulary" : "max",
+                                " of the [[field]] `tokens`, or make that field by a tokenizer"));
   if (value > 0 && value < of_field)
     throw settings.error(key, concat(value, " ", what, " are less than the ", of_field, " of the field `tokens`"),
                          ExitCode::usage, concat("leave it out, or set it to ", of_field, " or more"));

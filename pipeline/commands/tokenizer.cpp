@@ -70,6 +70,10 @@ std::string input_of(const TokenizerWords& given) {
 }
 
 int train_tokenizer(TokenizerWords& given) {
+  if (const auto ending = given.out.extension(); ending == ".tiktoken" || ending == ".model")
+    throw UserError(ExitCode::usage,
+                    concat("--out ", given.out.string(), ": the form that is written is tokenizer.json"),
+                    concat("name it ", given.out.stem().string(), ".json"));
   const LearnedPairs pairs = learn_pairs(given.files, given.training);
   write_file_atomically(given.out, tokenizer_json(pairs));
   std::cout << given.out.string() << ": " << pairs.special.size() + 256 + pairs.merges.size() << " tokens, "

@@ -20,6 +20,9 @@ class MaskedLmTransform final : public Transform {
         form_(settings, ids_.tokenizer().get(), RowForm::CutEnd::stays),
         share_(settings.real("share")),
         training_(input.training) {
+    if (share_ == 0)
+      throw settings.error("share", "must be above 0, or nothing is left to learn", ExitCode::usage,
+                           "leave it out for 0.15, as BERT was trained");
     const auto& tokenizer = ids_.tokenizer();
     if (!tokenizer)
       throw settings.error("tokenizer", "must be given, as it has the mask", ExitCode::usage,
