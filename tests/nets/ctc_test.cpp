@@ -32,7 +32,7 @@ Labels collapsed(const Labels& path, std::int64_t blank) {
 at::Tensor loss_of_paths(const at::Tensor& steps, const Labels& labels, std::int64_t blank) {
   const std::int64_t frames = steps.size(0), kinds = steps.size(1);
   std::vector<at::Tensor> paths;
-  const auto count = static_cast<std::int64_t>(std::pow(kinds, frames) + 0.5);
+  const auto count = std::llround(std::pow(kinds, frames));
   for (std::int64_t number = 0; number < count; ++number) {
     Labels path;
     for (std::int64_t rest = number, i = 0; i < frames; ++i, rest /= kinds) path.push_back(rest % kinds);
@@ -55,7 +55,7 @@ struct Case {
 
   /// The labels with -100 after each row's own.
   at::Tensor label() const {
-    const at::Tensor made = at::full({3, 4}, -100, at::kLong);
+    at::Tensor made = at::full({3, 4}, -100, at::kLong);
     for (std::size_t row = 0; row < 3; ++row)
       for (std::size_t i = 0; i < labels[row].size(); ++i)
         made[static_cast<std::int64_t>(row)][static_cast<std::int64_t>(i)] = labels[row][i];
@@ -119,7 +119,7 @@ TEST_CASE("ctc: the loss and its gradient are those of the sum over all paths") 
 
 TEST_CASE("ctc: lengths come from the net, from the frames, or are those of the logits; labels end by their length") {
   Case of({{1, 1, 2}, {0, 2}, {2}});
-  const auto value = [&](NamedTensors outputs, NamedTensors batch) {
+  const auto value = [&](NamedTensors outputs, const NamedTensors& batch) {
     outputs.add("logits", of.logits);
     return number((*make_loss("ctc"))(outputs, batch).at("loss"));
   };

@@ -142,6 +142,8 @@ inline std::vector<Row64> rows_of(const Transform& transform, const Record& reco
   const std::vector<std::int64_t> extents(free_axes_of(fields), extent);
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::byte*> starts;
+  memory.reserve(fields.size());
+  starts.reserve(fields.size());
   for (auto& field : fields) memory.emplace_back(field.row_bytes({&extent, 1}));
   for (auto& bytes : memory) starts.push_back(bytes.data());
   transform.make(record, random, Row(starts, extents));
