@@ -31,7 +31,7 @@ PROGRAM = Path(os.environ.get("FLOWTRAIN", ROOT / "build/release/bin/flowtrain")
 LAYERS, WIDTH, HEADS, LENGTH, ROWS, VOCABULARY = 4, 128, 4, 64, 12, 257
 ADAMW = 'name = "adamw"\nlr = {lr}\nweight_decay = 0.1\nbetas = [0.9, 0.95]\n'
 MUON = 'name = "muon"\nlr = {lr}\nweight_decay = 0.01\nadamw_lr_mult = 0.15\n'
-RATES = {ADAMW: (1e-3, 2e-3, 4e-3, 8e-3), MUON: (0.01, 0.02, 0.04)}
+RATES = {ADAMW: (5e-4, 1e-3, 2e-3, 4e-3), MUON: (0.01, 0.02, 0.04)}
 
 
 class Conv1D(nn.Module):
