@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "nets/losses/loss.h"
 #include "sampling/core/mistake.h"
@@ -137,11 +138,9 @@ class Ctc final : public Loss {
   }
 
   void report_none(std::int64_t count) const {
-    if (!told_none_)
-      warn(concat("loss ctc: none of the ", count,
-                  " transcripts of a batch fits the frames that the net gives, and "
-                  "such a batch teaches nothing: join fewer frames, or take labels that hold more of a text"));
-    told_none_ = true;
+    if (std::exchange(told_none_, true)) return;
+    warn(concat("loss ctc: none of the ", count, " transcripts of a batch fits the frames that the net gives, ",
+                "and such a batch teaches nothing: join fewer frames, or take labels that hold more of a text"));
   }
 
   const std::int64_t blank_;

@@ -22,7 +22,6 @@ struct HugePages {
   explicit(false) HugePages(const HugePages<Other>&) noexcept {}
 
   Value* allocate(std::size_t count) {
-    if (count > static_cast<std::size_t>(-1) / 2 / sizeof(Value)) throw std::bad_array_new_length();
     const std::size_t bytes = count * sizeof(Value);
     void* const memory = ::operator new(bytes, alignment(bytes));
     if (bytes >= page) ::madvise(memory, bytes / page * page, MADV_HUGEPAGE);

@@ -57,6 +57,15 @@ std::size_t place_of(const WordKey& key, std::size_t pairs) {
 
 bool is_key(const WordKey& a, const WordKey& b) { return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0; }
 
+/// Returns whether a pair has a word, which is then its first line. The second one takes new words, and gives up those
+/// that come again: rare ones do not drive them out.
+bool has_word(KeptWord* pair, const WordKey& key) {
+  if (is_key(pair[0].key, key)) return true;
+  if (!is_key(pair[1].key, key)) return false;
+  std::swap(pair[0], pair[1]);
+  return true;
+}
+
 }  // namespace
 
 Scratch& scratch_of(std::uint64_t instance) {
@@ -95,10 +104,7 @@ void WordModel::encode(std::span<const std::string_view> words, std::vector<std:
     auto* end = known.data();
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_short = words[i].size() <= longest_kept;
-      // The second line of a pair takes new words, and gives up those that come again: rare ones do not drive them out.
-      if (is_short && !is_key(kept[i][0].key, keys[i]) && is_key(kept[i][1].key, keys[i]))
-        std::swap(kept[i][0], kept[i][1]);
-      if (is_short && is_key(kept[i]->key, keys[i])) {
+      if (is_short && has_word(kept[i], keys[i])) {
         std::ranges::copy(kept[i]->ids, end);
         end += kept[i]->count;
         continue;

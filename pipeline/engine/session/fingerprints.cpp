@@ -44,6 +44,14 @@ std::optional<std::string> xxh64_of_path(const std::string& path) {
   return hash.hex();
 }
 
+using Fingerprints = std::map<std::string, std::string>;
+
+// Returns whether a hash is known and is another one.
+bool is_other(const Fingerprints& before, const std::string& key, const std::string& now) {
+  const auto was = before.find(key);
+  return was != before.end() && was->second != now;
+}
+
 // Returns "the classes: 3 (cat, dog, emu), were 3 (cat, dog, fox)".
 std::string classes_text(const std::vector<std::string>& before, const std::vector<std::string>& now) {
   return concat("the classes: ", now.size(), " (", listed_classes(now), "), were ", before.size(), " (",
@@ -70,8 +78,8 @@ Changes changes_between(const RunInputs& before, const RunInputs& now, const Con
   if (!before.classes.empty() && before.classes != now.classes)
     changes.breaking.push_back(classes_text(before.classes, now.classes));
   const auto differs = [&](const std::string& key) {
-    const auto was = before.fingerprints.find(key), is = now.fingerprints.find(key);
-    return was != before.fingerprints.end() && is != now.fingerprints.end() && was->second != is->second;
+    const auto is = now.fingerprints.find(key);
+    return is != now.fingerprints.end() && is_other(before.fingerprints, key, is->second);
   };
   if (differs(training_data)) changes.breaking.push_back(records_text(before, now));
   for (auto& file : files_of(config))
@@ -148,9 +156,7 @@ void warn_of_changed_files(const RunInputs& before, const Config& config) {
   for (auto& file : files_of(config)) {
     const std::string_view key = file.key;
     if (!key.starts_with("field.") || !(key.ends_with(".tokenizer") || key.ends_with(".statistics"))) continue;
-    const auto was = before.fingerprints.find(file.key);
-    if (was == before.fingerprints.end()) continue;
-    if (const auto is = xxh64_of_path(file.path); is && *is != was->second)
+    if (const auto hash = xxh64_of_path(file.path); hash && is_other(before.fingerprints, file.key, *hash))
       log_warn(concat("the contents of ", key, " have changed since the snapshot was made: ", file.path,
                       "; the net gets other numbers than it has learnt from (put the file back)"));
   }
