@@ -166,6 +166,9 @@ TEST_CASE("a tokenizer whose file has changed since the snapshot is told") {
   REQUIRE_EXIT(before, 0);
   CHECK(before.err.find(told) == std::string::npos);
   learn("other.txt");
+  const auto refused = place.run({"tokenizer", "train", "--vocab", "262", "--out", "own.tiktoken", "other.txt"});
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "--out own.tiktoken: the form that is written is tokenizer.json");
   for (const auto& after : {generated(), place.run({"test", "run"})}) {
     REQUIRE_EXIT(after, 0);
     CHECK_SAYS(after, told);

@@ -97,6 +97,8 @@ TEST_CASE("rows of masked_lm are the same with any number of threads") {
 TEST_CASE("masked_lm takes the mask's name, needs one, and shows what was chosen") {
   CHECK_THROWS_WITH_AS(transform_of("masked_lm", {{"max", std::int64_t{4}}}),
                        doctest::Contains("field.mask: the tokenizer has neither [MASK] nor <mask>"), UserError);
+  CHECK_THROWS_WITH_AS(transform_of("masked_lm", {{"max", std::int64_t{4}}, {"share", 0.0}}),
+                       doctest::Contains("field.share: must be above 0"), UserError);
   const auto all =
       transform_of("masked_lm", {{"max", std::int64_t{4}}, {"share", 1.0}, {"mask", std::string("<|endoftext|>")}});
   const auto rows = rows_of(*all, TextRecord().text("txt", "abc").record(), 4);
