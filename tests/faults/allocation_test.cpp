@@ -48,7 +48,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-using namespace flowtrain;
+namespace flowtrain::allocation_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -138,3 +139,5 @@ TEST_CASE("no memory: a configuration is read, or refused, and the next reading 
   CHECK(to_toml(load_config(file)) == undisturbed);
   points.finish();
 }
+
+}  // namespace flowtrain::allocation_test

@@ -14,7 +14,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::crash_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -193,3 +194,5 @@ TEST_CASE("self test: its program helps, and says what is wrong with its argumen
   CHECK(missing.code == 4);
   CHECK(missing.err.find("/proc/none: no such folder") != std::string::npos);
 }
+
+}  // namespace flowtrain::crash_test

@@ -13,7 +13,8 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::damage_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -202,3 +203,5 @@ TEST_CASE("damage: files of another snapshot, or in each other's place, are foun
   CHECK(find_newest(folder.path()).path == third);
   points.finish();
 }
+
+}  // namespace flowtrain::damage_test

@@ -8,7 +8,8 @@
 #include "tests/support/fast_folder.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::disk_states_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -122,3 +123,5 @@ TEST_CASE("disk states: as many as asked for, the same each time, no two alike")
   CHECK(keys(1) == keys(1));
   CHECK(keys(1) != keys(2));
 }
+
+}  // namespace flowtrain::disk_states_test

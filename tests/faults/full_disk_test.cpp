@@ -16,7 +16,8 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::full_disk_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -143,3 +144,5 @@ TEST_CASE("full disk: at each of 500 fills there is a good snapshot at every ins
   CHECK(list_snapshots(snapshots).size() == 2);
   points.finish();
 }
+
+}  // namespace flowtrain::full_disk_test

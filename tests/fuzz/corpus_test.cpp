@@ -9,7 +9,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
 
-namespace flowtrain {
+namespace flowtrain::corpus_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,4 +38,4 @@ TEST_CASE("stored inputs: none crashes its reader, and each reader has some") {
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::corpus_test

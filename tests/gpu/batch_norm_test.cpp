@@ -13,7 +13,8 @@
 #include "stages/device/device_graph.h"
 #include "tests/gpu/test_device.h"
 
-using namespace flowtrain;
+namespace flowtrain::batch_norm_test {
+
 using testing::test_device;
 
 namespace {
@@ -71,3 +72,5 @@ TEST_CASE("batch normalisation over processes does not wait for the device: a gr
   graph->replay();
   check_alike(there.all(), here.all());
 }
+
+}  // namespace flowtrain::batch_norm_test

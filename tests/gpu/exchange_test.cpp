@@ -21,7 +21,8 @@
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"
 
-using namespace flowtrain;
+namespace flowtrain::exchange_test {
+
 using testing::test_device;
 
 namespace {
@@ -163,3 +164,5 @@ TEST_CASE("a collective of GPUs that takes longer than its limit ends the proces
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 6);
 }
+
+}  // namespace flowtrain::exchange_test

@@ -10,7 +10,8 @@
 #include "stages/device/device_graph.h"
 #include "tests/gpu/test_device.h"
 
-using namespace flowtrain;
+namespace flowtrain::graph_test {
+
 using testing::test_device;
 
 namespace {
@@ -96,3 +97,5 @@ TEST_CASE("a capture of nothing fails") {
   CHECK_THROWS_WITH(make_graph()->capture([] {}), doctest::Contains("nothing was captured"));
   check_device_is_well();
 }
+
+}  // namespace flowtrain::graph_test

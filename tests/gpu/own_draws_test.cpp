@@ -13,7 +13,8 @@
 
 #include "tests/gpu/test_device.h"
 
-using namespace flowtrain;
+namespace flowtrain::own_draws_test {
+
 using testing::test_device;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("draws go on from scope to scope, with gradients and beside another th
   CHECK(drawn.requires_grad());
   CHECK(drawn.equal(second));
 }
+
+}  // namespace flowtrain::own_draws_test

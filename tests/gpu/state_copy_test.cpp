@@ -11,7 +11,8 @@
 
 #include "tests/gpu/test_device.h"
 
-using namespace flowtrain;
+namespace flowtrain::state_copy_test {
+
 using testing::test_device;
 
 namespace {
@@ -100,3 +101,5 @@ TEST_CASE("a copy that nobody has read yet outlives the next one") {
   check_state(second, state, 1);
   check_state(third, state, 2);
 }
+
+}  // namespace flowtrain::state_copy_test

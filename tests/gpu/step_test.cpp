@@ -18,7 +18,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::step_test {
+
 using testing::test_device;
 
 namespace {
@@ -189,3 +190,5 @@ TEST_CASE("the peak of memory is what work took; work that does not fit is told,
   CHECK_FALSE(peak.of(take(static_cast<std::int64_t>(*left) * 2)).has_value());
   CHECK(peak.of(take(test_bytes)) == took);
 }
+
+}  // namespace flowtrain::step_test

@@ -11,7 +11,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::trace_test {
+
 using testing::test_device;
 
 TEST_CASE("copies and phases are slices of the device's streams, within what the host asked for") {
@@ -76,3 +77,5 @@ TEST_CASE("copies and phases are slices of the device's streams, within what the
     }
   }
 }
+
+}  // namespace flowtrain::trace_test

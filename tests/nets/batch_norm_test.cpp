@@ -11,7 +11,7 @@
 #undef CHECK  // glog's, which torch.h brings along
 #include <doctest/doctest.h>
 
-namespace flowtrain::nets {
+namespace flowtrain::nets::batch_norm_test {
 namespace {
 
 constexpr int bn_parts = 2;
@@ -110,4 +110,4 @@ TEST_CASE("one value per channel is refused where statistics are taken of it") {
   CHECK(norm(one).sizes() == one.sizes());
 }
 
-}  // namespace flowtrain::nets
+}  // namespace flowtrain::nets::batch_norm_test

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+namespace flowtrain::clip_test {
+
 using namespace flowtrain::nets;
 using doctest::Approx;
 
@@ -94,3 +96,5 @@ TEST_CASE("without a limit gradients are measured only") {
   CHECK_THROWS_AS(clip_gradients(parameters, {ClipBy::norm, -1}), std::invalid_argument);
   CHECK_THROWS_AS(clip_gradients(parameters, {ClipBy::norm, 1, 0}), std::invalid_argument);
 }
+
+}  // namespace flowtrain::clip_test

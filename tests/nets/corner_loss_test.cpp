@@ -9,6 +9,8 @@
 #include "nets/cornernet/loss.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::corner_loss_test {
+
 using namespace flowtrain::nets;
 using flowtrain::UserError;
 using flowtrain::testing::make_loss;
@@ -184,3 +186,5 @@ TEST_CASE("the whole loss draws its maps from lists, and knows for which size th
   CHECK_THROWS_WITH_AS((*make_loss("cornernet"))(made.outputs, made.batch),
                        "the net gives maps of 8x8 cells, the batch has targets for 4x8", std::invalid_argument);
 }
+
+}  // namespace flowtrain::corner_loss_test

@@ -7,6 +7,8 @@
 #include <array>
 #include <limits>
 
+namespace flowtrain::cornernet_pool_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -159,3 +161,5 @@ TEST_CASE("corner pooling: other shapes and types are refused") {
                        std::invalid_argument);
   CHECK_THROWS_AS(corner_pool(at::zeros({1, 2, 3, 4}, at::kLong), CornerPool::top), std::invalid_argument);
 }
+
+}  // namespace flowtrain::cornernet_pool_test

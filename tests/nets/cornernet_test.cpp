@@ -9,7 +9,8 @@
 #include "tests/nets/summary.h"
 #include "tests/support/parts.h"
 
-using namespace flowtrain::nets;
+namespace flowtrain::nets::cornernet_test {
+
 using flowtrain::testing::make_net;
 using flowtrain::testing::NetOf;
 using flowtrain::testing::summary;
@@ -138,3 +139,5 @@ TEST_CASE("CornerNet family: sides that do not halve evenly are refused, as is a
   CHECK(net.may_give("tl_heat"));
   CHECK_FALSE(net.may_give("att0"));
 }
+
+}  // namespace flowtrain::nets::cornernet_test

@@ -11,6 +11,8 @@
 #include "sampling/core/warning.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::ctc_test {
+
 using namespace flowtrain::nets;
 using flowtrain::Mistake;
 using flowtrain::testing::make_loss;
@@ -230,3 +232,5 @@ TEST_CASE("ctc: what does not fit is named") {
   CHECK(message_of({{"logits", of.logits}, {"logits_length", at::zeros({2}, at::kLong)}}, batch) ==
         "logits_length has shape [2] of Long, expected (B) of integers");
 }
+
+}  // namespace flowtrain::ctc_test

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+namespace flowtrain::decode_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("options that cannot be met") {
   CHECK_THROWS_WITH_AS(decode(maps, {.top_k = 5, .num_dets = 26}),
                        "decode: num_dets is 26, expected 1 to 25, top_k squared", std::invalid_argument);
 }
+
+}  // namespace flowtrain::decode_test

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+namespace flowtrain::ema_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -53,3 +55,5 @@ TEST_CASE("weights and averages change places, and back") {
   CHECK(value(ema.state().at("ema.w")) == 3);
   CHECK_THROWS_AS(Ema({{"w", w}}, 1, false), std::invalid_argument);
 }
+
+}  // namespace flowtrain::ema_test

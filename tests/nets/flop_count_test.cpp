@@ -6,6 +6,8 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
+namespace flowtrain::flop_count_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("what came before does not count") {
   const FlopCount count;
   CHECK(count.flops() == 0);
 }
+
+}  // namespace flowtrain::flop_count_test

@@ -8,6 +8,8 @@
 
 #include "tests/support/parts.h"
 
+namespace flowtrain::gan_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("the losses of a GAN, each from its own pass") {
   CHECK_THROWS_WITH_AS(made_for(*other), "gan: this step needs net.name = \"gan\", a generator and a discriminator",
                        std::invalid_argument);
 }
+
+}  // namespace flowtrain::gan_test

@@ -7,7 +7,7 @@
 
 #include "nets/cornernet/gaussians.h"
 
-namespace flowtrain::nets {
+namespace flowtrain::nets::gaussians_test {
 namespace {
 
 struct Map {
@@ -94,4 +94,4 @@ TEST_CASE("draw_gaussians: classes and cells that are not there, and wrong shape
   CHECK_THROWS_AS(draw_gaussians(at::zeros({2, 3, 7}, at::kLong), 3, 8, 10, true), std::invalid_argument);
 }
 
-}  // namespace flowtrain::nets
+}  // namespace flowtrain::nets::gaussians_test

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+namespace flowtrain::gradient_sum_test {
+
 using namespace flowtrain::nets;
 
 TEST_CASE("gradients of several iterations become their mean, and the next sum begins at zero") {
@@ -33,3 +35,5 @@ TEST_CASE("gradients of several iterations become their mean, and the next sum b
   CHECK(many.state().at("gradient_sum.half").item<double>() == 300);  // bf16 adds 1 to no more than 256
   CHECK(sum.state().size() == 2);
 }
+
+}  // namespace flowtrain::gradient_sum_test

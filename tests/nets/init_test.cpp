@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+namespace flowtrain::init_test {
+
 using namespace flowtrain::nets;
 using doctest::Approx;
 
@@ -84,3 +86,5 @@ TEST_CASE("every rule can be used, and no other; some need two dimensions") {
   CHECK_THROWS_AS(drawn({.name = "kaiming"}), std::invalid_argument);
   CHECK_THROWS_AS(drawn({.name = "kaiming_normal", .nonlinearity = "mish"}), std::invalid_argument);
 }
+
+}  // namespace flowtrain::init_test

@@ -9,6 +9,8 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::loss_test {
+
 using namespace flowtrain::nets;
 using flowtrain::failure_of;
 using flowtrain::UserError;
@@ -188,3 +190,5 @@ TEST_CASE("a loss that cannot be made says why") {
                        UserError);
   CHECK_THROWS_WITH_AS(loss("cross_entropy", {}), "no tensor named 'label'; there are: none", std::invalid_argument);
 }
+
+}  // namespace flowtrain::loss_test

@@ -17,6 +17,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/paths.h"
 
+namespace flowtrain::metric_test {
+
 using namespace flowtrain::nets;
 using flowtrain::testing::make_metric;
 
@@ -344,3 +346,5 @@ TEST_CASE("an unknown metric lists the known ones") {
         "span_recall, topN, wer");
   for (const std::string& name : metrics().names()) CHECK(find_metric(name == "topN" ? "top3" : name));
 }
+
+}  // namespace flowtrain::metric_test

@@ -11,7 +11,8 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
 
-using namespace flowtrain::nets;
+namespace flowtrain::nets::net_test {
+
 using flowtrain::UserError;
 using flowtrain::testing::make_loss;
 using flowtrain::testing::make_net;
@@ -174,3 +175,5 @@ TEST_CASE("what is frozen takes no gradients, and its statistics do not move") {
     CHECK_MESSAGE(parameter.grad().defined() == learns, name);
   }
 }
+
+}  // namespace flowtrain::nets::net_test

@@ -17,6 +17,8 @@
 
 #include "tests/support/parts.h"
 
+namespace flowtrain::op_watch_test {
+
 using namespace flowtrain::nets;
 using flowtrain::testing::make_net;
 
@@ -149,3 +151,5 @@ TEST_CASE("a script's operations are seen like any net's") {
   CHECK(watch.first()->place.layer == "head");
   CHECK(watch.first()->scope == "net");
 }
+
+}  // namespace flowtrain::op_watch_test

@@ -13,6 +13,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/paths.h"
 
+namespace flowtrain::optimizer_cases_test {
+
 using namespace flowtrain::nets;
 using flowtrain::testing::make_optimizer;
 using flowtrain::testing::OptimizerOf;
@@ -219,3 +221,5 @@ TEST_CASE("keys of optimizers that do not fit are refused") {
   refused({"muon", 0.1, 0, {{"adamw_betas", Reals{0.9, 1.0}}}}, "optimizer.adamw_betas: expected two numbers below 1");
   refused({"muon", 0.1, 0, {{"adamw", std::string("(")}}}, "optimizer.adamw: ");
 }
+
+}  // namespace flowtrain::optimizer_cases_test

@@ -11,6 +11,8 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::optimizer_test {
+
 using namespace flowtrain::nets;
 using flowtrain::failure_of;
 using flowtrain::UserError;
@@ -403,3 +405,5 @@ TEST_CASE("parameters that an optimizer cannot take are refused") {
                        "device",
                        std::invalid_argument);
 }
+
+}  // namespace flowtrain::optimizer_test

@@ -13,7 +13,8 @@
 #include "tests/support/packages.h"
 #include "tests/support/parts.h"
 
-using namespace flowtrain;
+namespace flowtrain::package_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -303,3 +304,5 @@ TEST_CASE("a graph for which the host has no memory says so, and runs as soon as
   memory.short_of_it = false;
   CHECK(at::equal(losses_of_package(*net, batch).at("loss"), expected));
 }
+
+}  // namespace flowtrain::package_test

@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-namespace flowtrain::nets {
+namespace flowtrain::nets::package_text_test {
 namespace {
 
 PackageInput input(std::string name, std::vector<std::int64_t> shape, std::string dtype = "int64") {
@@ -73,4 +73,4 @@ TEST_CASE("a package without tokens or logits continues no texts") {
   CHECK(PackageText::make(description, run));
 }
 
-}  // namespace flowtrain::nets
+}  // namespace flowtrain::nets::package_text_test

@@ -12,6 +12,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/paths.h"
 
+namespace flowtrain::resnet_test {
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -123,3 +125,5 @@ TEST_CASE("training moves the running statistics and reaches every parameter") {
     CHECK(tensor.grad().defined());
   }
 }
+
+}  // namespace flowtrain::resnet_test

@@ -7,6 +7,8 @@
 
 #include "tests/support/parts.h"
 
+namespace flowtrain::scaler_test {
+
 using namespace flowtrain::nets;
 using flowtrain::testing::OptimizerOf;
 
@@ -89,3 +91,5 @@ TEST_CASE("the losses of one iteration are scaled alike") {
   scaler.update();
   CHECK(scaler.scaled(at::ones({}, at::kHalf)).item<double>() == 32768);
 }
+
+}  // namespace flowtrain::scaler_test

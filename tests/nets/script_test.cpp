@@ -8,6 +8,8 @@
 #include "nets/net.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::script_test {
+
 using namespace flowtrain::nets;
 namespace fs = std::filesystem;
 
@@ -155,3 +157,5 @@ TEST_CASE("files that are no scripts are refused in one line that names them") {
   refused(cut, " cannot be read: ");
   refused(write_script(folder, "def infer(self, x):\n    return x\n"), ": the module has no method named forward");
 }
+
+}  // namespace flowtrain::script_test

@@ -10,6 +10,8 @@
 #include "tests/nets/names_of.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::speech_nets_test {
+
 using namespace flowtrain::nets;
 using flowtrain::UserError;
 using flowtrain::testing::make_loss;
@@ -241,3 +243,5 @@ TEST_CASE("nets of recordings: what does not fit the data is one line") {
   CHECK(refusal("conformer", input, {{"width", std::int64_t{6}}}) ==
         "test.toml:1:1: net.width: 6 is not a multiple of net.heads, which is 4 -> ");
 }
+
+}  // namespace flowtrain::speech_nets_test

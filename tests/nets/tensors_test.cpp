@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+namespace flowtrain::tensors_test {
+
 using flowtrain::nets::NamedTensors;
 
 TEST_CASE("named tensors keep the order they were added in; set replaces in place") {
@@ -22,3 +24,5 @@ TEST_CASE("a missing name is told together with those that are there") {
   CHECK_THROWS_WITH_AS(two.at("mask"), "no tensor named 'mask'; there are: image, label", std::invalid_argument);
   CHECK_THROWS_WITH_AS(NamedTensors().at("mask"), "no tensor named 'mask'; there are: none", std::invalid_argument);
 }
+
+}  // namespace flowtrain::tensors_test

@@ -13,6 +13,8 @@
 #include "tests/nets/names_of.h"
 #include "tests/support/parts.h"
 
+namespace flowtrain::text_nets_test {
+
 using namespace flowtrain::nets;
 using flowtrain::UserError;
 using flowtrain::testing::make_loss;
@@ -301,3 +303,5 @@ TEST_CASE("nets of texts: what does not fit the data is one line") {
   CHECK(mistake({{"tokens", at::zeros({1, 9}, at::kLong)}}) == "a row has 9 tokens, but the net has 8 positions");
   CHECK(mistake({{"tokens", at::zeros({9}, at::kLong)}}) == "tokens have shape [9], expected (B, L)");
 }
+
+}  // namespace flowtrain::text_nets_test

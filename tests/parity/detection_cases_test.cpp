@@ -3,6 +3,8 @@
 
 #include "tests/parity/cases.h"
 
+namespace flowtrain::detection_cases_test {
+
 using namespace flowtrain::parity;
 
 namespace {
@@ -174,3 +176,5 @@ PARITY_TEST("soft NMS", soft_nms)
 PARITY_TEST("CornerNet's post-processing", post_processing)
 PARITY_TEST("the steps of Saccade's search", steps_of_search)
 PARITY_TEST("Saccade's whole search", whole_search)
+
+}  // namespace flowtrain::detection_cases_test

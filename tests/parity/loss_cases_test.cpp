@@ -2,6 +2,8 @@
 
 #include "tests/parity/cases.h"
 
+namespace flowtrain::loss_cases_test {
+
 using namespace flowtrain::parity;
 
 namespace {
@@ -84,3 +86,5 @@ PARITY_TEST("focal losses", focal_losses)
 PARITY_TEST("tag losses", tag_losses)
 PARITY_TEST("offset losses", offset_losses)
 PARITY_TEST("whole losses", whole_losses)
+
+}  // namespace flowtrain::loss_cases_test

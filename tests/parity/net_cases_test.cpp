@@ -10,6 +10,8 @@
 #include "tests/parity/name_numbers.h"
 #include "tests/parity/state_dict.h"
 
+namespace flowtrain::net_cases_test {
+
 using namespace flowtrain::parity;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("weights: module. may stand before the names, counters may be missing,
 
 PARITY_TEST("corner pooling", corner_pooling)
 PARITY_TEST("blocks", blocks)
+
+}  // namespace flowtrain::net_cases_test

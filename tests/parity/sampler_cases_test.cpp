@@ -8,7 +8,7 @@
 
 #include "tests/parity/cases.h"
 
-namespace flowtrain::parity {
+namespace flowtrain::parity::sampler_cases_test {
 namespace {
 
 constexpr Tolerance one_level{.absolute = 1}, heat{.absolute = 1e-6}, offset{.absolute = 1e-5},
@@ -160,4 +160,4 @@ TEST_CASE("parity: radii of a damaged table") {
   }
 }
 
-}  // namespace flowtrain::parity
+}  // namespace flowtrain::parity::sampler_cases_test

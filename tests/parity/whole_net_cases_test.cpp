@@ -11,6 +11,8 @@
 #include "tests/parity/cases.h"
 #include "tests/parity/name_numbers.h"
 
+namespace flowtrain::whole_net_cases_test {
+
 using namespace flowtrain::parity;
 
 namespace {
@@ -180,3 +182,5 @@ LARGER_PARITY_TEST("Saccade in eval mode" * doctest::test_suite("nightly"), eval
 LARGER_PARITY_TEST("CornerNet in train mode" * doctest::test_suite("nightly"), train_cornernet)
 LARGER_PARITY_TEST("Squeeze in train mode" * doctest::test_suite("nightly"), train_squeeze)
 LARGER_PARITY_TEST("Saccade in train mode" * doctest::test_suite("nightly"), train_saccade)
+
+}  // namespace flowtrain::whole_net_cases_test

@@ -6,7 +6,7 @@
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::auto_batch_test {
 namespace {
 
 const Words auto_config{"--set", "loader.batch=auto"};
@@ -191,4 +191,4 @@ TEST_CASE("what does not train leaves the batch open and says so; what trains wi
   CHECK_FALSE(fs::exists(place.path("runs")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::auto_batch_test

@@ -4,7 +4,7 @@
 
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::backend_test {
 
 TEST_CASE("nccl for processes on the CPU is refused, once, with the way out") {
   const TempRun place;
@@ -36,4 +36,4 @@ TEST_CASE("gloo by name trains as by default, and a backend that does not exist 
   CHECK_SAYS(refused, "smoke-signals");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::backend_test

@@ -9,7 +9,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/torch_bytes.h"
 
-namespace flowtrain {
+namespace flowtrain::commands_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -501,4 +501,4 @@ TEST_CASE("weights that Python's torch.save wrote are where a run starts") {
   CHECK(read_text(place.path("began.safetensors")).find(values) != std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::commands_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::distributed_bench_test {
 
 using nlohmann::json;
 
@@ -54,4 +54,4 @@ TEST_CASE("bench refuses what train refuses, and what it cannot measure with sev
   CHECK(few.err.find("a batch of 1") == few.err.rfind("a batch of 1"));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::distributed_bench_test

@@ -11,7 +11,7 @@
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::distributed_test {
 
 namespace {
 
@@ -498,4 +498,4 @@ TEST_CASE("a rank that stands still is named once the time is up") {
   CHECK(fs::exists(place.path("stands/collectives-rank0.jsonl")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::distributed_test

@@ -13,7 +13,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::export_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST_CASE("AOTInductor through Python gives the same within 1e-4") {
   CHECK(fs::exists(place.path("net.pt2")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::export_test

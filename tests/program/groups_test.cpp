@@ -12,7 +12,7 @@
 #include "tests/support/python.h"
 #include "tests/support/read_text.h"
 
-namespace flowtrain {
+namespace flowtrain::groups_test {
 namespace {
 
 std::string grouped_config() {
@@ -157,4 +157,4 @@ TEST_CASE("the example of speech of which little has a transcript trains, killed
   CHECK(rows_of(place.path("two")) == rows_of(place.path("whole")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::groups_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::hooks_test {
 namespace {
 
 std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
@@ -276,4 +276,4 @@ TEST_CASE("a generator and a discriminator, each with an optimizer of its own") 
   CHECK_SAYS(idle, "no optimizer is at work in every iteration");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::hooks_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::hyper_parameters_test {
 namespace {
 
 std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
@@ -276,4 +276,4 @@ TEST_CASE("the learning rate may be meant for another number of samples") {
   CHECK(meant == trained(tiny_config));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::hyper_parameters_test

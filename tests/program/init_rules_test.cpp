@@ -10,7 +10,7 @@
 #include "pipeline/base/snapshot/safetensors.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::init_rules_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,4 +122,4 @@ TEST_CASE("a config with rules comes back from its run's folder") {
   CHECK_PRINTS(place.run({"config", "again.toml"}), "negative_slope = 0.2");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::init_rules_test

@@ -8,7 +8,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::no_gpu_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,4 +65,4 @@ TEST_CASE("a language model does not continue texts on a GPU that is not there")
   check_refused(place, {"generate", "run", "--prompt", "the", "--device", "cuda"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::no_gpu_test

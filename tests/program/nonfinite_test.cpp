@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::nonfinite_test {
 namespace {
 
 /// A warm-up from a rate that blows the weights up in its first iterations, and is over after six.
@@ -77,4 +77,4 @@ TEST_CASE("a run that rolls back gets over a bad stretch, in the same way when i
   CHECK(end_of(again.path("runs/tiny")) == end_of(place.path("runs/tiny")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::nonfinite_test

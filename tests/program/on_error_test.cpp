@@ -8,7 +8,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::on_error_test {
 namespace {
 
 /// With a step that can be made to fail; batches begin with any of six labels. `more` may name the hook of tests.
@@ -241,4 +241,4 @@ TEST_CASE("several processes refuse to save after an error of an update") {
   CHECK_FALSE(std::filesystem::exists(place.path("several/config.toml")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::on_error_test

@@ -5,7 +5,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::out_of_memory_test {
 namespace {
 
 void check_refused(const TempRun& place, const Outcome& outcome, const Words& texts) {
@@ -66,4 +66,4 @@ TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
   refused({"--set", "loader.batch=3", "--distributed", "--world-size", "2"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::out_of_memory_test

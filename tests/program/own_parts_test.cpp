@@ -8,7 +8,7 @@
 #include "tests/program/detector.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::own_parts_test {
 namespace {
 
 Words setting(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
@@ -231,4 +231,4 @@ TEST_CASE("a plugin with a key that its table has already is refused with the ke
   CHECK_FALSE(std::filesystem::exists(place.path("refused")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::own_parts_test

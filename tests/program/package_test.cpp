@@ -13,7 +13,7 @@
 #include "tests/program/refusals.h"
 #include "tests/support/packages.h"
 
-namespace flowtrain {
+namespace flowtrain::package_test {
 namespace {
 
 /// A folder with net.pt2, `package` of made_packages(), and a configuration that trains it.
@@ -437,4 +437,4 @@ TEST_CASE("a search for NaN in a package names the graph, and what the compiled 
   CHECK_SAYS(profiled, "the compiled graph of net.package is one operation, so there are no times of layers");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::package_test

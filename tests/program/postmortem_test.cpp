@@ -9,7 +9,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 
-namespace flowtrain {
+namespace flowtrain::postmortem_test {
 
 namespace {
 
@@ -198,4 +198,4 @@ TEST_CASE("a flight record that cannot be made is one warning") {
   CHECK(times_in(outcome.err, "flight") == 2);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::postmortem_test

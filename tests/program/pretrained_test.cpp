@@ -9,7 +9,7 @@
 #include "tests/support/temp_run.h"
 #include "tests/support/torch_bytes.h"
 
-namespace flowtrain {
+namespace flowtrain::pretrained_test {
 namespace {
 
 // As coreutils have it.
@@ -191,4 +191,4 @@ TEST_CASE("weights with several dicts are taken by the net's names, and a prefix
   REQUIRE_EXIT(start("added", {"--set", "net.pretrain=bare.pth", "--set", "net.pretrain_rename=['^ -> layers.']"}), 0);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pretrained_test

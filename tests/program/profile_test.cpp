@@ -8,7 +8,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/trace_check.h"
 
-namespace flowtrain {
+namespace flowtrain::profile_test {
 namespace {
 
 using nlohmann::json;
@@ -143,4 +143,4 @@ TEST_CASE("of several processes each has its profile, and who needs most for a p
   CHECK(fs::exists(place.path("run/trace.json")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::profile_test

@@ -7,7 +7,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::prometheus_test {
 namespace {
 
 using nlohmann::json;
@@ -74,4 +74,4 @@ TEST_CASE("an address that is none is refused, and one that is taken costs a war
   CHECK_SAYS(second, "choose another one, or port 0");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::prometheus_test

@@ -10,7 +10,7 @@
 #include "pipeline/base/snapshot/safetensors.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::resume_parts_test {
 namespace {
 
 /// What a run of 31 iterations with `before` that goes on to 60 with `after` ends with.
@@ -247,4 +247,4 @@ TEST_CASE("what plateaus have made of the rate may be forgotten") {
   CHECK(resumed({}, {"--set", "resume.schedule=false"}) == resumed({}, {}));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::resume_parts_test

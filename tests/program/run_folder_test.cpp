@@ -5,7 +5,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::run_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ TEST_CASE("where both limits on processor time are one, a run ends after a snaps
   CHECK(fs::exists(place.path("here/snapshots/latest/manifest.json")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::run_folder_test

@@ -7,7 +7,7 @@
 
 #include "tests/program/language_model.h"
 
-namespace flowtrain {
+namespace flowtrain::same_results_test {
 namespace {
 
 /// Kills the run at random moments, resumes it every time until it ends by itself, and returns how often it was killed.
@@ -157,4 +157,4 @@ TEST_CASE("a second SIGINT ends the program at once") {
   CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::same_results_test

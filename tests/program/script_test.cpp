@@ -5,7 +5,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::script_test {
 namespace {
 
 /// tiny_config with a script's net, which make_script writes.
@@ -90,4 +90,4 @@ TEST_CASE("a script that computes its own loss, from fields that net.inputs name
   CHECK_SAYS(wrong, "the batch has no 'labels', which inputs names for 'wanted'");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::script_test

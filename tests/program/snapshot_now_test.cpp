@@ -6,7 +6,7 @@
 #include "tests/program/refusals.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::snapshot_now_test {
 namespace {
 
 const Words long_run{"--set", "run.max_iter=1000000", "--set", "snapshot.every=0", "--set", "val.every=0"};
@@ -69,4 +69,4 @@ TEST_CASE("a period by the clock is for snapshots") {
   CHECK(plan.out.find("more every 30 min") != std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::snapshot_now_test

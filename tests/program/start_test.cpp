@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::start_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -244,4 +244,4 @@ TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks 
              "tensors that this run does not have");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::start_test

@@ -7,7 +7,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::step_test {
 namespace {
 
 /// A run in one go, and one that is stopped after 31 of its 60 iterations and goes on, end alike. Gives the former's
@@ -218,4 +218,4 @@ TEST_CASE("an optimizer that updates once for several iterations steps as with o
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::step_test

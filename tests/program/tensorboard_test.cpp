@@ -9,7 +9,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::tensorboard_test {
 namespace {
 
 using nlohmann::json;
@@ -124,4 +124,4 @@ TEST_CASE("histograms, event files and a run without them: the same parameters")
   CHECK_SAYS(idle, "display.histograms (--set) is not read: tensorboard is false");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::tensorboard_test

@@ -5,7 +5,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/timed_fields.h"
 
-namespace flowtrain {
+namespace flowtrain::train_line_test {
 
 TEST_CASE("train lines tell where an iteration's time goes, how it is spread, and what the machine gives") {
   const TempRun place;
@@ -50,4 +50,4 @@ TEST_CASE("the model's line is written once, and of several processes and micro-
   for (auto& line : metrics_of(place.path("two"), "train")) CHECK(line.at("time.communication") > 0);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::train_line_test

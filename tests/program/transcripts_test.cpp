@@ -12,7 +12,7 @@
 #include "tests/support/sounds.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::transcripts_test {
 namespace {
 
 /// A recording of 75 ms a letter: a tone that means it and a short silence, with some noise.
@@ -110,4 +110,4 @@ TEST_CASE("a net of recordings without its fields is refused with the way out") 
   CHECK_SAYS(refused, "the batches have no field `features` with the values of each frame");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::transcripts_test

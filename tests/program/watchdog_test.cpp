@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::watchdog_test {
 
 TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts again, and ends as if nothing had been") {
   const std::string hook = "[[hook]]\nname = \"watchdog\"\nranks = \"all\"\nat = 25\nmarker = \"thrown\"\n";
@@ -19,4 +19,4 @@ TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts ag
   CHECK(end_of(place.path("lost")) == end_of(place.path("straight")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::watchdog_test

@@ -535,7 +535,8 @@ def test_loaders_side_by_side_take_no_threads_from_each_other(pictures):
 
 def test_ctrl_c_ends_a_wait():
     script = (
-        "import flowtrain as ft\n"
+        "import signal, flowtrain as ft\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it\n"
         "loader = ft.Loader.shapes(batch_size=256, size=512, workers=1)  # a second a batch\n"
         "try:\n"
         "    print('begun', flush=True)\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 import flowtrain as ft
 import pytest
 import torch
+from conftest import NIGHTLY
 from export_nets import Corners, corners_batch, corners_loss
 from flowtrain._export._torch import read_record
 from flowtrain._safetensors import tensors_from
@@ -176,6 +177,7 @@ def test_evaluation_is_eager_pytorchs_in_evaluation_mode(net, package):
     assert torch.equal(evaluate.tensors["norm.running_mean"], net.norm.running_mean)
 
 
+@pytest.mark.skipif(not NIGHTLY, reason="it compiles")
 def test_pictures_may_have_their_channels_last_as_those_of_a_gpu_do(net, tmp_path):
     def last(batch):
         return batch | {"image": batch["image"].contiguous(memory_format=torch.channels_last)}
@@ -204,6 +206,7 @@ def test_random_numbers_follow_the_seed(package):
     assert noise[0] == noise[1] != noise[2]
 
 
+@pytest.mark.skipif(not NIGHTLY, reason="it compiles")
 def test_a_package_is_made_anew_from_itself(package):
     again = package.with_name("again.pt2")
     command = [sys.executable, "-m", "flowtrain", "export", package, "-o", again]

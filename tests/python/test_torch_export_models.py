@@ -1,5 +1,6 @@
 """Nets of torchvision, timm and transformers: what is traced is, bit for bit, what eager PyTorch computes; nothing is
-compiled. benchmarks/any_model.py trains them. Each test is skipped without its library."""
+compiled. benchmarks/any_model.py trains them. Tier full has one of each library, nightly all. Each test is skipped
+without its library."""
 
 import functools
 import runpy
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import NIGHTLY
 from flowtrain._export import cross_entropy
 from flowtrain._export._command import named_model, parser
 from flowtrain._export._graphs import evaluation_graph, training_graph
@@ -28,6 +30,7 @@ MODELS = {
     "transformers, masked": BERT,
 }
 IN_BF16 = ["torchvision", "timm, attention", "transformers, tied"]
+IN_FULL = [("torchvision", None), ("timm, attention", None), ("transformers, tied", "bf16")]
 LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "hf": "transformers"}
 
 
@@ -50,7 +53,8 @@ def traced(words, amp):
     return model.net, loss, outputs, batch(7), graphs
 
 
-@pytest.mark.parametrize("name, amp", [*((name, None) for name in MODELS), *((name, "bf16") for name in IN_BF16)])
+@pytest.mark.parametrize("name, amp", [*((name, None) for name in MODELS), *((name, "bf16") for name in IN_BF16)]
+                         if NIGHTLY else IN_FULL)
 def test_the_graph_is_the_net(name, amp):
     net, loss, outputs, batch, (training, evaluation) = traced(MODELS[name], amp)
     with torch.autocast("cpu", torch.bfloat16, enabled=amp is not None):

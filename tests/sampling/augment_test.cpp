@@ -7,7 +7,7 @@
 #include "sampling/images/augment.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::augment_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -221,4 +221,4 @@ TEST_CASE("Augmentation: the policies' strengths stay within their ranges, and e
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::augment_test

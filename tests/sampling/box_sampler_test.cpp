@@ -9,7 +9,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::box_sampler_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -102,4 +102,4 @@ TEST_CASE("records and data that have no boxes to learn from") {
                        UserError);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::box_sampler_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/failure_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::class_names_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -63,4 +63,4 @@ TEST_CASE("a name that stands twice tells no label, unless the lists are the sam
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::class_names_test

@@ -37,7 +37,7 @@ using flowtrain::test::allocations;
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace flowtrain {
+namespace flowtrain::classify_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -423,4 +423,4 @@ TEST_CASE("classify: filters, the camera's orientation, and random changes by ke
         }).find("must be [least, most]") != std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::classify_test

@@ -14,7 +14,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::codecs_test {
 namespace {
 
 /// A PNG of any kind: rows of bytes as libpng wants them for that colour type and depth.
@@ -384,4 +384,4 @@ TEST_CASE("no damage does more than fail") {
   damage(encode_png(gradient_picture(24, 20, 3).view()), 1000);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::codecs_test

@@ -5,7 +5,7 @@
 
 #include "sampling/samplers/cornernet/targets.h"
 
-namespace flowtrain {
+namespace flowtrain::cornernet_gaussian_test {
 namespace {
 
 /// The overlap of a (height, width) box with itself after its corners moved by (dx, dy) and (ex, ey).
@@ -33,4 +33,4 @@ TEST_CASE("gaussian_radius: corners moved by it leave the overlap, and one case 
     }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::cornernet_gaussian_test

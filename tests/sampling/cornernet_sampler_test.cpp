@@ -14,7 +14,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::cornernet_sampler_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -306,4 +306,4 @@ TEST_CASE("cornernet: data with classes but no boxes are refused before any is r
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::cornernet_sampler_test

@@ -10,7 +10,7 @@
 #include "sampling/samplers/cornernet/targets.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::cornernet_view_test {
 namespace {
 
 /// Notes what is asked for; answers with the given numbers, then with the middle.
@@ -246,4 +246,4 @@ TEST_CASE("StreamDraws: ranges") {
   CHECK(orders.size() == 6);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::cornernet_view_test

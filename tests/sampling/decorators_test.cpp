@@ -13,7 +13,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::decorators_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -156,4 +156,4 @@ TEST_CASE("the decorator faulty fails for its share, by seed, place and record")
   CHECK(saved > failed / 2);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::decorators_test

@@ -12,7 +12,7 @@
 #include "sampling/core/random.h"
 #include "sampling/images/mix.h"
 
-using namespace flowtrain;
+namespace flowtrain::finish_test {
 
 namespace {
 
@@ -175,3 +175,5 @@ TEST_CASE("a picture's mean grey level is that of all its pixels") {
     }
   }
 }
+
+}  // namespace flowtrain::finish_test

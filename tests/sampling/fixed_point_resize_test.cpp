@@ -6,7 +6,7 @@
 #include "sampling/images/fixed_point_resize.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::fixed_point_resize_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -65,4 +65,4 @@ TEST_CASE("resize_fixed_point: channels it does not know") {
   CHECK_THROWS_AS(resized({0, 0}, 1, 1, 2, 1, 1), InternalError);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::fixed_point_resize_test

@@ -13,7 +13,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::grouped_order_test {
 
 namespace {
 
@@ -108,3 +108,5 @@ TEST_CASE("groups keep their own classes and parts, and each record is made by t
   sampler.sample(record, random, Row(std::span(row), extents));
   CHECK(bytes == std::array{std::byte{3}, std::byte{3}, std::byte{0}, std::byte{0}});
 }
+
+}  // namespace flowtrain::grouped_order_test

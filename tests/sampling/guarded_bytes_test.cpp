@@ -2,7 +2,7 @@
 
 #include "sampling/guarded_bytes.h"
 
-namespace flowtrain {
+namespace flowtrain::guarded_bytes_test {
 
 TEST_CASE("guarded bytes tell where memory outside of them was written") {
   GuardedBytes bytes(5);
@@ -26,4 +26,4 @@ TEST_CASE("guarded bytes copy their content") {
   CHECK_FALSE(bytes.overwritten());
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::guarded_bytes_test

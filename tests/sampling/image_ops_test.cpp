@@ -8,7 +8,7 @@
 #include "sampling/images/resize.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::image_ops_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -141,4 +141,4 @@ TEST_CASE("draw_resized_crop: the centre where nothing fits") {
   CHECK(high.y == 480);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::image_ops_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-using namespace flowtrain;
+namespace flowtrain::interleaving_test {
 
 namespace {
 
@@ -83,3 +83,5 @@ TEST_CASE("things are shared out by weight, with none left over") {
         CHECK(std::abs(static_cast<double>(shares[i]) - static_cast<double>(total) * weights[i] / sum) < 1 + 1e-9);
     }
 }
+
+}  // namespace flowtrain::interleaving_test

@@ -11,7 +11,7 @@
 
 #include "sampling/batches.h"
 
-using namespace flowtrain;
+namespace flowtrain::mix_test {
 
 namespace {
 
@@ -230,3 +230,5 @@ TEST_CASE("factors of colours are drawn from their ranges, for as many pictures 
   CHECK_FALSE(Mixing{.color = {.prob = 1}}.any());
   CHECK_FALSE(Mixing{.color = {.prob = 0, .hue = 0.1}}.any());
 }
+
+}  // namespace flowtrain::mix_test

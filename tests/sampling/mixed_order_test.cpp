@@ -12,7 +12,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::mixed_order_test {
 
 namespace {
 
@@ -136,3 +136,5 @@ TEST_CASE("how long an epoch is") {
     CHECK(through >= 1);
   }
 }
+
+}  // namespace flowtrain::mixed_order_test

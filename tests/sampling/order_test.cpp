@@ -10,7 +10,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::order_test {
 
 namespace {
 
@@ -305,3 +305,5 @@ TEST_CASE("an unknown order is refused with the known ones") {
           "did you mean 'shuffle'? known: block_shuffle, class_balanced, sequential, shuffle, weighted");
   }
 }
+
+}  // namespace flowtrain::order_test

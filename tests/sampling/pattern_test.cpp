@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace flowtrain::pattern_test {
+
 using flowtrain::Pattern;
 using flowtrain::PatternError;
 
@@ -63,3 +65,5 @@ TEST_CASE("hostile patterns are refused, in bounded time and memory") {
         "takes more than 100000 steps to search '" + name + "'");
   CHECK(Pattern("^(.|\\n)*$").found_in(std::string(20'000, 'a')));  // no recursion on the stack
 }
+
+}  // namespace flowtrain::pattern_test

@@ -13,7 +13,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::picture_cache_test {
 namespace {
 
 constexpr std::uint64_t plenty = 1 << 24;
@@ -162,4 +162,4 @@ TEST_CASE("a remote data set is no longer told what comes") {
   CHECK(counted.dataset->retries() == 7);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::picture_cache_test

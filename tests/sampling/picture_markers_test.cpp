@@ -9,7 +9,7 @@
 #include "sampling/images/stored_picture.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::picture_markers_test {
 namespace {
 
 std::span<const std::byte> as_bytes_of(std::string_view text) {
@@ -265,4 +265,4 @@ TEST_CASE("Exif: the camera's orientation, by choice") {
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::picture_markers_test

@@ -11,7 +11,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::plugin_test {
 namespace {
 
 std::string test_plugin(const std::string& name) { return test::build_path("test_plugins/") + name + ".so"; }
@@ -358,4 +358,4 @@ TEST_CASE("the example plugin needs pixels") {
         "cannot be created: it needs a data set of stored pixels (idx, cifar); it decodes no files");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::plugin_test

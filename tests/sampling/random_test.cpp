@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-using namespace flowtrain;
+namespace flowtrain::random_test {
 
 TEST_CASE("philox gives the known answers of Random123") {
   using Block = std::array<std::uint32_t, 4>;
@@ -84,3 +84,5 @@ TEST_CASE("normal numbers have mean 0 and variance 1, and every draw counts") {
   CHECK(squares / n == doctest::Approx(1).epsilon(0.02));
   CHECK(fourths / n == doctest::Approx(3).epsilon(0.05));
 }
+
+}  // namespace flowtrain::random_test

@@ -14,7 +14,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::read_ahead_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -261,4 +261,4 @@ TEST_CASE("a server that fails is warned of once, and its retries are counted") 
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::read_ahead_test

@@ -13,7 +13,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::remote_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -264,4 +264,4 @@ TEST_CASE("remote cache: a failed fetch is handed to nobody, and the next one tr
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::remote_cache_test

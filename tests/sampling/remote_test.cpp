@@ -12,7 +12,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::remote_test {
 namespace {
 
 using Reply = HttpServer::Reply;
@@ -330,4 +330,4 @@ TEST_CASE("remote: small reads in a row become few large ones") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::remote_test

@@ -11,7 +11,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::repack_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -163,4 +163,4 @@ TEST_CASE("repack: damage is found wherever it is, unless it is accepted") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::repack_test

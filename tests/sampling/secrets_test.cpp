@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::secrets_test {
 
 TEST_CASE("the login and the query of an address are masked, and the rest of it stays") {
   const std::pair<const char*, const char*> cases[] = {
@@ -67,3 +67,5 @@ TEST_CASE("names of secrets are told from others") {
   CHECK(shown_value("sampler.token", "\"abc\"") == "***");
   CHECK(shown_value("data.path", "\"http://u:p@h/x\"") == "\"http://***@h/x\"");
 }
+
+}  // namespace flowtrain::secrets_test

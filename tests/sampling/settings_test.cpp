@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-using namespace flowtrain;
+namespace flowtrain::settings_test {
 
 namespace {
 
@@ -217,3 +217,5 @@ TEST_CASE("a choice that is misspelt is told with the one that was meant") {
   CHECK(message("INLINE").ends_with("; did you mean \"inline\"?"));
   CHECK(message("later").ends_with("got \"later\""));
 }
+
+}  // namespace flowtrain::settings_test

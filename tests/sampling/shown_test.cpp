@@ -17,7 +17,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/sounds.h"
 
-namespace flowtrain {
+namespace flowtrain::shown_test {
 namespace {
 
 template <class Number>
@@ -154,4 +154,4 @@ TEST_CASE("a recording can be heard where no field gives a sound") {
   CHECK(fields.size() == 1);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::shown_test

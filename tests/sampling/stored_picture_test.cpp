@@ -8,7 +8,7 @@
 #include "sampling/images/stored_picture.h"
 #include "tests/support/pictures.h"
 
-namespace flowtrain {
+namespace flowtrain::stored_picture_test {
 
 TEST_CASE("a stored picture: only what is needed") {
   const auto file = encode_jpeg(gradient_picture(400, 600, 3));
@@ -81,4 +81,4 @@ TEST_CASE("a record's picture") {
   CHECK_THROWS_AS(Image().reshape(30000, 30000, 3), SampleError);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::stored_picture_test

@@ -9,8 +9,9 @@
 #include <fstream>
 #include <string>
 
+namespace flowtrain::temporary_folder_test {
+
 namespace fs = std::filesystem;
-using namespace flowtrain;
 
 namespace {
 
@@ -70,3 +71,5 @@ TEST_CASE("a folder is removed with all that is in it, and may be removed before
   }
   CHECK_FALSE(fs::exists(path));
 }
+
+}  // namespace flowtrain::temporary_folder_test

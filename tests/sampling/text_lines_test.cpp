@@ -8,7 +8,7 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::text_lines_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -70,4 +70,4 @@ TEST_CASE("texts in UTF-8 stay as they are, and bytes of others become escapes")
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::text_lines_test

@@ -9,7 +9,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
-using namespace flowtrain;
+namespace flowtrain::elastic_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -53,3 +54,5 @@ TEST_CASE("runs whose number of ranks changes at random take, step by step, what
   points.count(steps);
   points.finish();
 }
+
+}  // namespace flowtrain::elastic_test

@@ -20,7 +20,7 @@
 #include "pipeline/base/distributed/heartbeat.h"
 #include "tests/support/fault_points.h"
 
-using namespace flowtrain;
+namespace flowtrain::rendezvous_test {
 
 namespace {
 
@@ -268,3 +268,5 @@ TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly
   MESSAGE("one store, " << clients << " connections: " << clients * beats / seconds
                         << " beats a second; each rank needs one a second");
 }
+
+}  // namespace flowtrain::rendezvous_test

@@ -9,7 +9,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
-using namespace flowtrain;
+namespace flowtrain::sequence_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -85,3 +86,5 @@ TEST_CASE("a rank asks for its own rows alone, at 4,096 ranks, too") {
   MESSAGE("a rank's slab of " << own_rows << " rows beside the pictures: "
                               << own_rows * sizeof(RowWork) + (*slab).layout().bytes() << " bytes, at any world");
 }
+
+}  // namespace flowtrain::sequence_test

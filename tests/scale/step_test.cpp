@@ -12,7 +12,8 @@
 #include "tests/scale/ranks.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::step_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -114,3 +115,5 @@ TEST_CASE("news of bad samples grow with the number of ranks times the longest l
   CountingGroup group(0, 4096, R"([[0,1,2,3,"read","torn"]])");
   CHECK(bad_samples_of_all(group, one).size() == 4096);
 }
+
+}  // namespace flowtrain::step_test

@@ -11,7 +11,7 @@
 #include "tests/scale/ranks.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::batch_planner_test {
 
 TEST_CASE("slices are in order, hold every row once, and differ by at most one row") {
   for (std::uint64_t world : {1, 2, 3, 7, 4096})
@@ -172,3 +172,5 @@ TEST_CASE("groups of rows are dealt to processes evenly, each group and all toge
     }
   }
 }
+
+}  // namespace flowtrain::batch_planner_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-using namespace flowtrain;
+namespace flowtrain::bounded_queue_test {
 
 // Both queues keep the same contract.
 TEST_CASE_TEMPLATE("first in, first out, and bounded", Queue, LockFreeQueue<int>, LockedQueue<int>) {
@@ -95,3 +95,5 @@ TEST_CASE_TEMPLATE("drain lets the rest out, then ends", Queue, LockFreeQueue<in
   CHECK_FALSE(queue.pop(item));
   CHECK_FALSE(queue.pop(item));
 }
+
+}  // namespace flowtrain::bounded_queue_test

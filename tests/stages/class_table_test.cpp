@@ -4,7 +4,7 @@
 
 #include "stages/evaluation/metric_names.h"
 
-using namespace flowtrain;
+namespace flowtrain::class_table_test {
 
 TEST_CASE("what was taken for what, for files and people") {
   const ClassTable table{{"cat", "dog, \"big\""}, {10, 2, 0, 345}};
@@ -25,3 +25,5 @@ TEST_CASE("which metric a metric is of, whatever set and group it names") {
   CHECK(metric_of("night.loss", metrics) == "loss");
   for (const char* scalar : {"", "ap", "night.ap", "night", "f", "f1s"}) CHECK(metric_of(scalar, metrics).empty());
 }
+
+}  // namespace flowtrain::class_table_test

@@ -20,7 +20,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::coco_eval_test {
 namespace {
 
 TrueObject object(std::int64_t image, double x, double y, double width, double height, bool ignore = false) {
@@ -224,4 +224,4 @@ TEST_CASE("results: the text gives the numbers back, to the last bit") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::coco_eval_test

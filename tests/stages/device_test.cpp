@@ -9,7 +9,7 @@
 #include "sampling/core/error.h"
 #include "tests/support/paths.h"
 
-namespace flowtrain {
+namespace flowtrain::device_test {
 namespace {
 
 TEST_CASE("the CPU device hands out aligned memory and copies nothing") {
@@ -50,4 +50,4 @@ TEST_CASE("a GPU that cannot be had is a user's error that names the way out") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::device_test

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+namespace flowtrain::file_limit_test {
+
 TEST_CASE("the limit of open files is raised to what the system allows") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -16,3 +18,5 @@ TEST_CASE("the limit of open files is raised to what the system allows") {
   CHECK(after.rlim_max == before.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
+
+}  // namespace flowtrain::file_limit_test

@@ -9,7 +9,7 @@
 
 #include "stages/loader/slab.h"
 
-namespace flowtrain {
+namespace flowtrain::finished_sampler_test {
 namespace {
 
 /// The record's id; then two pictures of 2 × 3 pixels in two channels, and 12 bytes: the id, counted on.
@@ -104,4 +104,4 @@ TEST_CASE("a sampler without pictures of bytes comes back as it is") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::finished_sampler_test

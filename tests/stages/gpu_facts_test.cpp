@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::gpu_facts_test {
 
 TEST_CASE("versions, and GPUs by name and memory; nothing of what is not there") {
   const GpuFacts none = gpu_facts("no_such_driver.so");
@@ -20,3 +20,5 @@ TEST_CASE("versions, and GPUs by name and memory; nothing of what is not there")
   CHECK(facts.gpus[1].memory_bytes == std::uint64_t{16} << 30);
   CHECK(facts.gpus[1].pci_bus_id == "0000:03:00.0");
 }
+
+}  // namespace flowtrain::gpu_facts_test

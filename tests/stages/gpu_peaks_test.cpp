@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::gpu_peaks_test {
 
 TEST_CASE("peaks of GPUs by the driver's names; those of others are not known") {
   CHECK(peak_flops("NVIDIA H100 80GB HBM3", true) == doctest::Approx(989.4e12));
@@ -17,3 +17,5 @@ TEST_CASE("peaks of GPUs by the driver's names; those of others are not known") 
   CHECK(peak_flops("NVIDIA L40S", true) == doctest::Approx(362.1e12));
   for (auto unknown : {"NVIDIA T400", "NVIDIA A100X", "Drawn GPU 1", ""}) CHECK(peak_flops(unknown, true) == 0);
 }
+
+}  // namespace flowtrain::gpu_peaks_test

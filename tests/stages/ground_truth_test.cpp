@@ -10,7 +10,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::ground_truth_test {
 namespace {
 
 /// Every record with its boxes.
@@ -137,4 +137,4 @@ TEST_CASE("ground truth: difficult objects of VOC need not be found") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::ground_truth_test

@@ -8,7 +8,7 @@
 
 // Sanitizers have allocators of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-namespace flowtrain {
+namespace flowtrain::heap_test {
 namespace {
 
 long faults_of_a_step() {
@@ -33,5 +33,5 @@ TEST_CASE("what a step freed, the next one takes without faults, unless the envi
   CHECK(faults_of_a_step() < given_back / 4);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::heap_test
 #endif

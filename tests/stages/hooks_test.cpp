@@ -6,7 +6,7 @@
 
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::hooks_test {
 
 namespace {
 
@@ -80,3 +80,5 @@ TEST_CASE("every point has a name, and a metric logged twice stands once") {
   context.log("x", 3);
   CHECK(context.logged == Scalars{{"x", 3}, {"y", 2}});
 }
+
+}  // namespace flowtrain::hooks_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::locations_test {
 
 TEST_CASE("boxes that are believed in are looked at again, at a scale that fits their size") {
   const std::vector<ScoredBox> boxes{
@@ -34,3 +34,5 @@ TEST_CASE("of equal scores the later location comes first") {
   CHECK(left[0].y == 100);
   CHECK(thin_out({}, 16).empty());
 }
+
+}  // namespace flowtrain::locations_test

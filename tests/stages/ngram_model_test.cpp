@@ -10,7 +10,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::ngram_model_test {
 namespace {
 
 // The file lacks "dog cat", so the weight of "dog" and the probability of "cat" count.
@@ -102,4 +102,4 @@ TEST_CASE("a file that is no language model is refused with its line") {
   CHECK_THROWS_AS(NgramModel::open("/nowhere/lm.arpa"), UserError);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::ngram_model_test

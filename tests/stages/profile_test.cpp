@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::profile_test {
 
 namespace {
 
@@ -131,3 +131,5 @@ TEST_CASE("phases and spans are told to NVIDIA's profilers by their names, with 
   const Profile::At at(&profile, Phase::forward);
   CHECK(range_calls_seen.size() == 4);
 }
+
+}  // namespace flowtrain::profile_test

@@ -7,7 +7,7 @@
 #include "sampling/batches.h"
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::slab_test {
 
 TEST_CASE("fields lie one after the other, each aligned to 64 bytes") {
   const SlabLayout layout({{"image", DType::u8, {5, 7, 3}}, {"label", DType::i64, {}}, {"box", DType::f32, {4}}}, 3);
@@ -112,3 +112,5 @@ TEST_CASE("a batch leaves with its memory, and its slab goes on with other memor
   CHECK(slab.device() == second);
   device->free_host(first);
 }
+
+}  // namespace flowtrain::slab_test

@@ -6,7 +6,7 @@
 
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::soft_nms_test {
 
 namespace {
 
@@ -109,3 +109,5 @@ TEST_CASE("the best boxes of all classes stay, with those that tie") {
   CHECK(boxes.size() == 3);
   CHECK(boxes[0].empty());
 }
+
+}  // namespace flowtrain::soft_nms_test

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-using namespace flowtrain;
+namespace flowtrain::state_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST_CASE("state that was copied as it lay comes into row-major order") {
   check_order<double>({}, {}, 1);
   check_order<float>({0, 3}, {3, 1}, 0);
 }
+
+}  // namespace flowtrain::state_test

@@ -6,7 +6,7 @@
 
 #include "sampling/core/error.h"
 
-namespace flowtrain {
+namespace flowtrain::voc_eval_test {
 namespace {
 
 TrueObject object(std::int64_t image, double x, double y, bool difficult = false) {
@@ -58,4 +58,4 @@ TEST_CASE("voc: all, nothing, and nobody to find") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::voc_eval_test

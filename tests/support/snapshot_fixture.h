@@ -15,27 +15,11 @@
 #include <vector>
 
 #include "pipeline/base/snapshot/snapshot_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain::test {
 
 namespace fs = std::filesystem;
-
-/// A fresh folder, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    auto pattern = (fs::temp_directory_path() / "flowtrain-snapshot-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp");
-    path_ = pattern;
-  }
-  TempFolder(const TempFolder&) = delete;
-  ~TempFolder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-  fs::path operator/(const fs::path& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 /// A tensor that owns its bytes; `seed` makes them differ.
 struct Tensor {

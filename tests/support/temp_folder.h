@@ -26,6 +26,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
   /// Writes a file below the folder (and the folders on its way); returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     auto file = path_ / name;

@@ -29,7 +29,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain::hostile {
+namespace flowtrain::hostile::hostile_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -243,4 +243,4 @@ TEST_CASE("a journal's hostile lines are cut out") {
   }
 }
 
-}  // namespace flowtrain::hostile
+}  // namespace flowtrain::hostile::hostile_test

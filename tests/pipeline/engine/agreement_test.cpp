@@ -6,7 +6,8 @@
 
 #include "tests/pipeline/engine/scripted_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::agreement_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("a process alone answers itself at once, and for good") {
@@ -43,3 +44,5 @@ TEST_CASE("ranks whose batches take long agree on each, and another one's signal
   group.adds = [](std::span<double> values) { values[0] = values[1] = 1; };
   CHECK(agreement.ask({}) == SIGTERM);
 }
+
+}  // namespace flowtrain::agreement_test

@@ -12,7 +12,8 @@
 #include "tests/pipeline/engine/trainer_fixture.h"
 #include "tests/support/failure_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::async_validation_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -250,3 +251,5 @@ TEST_CASE(
   CHECK(outcome.params == expected.params);
   CHECK(outcome.remembered == expected.remembered);
 }
+
+}  // namespace flowtrain::async_validation_test

@@ -7,7 +7,7 @@
 #include "pipeline/engine/memory/free_memory.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::auto_batch_test {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("free memory is what the machine, a process's limit and all control gr
     CHECK(free_memory(root.path()) == 2500);
   }
 }
+
+}  // namespace flowtrain::auto_batch_test

@@ -14,7 +14,7 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::data_loader_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST_CASE("images are f32 by default, or bytes as they were decoded") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::data_loader_test

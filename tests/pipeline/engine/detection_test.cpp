@@ -11,7 +11,7 @@
 #include "stages/evaluation/detection_metrics.h"
 #include "tests/pipeline/engine/thread_group.h"
 
-namespace flowtrain {
+namespace flowtrain::detection_test {
 namespace {
 
 constexpr int side = 32;
@@ -139,4 +139,4 @@ TEST_CASE("a measurement that is interrupted gives no metrics") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::detection_test

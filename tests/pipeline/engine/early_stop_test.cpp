@@ -8,7 +8,8 @@
 #include "tests/pipeline/engine/hyper_parameters.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::early_stop_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -138,3 +139,5 @@ TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
   CHECK(hyper.lr == doctest::Approx(0.0002));
   CHECK(hyper.momentum == 0.9);
 }
+
+}  // namespace flowtrain::early_stop_test

@@ -14,7 +14,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::fingerprints_test {
 namespace {
 
 using Fingerprints = std::map<std::string, std::string>;
@@ -185,4 +185,4 @@ TEST_CASE("a change that training does not see is no reason to stop") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::fingerprints_test

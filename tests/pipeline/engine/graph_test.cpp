@@ -8,7 +8,8 @@
 #include "tests/pipeline/engine/leak_check.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::graph_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -333,3 +334,5 @@ TEST_CASE("a line without iterations gives nothing, and is finished") {
   CHECK_FALSE(line.next(ticket));
   line.check_finished();
 }
+
+}  // namespace flowtrain::graph_test

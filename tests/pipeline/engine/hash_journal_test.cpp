@@ -20,7 +20,8 @@
 #include "tests/support/fast_folder.h"
 #include "tests/support/read_text.h"
 
-using namespace flowtrain;
+namespace flowtrain::hash_journal_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -365,3 +366,5 @@ TEST_CASE("what is no run, holds nothing in common, or is damaged is an error th
   std::ofstream(a / hash_journal_name) << text.substr(0, text.find('\n') + 1) << "{\"iter\":2,\"ra";
   CHECK(compare_runs(a, a).iterations > 0);
 }
+
+}  // namespace flowtrain::hash_journal_test

@@ -5,7 +5,8 @@
 #include "tests/pipeline/engine/hyper_parameters.h"
 #include "tests/pipeline/engine/scripted_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::hyper_adjuster_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("hooks are told of iterations and epochs by their numbers") {
                         "iteration_begin 2 of epoch 0", "iteration_end 2 of epoch 0", "epoch_end 2 of epoch 0",
                         "epoch_begin 3 of epoch 1", "iteration_begin 3 of epoch 1", "iteration_end 3 of epoch 1"});
 }
+
+}  // namespace flowtrain::hyper_adjuster_test

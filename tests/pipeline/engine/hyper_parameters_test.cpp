@@ -7,7 +7,7 @@
 #include "sampling/core/text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::hyper_parameters_test {
 
 namespace {
 
@@ -173,3 +173,5 @@ TEST_CASE("what no schedule names stays, and periods in epochs become iterations
     CHECK(hyper.at(1).momentum == 0.8);
   }
 }
+
+}  // namespace flowtrain::hyper_parameters_test

@@ -8,7 +8,8 @@
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::loader_tuning_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("a line is tuned between iterations until nothing more is to be tried, and delivers the same") {
@@ -47,3 +48,5 @@ TEST_CASE("a line is tuned between iterations until nothing more is to be tried,
   CHECK(learner.take_calls().empty());
   LoaderTuning(nullptr, line, learner).after_iteration({1, 1}, {});
 }
+
+}  // namespace flowtrain::loader_tuning_test

@@ -16,7 +16,8 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::look_ahead_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -168,3 +169,5 @@ TEST_CASE("a line whose server is away is stopped at once, and another one reads
   CHECK(ids_of(next).size() == 5 * 32);
   CHECK(far.dataset.all_read());
 }
+
+}  // namespace flowtrain::look_ahead_test

@@ -11,7 +11,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::nonfinite_handler_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -140,3 +141,5 @@ TEST_CASE("iterations that were not read are taken in by the next one that is") 
   check_failure(failure_of([&] { run.nonfinite.read_deferred(20, {.steps = 5, .nonfinite = 17, .loss = NAN}); }),
                 ExitCode::numerics, "the loss is nan at iteration 17 (found at iteration 20");
 }
+
+}  // namespace flowtrain::nonfinite_handler_test

@@ -10,7 +10,7 @@
 #include "stages/hooks/hooks.h"
 #include "tests/support/failure_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::on_error_test {
 
 TEST_CASE("errors that a run may go on after, and those that end it in any case") {
   CHECK(is_survivable(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
@@ -60,3 +60,5 @@ TEST_CASE("several processes may leave out an update, and deal with errors of va
 TEST_CASE("of an error with a stack the first line is shown") {
   CHECK(summary_of(std::make_exception_ptr(std::runtime_error("too large\nframe #0: …"))) == "too large");
 }
+
+}  // namespace flowtrain::on_error_test

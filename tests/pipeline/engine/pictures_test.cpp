@@ -15,7 +15,7 @@
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::pictures_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -201,4 +201,4 @@ TEST_CASE("pictures that cannot be written are one warning") {
   CHECK(text.find("cannot write the pictures", first + 1) == text.npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pictures_test

@@ -14,7 +14,7 @@
 
 #include "pipeline/base/telemetry/log.h"
 
-using namespace flowtrain;
+namespace flowtrain::prometheus_test {
 
 namespace {
 
@@ -145,3 +145,5 @@ TEST_CASE("prometheus: a port that another program has is a warning") {
   PrometheusEndpoint nobody(std::nullopt, "run");
   CHECK(nobody.port() == 0);
 }
+
+}  // namespace flowtrain::prometheus_test

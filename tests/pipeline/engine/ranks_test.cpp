@@ -15,7 +15,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::ranks_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -158,3 +159,5 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   }
   CHECK(lines == 2);
 }
+
+}  // namespace flowtrain::ranks_test

@@ -12,7 +12,8 @@
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::reports_test {
+
 using namespace flowtrain::testing;
 using nlohmann::json;
 
@@ -245,3 +246,5 @@ TEST_CASE("the line of a validation omits accuracies of classes, and shows those
   CHECK(lines[0].ends_with("validation at iteration 1: accuracy 0.5000"));
   CHECK(lines[1].ends_with("validation at iteration 1: accuracy 0.5000  accuracy.3 0.2500"));
 }
+
+}  // namespace flowtrain::reports_test

@@ -10,7 +10,8 @@
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/failure_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_flags_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -160,3 +161,5 @@ TEST_CASE("a validation that a signal ends ends the run by it") {
   CHECK_FALSE(run.flags.validation_goes_on());
   CHECK(run.flags.end().signal == SIGINT);
 }
+
+}  // namespace flowtrain::run_flags_test

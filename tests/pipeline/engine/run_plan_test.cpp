@@ -7,7 +7,7 @@
 #include "pipeline/engine/train/run_state.h"
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_plan_test {
 
 namespace {
 
@@ -77,3 +77,5 @@ TEST_CASE("a run's state survives as text") {
   for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
     CHECK_THROWS_AS(RunState::from_json(bad), UserError);
 }
+
+}  // namespace flowtrain::run_plan_test

@@ -7,7 +7,8 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
 
-using namespace flowtrain;
+namespace flowtrain::sample_account_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -110,3 +111,5 @@ TEST_CASE("an iteration that is discarded leaves nothing; an earlier one's rows 
   CHECK(first.size() == rows);
   for (std::size_t i = 0; i < rows; ++i) CHECK(first[i] == run.order.at(0, i));
 }
+
+}  // namespace flowtrain::sample_account_test

@@ -9,7 +9,7 @@
 #include "sampling/core/error.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::session_test {
 namespace {
 
 const std::string shapes =
@@ -123,4 +123,4 @@ TEST_CASE("the graph of a run names each logger, with its queue") {
     CHECK(drawn.find(there) != drawn.npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::session_test

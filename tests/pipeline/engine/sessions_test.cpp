@@ -16,7 +16,8 @@
 #include "tests/support/fast_folder.h"
 #include "tests/support/timed_fields.h"
 
-using namespace flowtrain;
+namespace flowtrain::sessions_test {
+
 using namespace flowtrain::testing;
 using nlohmann::json;
 
@@ -406,3 +407,5 @@ TEST_CASE("ranks that come to different collectives are an error that names both
       [] { as_ranks(2, [](Group& group) { group.broadcast(group.leads() ? "one thing" : "another", {}); }); });
   check_failure(failure, ExitCode::distributed, "rank 0 is in 'one thing', rank 1 in 'another'");
 }
+
+}  // namespace flowtrain::sessions_test

@@ -14,7 +14,8 @@
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::snapshots_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -130,3 +131,5 @@ TEST_CASE("who waits for the display finds all lines that it was given before") 
     CHECK(lines() == static_cast<std::ptrdiff_t>(iteration + iteration / 50));
   }
 }
+
+}  // namespace flowtrain::snapshots_test

@@ -29,7 +29,8 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-using namespace flowtrain;
+namespace flowtrain::steady_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -122,3 +123,5 @@ TEST_CASE("memory is flat over a million batches of rows that differ in length" 
   }
 }
 #endif
+
+}  // namespace flowtrain::steady_test

@@ -9,7 +9,8 @@
 #include "tests/pipeline/engine/scripted_learner.h"
 #include "tests/support/failure_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::step_errors_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("skip: an error after the exchange has begun ends the run; another ran
   run.fail();
   check_failure(failure_of([&] { run.compute(true); }), ExitCode::usage, "too large");
 }
+
+}  // namespace flowtrain::step_errors_test

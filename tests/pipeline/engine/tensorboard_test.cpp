@@ -14,7 +14,7 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::tensorboard_test {
 
 namespace {
 
@@ -249,3 +249,5 @@ TEST_CASE("tensorboard: a folder that cannot be written is a warning") {
   TensorBoard nowhere({}, 1, "");
   train(nowhere, 1, 10);
 }
+
+}  // namespace flowtrain::tensorboard_test

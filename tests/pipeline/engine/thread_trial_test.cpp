@@ -8,7 +8,7 @@
 
 #include "sampling/core/mutex.h"
 
-using namespace flowtrain;
+namespace flowtrain::thread_trial_test {
 
 namespace {
 
@@ -60,3 +60,5 @@ TEST_CASE("threads that share nothing lose one thread's part, those behind a loc
 TEST_CASE("one thread never pauses, so nothing is known of it") {
   CHECK_FALSE(measured(1, false, std::chrono::seconds(0)));
 }
+
+}  // namespace flowtrain::thread_trial_test

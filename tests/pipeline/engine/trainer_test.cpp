@@ -15,7 +15,8 @@
 #include "tests/pipeline/engine/trainer_fixture.h"
 #include "tests/support/failure_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::trainer_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("parameters and order do not depend on workers, prefetch, or how often it validates") {
@@ -365,3 +366,5 @@ TEST_CASE("a full disk at a snapshot: training goes on") {
   TrainerFixture fixture(RunSetup{}, file / "snapshots");
   CHECK(fixture.run().params == TrainerFixture(RunSetup{}).run().params);
 }
+
+}  // namespace flowtrain::trainer_test

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-using namespace flowtrain;
+namespace flowtrain::tuner_test {
 
 namespace {
 
@@ -171,3 +171,5 @@ TEST_CASE("the change of which a verdict expects most is tried first") {
     CHECK(tuner.trials()[0].rate == doctest::Approx(10));
   }
 }
+
+}  // namespace flowtrain::tuner_test

@@ -12,7 +12,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::validation_data_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -165,4 +165,4 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::validation_data_test

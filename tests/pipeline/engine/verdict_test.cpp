@@ -7,7 +7,7 @@
 #include "pipeline/engine/verdict/sentence.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::verdict_test {
 
 namespace {
 
@@ -162,3 +162,5 @@ TEST_CASE("the summary names the best values and the files that are there") {
         std::vector<std::string>{"best accuracy: 0.9000 at iteration 20, in " + run + "/snapshots/best",
                                  "files in " + run + ": report.html, metrics.jsonl"});
 }
+
+}  // namespace flowtrain::verdict_test

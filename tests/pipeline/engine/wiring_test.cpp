@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::wiring_test {
+
 namespace flow = oneapi::tbb::flow;
 
 namespace {
@@ -62,3 +63,5 @@ TEST_CASE("the drawing in Graphviz's language") {
         "  \"a\" [label=\"a \\\"b\\\"\\nc\", peripheries=2];\n  \"d\" [label=\"d\"];\n"
         "  \"a\" -> \"d\" [label=\"x\"];\n  \"d\" -> \"a\";\n}\n");
 }
+
+}  // namespace flowtrain::wiring_test

@@ -16,7 +16,7 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::evaluation_test {
 namespace {
 
 Config config_with(const TempFolder& folder, const std::string& text) {
@@ -189,4 +189,4 @@ TEST_CASE("a summary has a line for each part, also for one that failed") {
   CHECK(table[2] == "iter-00000005  night                  night is \"gone\"");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::evaluation_test

@@ -13,7 +13,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::predict_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -329,4 +329,4 @@ TEST_CASE("requests: what is none becomes an input with a problem") {
   CHECK(parse_request(std::string(70'000, ' '), finder).input.problem.starts_with("the line is longer"));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::predict_test

@@ -22,7 +22,7 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::what_keys_decide_test {
 namespace {
 
 constexpr const char* acting_hook = "acts";
@@ -220,4 +220,4 @@ TEST_CASE("each key of the configuration decides what the list says") {
   CHECK(text == testing::read_text(file));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::what_keys_decide_test

@@ -12,7 +12,7 @@
 #include "tests/support/sounds.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::bench_test {
 
 namespace {
 
@@ -125,3 +125,5 @@ TEST_CASE("bench tells the seconds of sound, without padding") {
   CHECK(text.sound_s_per_s == 0);
   CHECK(to_json(text).find("sound") == std::string::npos);
 }
+
+}  // namespace flowtrain::bench_test

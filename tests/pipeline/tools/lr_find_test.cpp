@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-using namespace flowtrain;
+namespace flowtrain::lr_find_test {
 
 namespace {
 
@@ -76,3 +76,5 @@ TEST_CASE("a loss that is not finite ends the test") {
   CHECK(hopeless.suggestion() == 0);
   CHECK(hopeless.report().find("already not finite") != std::string::npos);
 }
+
+}  // namespace flowtrain::lr_find_test

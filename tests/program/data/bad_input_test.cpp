@@ -10,7 +10,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/tar_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::bad_input_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -268,4 +268,4 @@ TEST_CASE("weights and scripts that are none are named") {
   CHECK_SAYS(torn, "no-script.pt");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::bad_input_test

@@ -5,7 +5,7 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
 
-namespace flowtrain {
+namespace flowtrain::classes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_CASE("data and files that changed since a snapshot are named, and a run goe
   REQUIRE_EXIT(place.train(with(words, {"--max-iter", "16", "--resume", "auto"})), 0);  // it is the run's basis now
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::classes_test

@@ -8,7 +8,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_CASE("a snapshot that a limit on files forbids is a warning; the one before
   CHECK(end_of(place.path("runs/tiny")) == end_of(place.path("straight")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::damage_test

@@ -7,7 +7,7 @@
 #include "sampling/core/text.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::fields_test {
 namespace {
 
 /// A table of texts of 1 to 80 letters, with a class, a number and a list of numbers as long as the text.
@@ -140,4 +140,4 @@ TEST_CASE("fields that do not fit are refused with the file, the line and the wa
           "--set: loader.budget: chooses the samples of each batch by their lengths");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::fields_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::isolation_test {
 namespace {
 
 /// Nearly an epoch of the tiny configuration's 300 samples, none of them twice, without a net. Record 17 is among them.
@@ -152,4 +152,4 @@ TEST_CASE("bench --vs compares two plugins that add a sampler of the same name")
   CHECK_PRINTS(outcome, "all 300 compared samples have the same bytes");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::isolation_test

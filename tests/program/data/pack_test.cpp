@@ -11,7 +11,7 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
 
-namespace flowtrain {
+namespace flowtrain::pack_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -331,4 +331,4 @@ TEST_CASE("shards in a folder that cannot be written are read all the same") {
   CHECK(names_of(place.path("packed/val")) == Words{"classes.txt", "val-000000.tar", "val-000000.tar.index"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pack_test

@@ -8,7 +8,7 @@
 #include "sampling/datasets/text/token_shard.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::pack_tokens_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -199,4 +199,4 @@ TEST_CASE("what cannot be packed as tokens is named") {
   refused({"bytes", "--out", "p"}, 3, "there is no text in the file");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pack_tokens_test

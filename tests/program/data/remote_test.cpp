@@ -8,7 +8,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/tar_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::remote_test {
 namespace {
 
 /// A server with one shard of 400 pictures; away from request `from` to request `to`, counted over all.
@@ -149,4 +149,4 @@ TEST_CASE("a pack that waits for its server ends at a signal, and blames no samp
   CHECK_FALSE(std::filesystem::exists(place.path("packed")));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::remote_test

@@ -8,7 +8,7 @@
 
 #include "tests/program/idx_files.h"
 
-namespace flowtrain {
+namespace flowtrain::replay_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -254,4 +254,4 @@ TEST_CASE("going back to a snapshot is not repeated, and told") {
   CHECK_PRINTS(found, "iteration " + first + ": ");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::replay_test

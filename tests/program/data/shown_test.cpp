@@ -8,7 +8,7 @@
 #include "sampling/core/text.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::shown_test {
 namespace {
 
 using nlohmann::json;
@@ -167,4 +167,4 @@ TEST_CASE("records that are no pictures are predicted from tables, single files 
   CHECK_SAYS(text, "alone.txt: the net learnt from heights, caption: give a table (.jsonl, .csv)");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::shown_test

@@ -6,7 +6,7 @@
 #include "tests/program/refusals.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::sizes_test {
 namespace {
 
 const std::string several_sizes = R"(name = "tiny"
@@ -108,4 +108,4 @@ TEST_CASE("nets whose weights depend on the size of images are refused") {
                   {"net.name: the parameter", "depends on the size of the images", "give size in place of sizes"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::sizes_test

@@ -9,7 +9,7 @@
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::sources_test {
 namespace {
 
 using nlohmann::json;
@@ -271,4 +271,4 @@ TEST_CASE("several sources: packing takes every record once") {
   CHECK_SAYS(packed, "data: 128 samples in 4 classes; ");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::sources_test

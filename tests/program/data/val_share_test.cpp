@@ -7,7 +7,7 @@
 #include "tests/program/picture_files.h"
 #include "tests/program/refusals.h"
 
-namespace flowtrain {
+namespace flowtrain::val_share_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -177,4 +177,4 @@ TEST_CASE("val_share takes from the training split, and refuses validation data 
   CHECK_SAYS(cheats, "[data.val] has the samples that are trained on");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::val_share_test

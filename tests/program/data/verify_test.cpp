@@ -8,7 +8,7 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::verify_test {
 namespace {
 
 using nlohmann::json;
@@ -169,4 +169,4 @@ TEST_CASE("verify: an edited env.json is told where the runs are the same; what 
   CHECK_SAYS(none, "there is no run in 'nowhere'");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::verify_test

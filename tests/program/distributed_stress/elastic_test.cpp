@@ -4,7 +4,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 
-namespace flowtrain {
+namespace flowtrain::elastic_test {
 namespace {
 
 /// The losses by iteration, of those parts of a run that are in metrics.jsonl.
@@ -48,4 +48,4 @@ TEST_CASE("any schedule of world sizes gives the batches, the losses and the par
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::elastic_test

@@ -7,7 +7,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/skip.h"
 
-namespace flowtrain {
+namespace flowtrain::network_test {
 namespace {
 
 constexpr const char* no_namespaces = "no network namespaces here (they need root and iproute2)";
@@ -159,4 +159,4 @@ TEST_CASE("a rank stands still: all nodes name it") {
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::network_test

@@ -4,7 +4,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 
-namespace flowtrain {
+namespace flowtrain::restarts_test {
 
 TEST_CASE("ranks are killed again and again: each death is told, and the end is as if there had been none" *
           points_sampled) {
@@ -43,4 +43,4 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::restarts_test

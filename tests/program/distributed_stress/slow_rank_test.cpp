@@ -9,7 +9,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/skip.h"
 
-namespace flowtrain {
+namespace flowtrain::slow_rank_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -115,4 +115,4 @@ TEST_CASE("a rank behind a slow link is the one that metrics name" * doctest::te
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::slow_rank_test

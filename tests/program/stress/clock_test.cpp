@@ -9,7 +9,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::clock_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ TEST_CASE("no wait and no duration in the sources goes by the wall clock") {
   CHECK(files > 100);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::clock_test

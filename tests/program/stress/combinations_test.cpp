@@ -9,7 +9,7 @@
 #include "tests/program/stress/disturbance.h"
 #include "tests/support/fault_points.h"
 
-namespace flowtrain {
+namespace flowtrain::combinations_test {
 namespace {
 
 constexpr std::uint64_t seed = 21;
@@ -121,4 +121,4 @@ TEST_CASE("whatever a run combines, it ends as if nobody had killed and signalle
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::combinations_test

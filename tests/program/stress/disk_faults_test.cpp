@@ -7,7 +7,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::disk_faults_test {
 namespace {
 
 // Three snapshots, of which one is pruned, a validation that marks the best, and little else that writes.
@@ -107,4 +107,4 @@ TEST_CASE("an error at a call" * points_sampled) {
                    {"SHORT", "EINTR"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::disk_faults_test

@@ -18,7 +18,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/http_server.h"
 
-namespace flowtrain {
+namespace flowtrain::phases_test {
 namespace {
 
 /// What a phase needs while its process lives, and how it is known that the process is in it.
@@ -282,4 +282,4 @@ TEST_CASE("a signal in any phase of a command ends it by itself, with its code" 
   points.finish();
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::phases_test

@@ -9,7 +9,7 @@
 #include "tests/support/fault_points.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::signals_test {
 namespace {
 
 // Snapshots all the time: most moments are within one.
@@ -106,4 +106,4 @@ TEST_CASE("a signal that asks for the end, at random moments" * points_sampled) 
   });
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::signals_test

@@ -10,7 +10,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/paths.h"
 
-namespace flowtrain {
+namespace flowtrain::async_validation_test {
 namespace {
 
 using nlohmann::json;
@@ -187,4 +187,4 @@ TEST_CASE("a mode of validation that there is not") {
   CHECK_SAYS(misspelled, "val.mode");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::async_validation_test

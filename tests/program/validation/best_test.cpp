@@ -7,7 +7,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::best_test {
 namespace {
 
 using nlohmann::json;
@@ -162,4 +162,4 @@ TEST_CASE("a learning rate is found") {
   CHECK_PRINTS(hopeless, "the loss does not fall");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::best_test

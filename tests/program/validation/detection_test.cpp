@@ -7,7 +7,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::detection_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -168,4 +168,4 @@ TEST_CASE("detectors that do not fit their data or their sizes") {
   CHECK_EXIT(maps, 2);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::detection_test

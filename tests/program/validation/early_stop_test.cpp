@@ -4,7 +4,7 @@
 
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::early_stop_test {
 namespace {
 
 using nlohmann::json;
@@ -57,4 +57,4 @@ TEST_CASE("rules that could never fire are refused, with both places") {
   CHECK_SAYS(never, "early_stop.patience: counts validations, and there are none: val.every is 0 (--set)");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::early_stop_test

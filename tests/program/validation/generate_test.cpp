@@ -9,7 +9,7 @@
 #include "tests/program/refusals.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::generate_test {
 namespace {
 
 using nlohmann::json;
@@ -269,4 +269,4 @@ TEST_CASE("val.samples is refused at the key where the net cannot continue texts
   check_refused(texts.train(other), 2, {"val.samples", "the net cannot continue texts"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::generate_test

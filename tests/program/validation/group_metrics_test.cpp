@@ -4,7 +4,7 @@
 
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::group_metrics_test {
 namespace {
 
 using nlohmann::json;
@@ -99,4 +99,4 @@ TEST_CASE("groups that cannot be, and rules about groups that are not there") {
   refused({}, "val.set.0.name: 'loss' is a metric of [data.val]", "[[val.set]]\nname = \"loss\"\n");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::group_metrics_test

@@ -8,7 +8,7 @@
 #include "tests/program/language_model.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::metrics_test {
 namespace {
 
 using nlohmann::json;
@@ -274,4 +274,4 @@ TEST_CASE("metrics that cannot be measured are refused before anything is traine
   CHECK_SAYS(rule, "early_stop.metric: 'confusion' is not a single number, so it cannot rank snapshots or end a run");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::metrics_test

@@ -11,7 +11,7 @@
 #include "tests/program/detector.h"
 #include "tests/program/ranks.h"
 
-namespace flowtrain {
+namespace flowtrain::pictures_test {
 namespace {
 
 using nlohmann::json;
@@ -260,4 +260,4 @@ TEST_CASE("pictures of a net that makes pictures") {
   CHECK(files.at("iter-00000002/00.png") == files.at("iter-00000001/00.png"));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pictures_test

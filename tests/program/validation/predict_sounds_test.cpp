@@ -11,7 +11,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::predict_sounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -156,4 +156,4 @@ TEST_CASE("a net with a decoder: validation shows spectrograms with texts, and p
   CHECK_PRINTS(table, "said/0.wav   aaa");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::predict_sounds_test

@@ -13,7 +13,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/tar_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::predict_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -387,4 +387,4 @@ TEST_CASE("requests that predict cannot meet are refused with the way out") {
   CHECK(read_text(place.path("seen/000001-a.png")).starts_with("\x89PNG"));
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::predict_test

@@ -9,7 +9,7 @@
 #include "tests/support/temp_run.h"
 #include "tests/support/token_shards.h"
 
-namespace flowtrain {
+namespace flowtrain::predict_text_test {
 namespace {
 
 using nlohmann::json;
@@ -117,4 +117,4 @@ TEST_CASE("predict tells how well a model of language expects a text, also from 
   CHECK_PRINTS(table, "  perplexity ");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::predict_text_test

@@ -13,7 +13,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::test_command_test {
 namespace {
 
 using nlohmann::json;
@@ -294,4 +294,4 @@ TEST_CASE("detectors are compared by a bootstrap over pictures") {
   CHECK(files_in(place.path("run/test")) == whole);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::test_command_test

@@ -7,7 +7,7 @@
 #include "tests/program/ranks.h"
 #include "tests/support/paths.h"
 
-namespace flowtrain {
+namespace flowtrain::texts_test {
 namespace {
 
 using nlohmann::json;
@@ -104,4 +104,4 @@ TEST_CASE("a net's texts are measured in validation, by speaker, in tests and on
   CHECK_PRINTS(predicted, "\"text\":\"a cig cus\"");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::texts_test

@@ -7,7 +7,7 @@
 
 #include "tests/program/picture_files.h"
 
-namespace flowtrain {
+namespace flowtrain::validation_sets_test {
 namespace {
 
 using nlohmann::json;
@@ -151,4 +151,4 @@ TEST_CASE("sets that cannot be") {
   CHECK_SAYS(other, "the rows have another form than those of [data.val]");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::validation_sets_test

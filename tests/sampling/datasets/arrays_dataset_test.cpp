@@ -7,7 +7,7 @@
 #include "sampling/core/error.h"
 #include "tests/support/failure_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::arrays_dataset_test {
 namespace {
 
 const std::vector<std::byte> pixels = [] {
@@ -73,4 +73,4 @@ TEST_CASE("pictures and labels that do not fit together are refused") {
                   EmptyDataset);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::arrays_dataset_test

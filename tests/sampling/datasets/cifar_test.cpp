@@ -4,7 +4,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::cifar_test {
 
 namespace {
 
@@ -115,3 +115,5 @@ TEST_CASE("cifar: what is missing or damaged is refused by name") {
   std::filesystem::remove(file);
   CHECK(refusal(folder) == "3 test.toml:1:1: data.path: no data_batch_4.bin in " + path);
 }
+
+}  // namespace flowtrain::cifar_test

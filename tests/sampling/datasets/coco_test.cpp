@@ -18,7 +18,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::coco_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -373,4 +373,4 @@ TEST_CASE("coco: a large annotation file, in little memory") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::coco_test

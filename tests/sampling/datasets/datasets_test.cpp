@@ -4,7 +4,7 @@
 #include "sampling/dataset.h"
 #include "sampling/sampler.h"
 
-using namespace flowtrain;
+namespace flowtrain::datasets_test {
 
 TEST_CASE("all data sets are listed, with help and keys that have help") {
   CHECK(datasets().names() == std::vector<std::string>{"arrays", "audio_folder", "cifar", "coco", "common_voice", "idx",
@@ -45,3 +45,5 @@ TEST_CASE("fields know their names and bytes") {
   CHECK(name_of(DType::u8) == std::string("u8"));
   CHECK(name_of(DType::f32) == std::string("f32"));
 }
+
+}  // namespace flowtrain::datasets_test

@@ -13,7 +13,7 @@
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::hold_out_test {
 namespace {
 
 /// Samples with names of their own, or in groups that share one.
@@ -195,4 +195,4 @@ TEST_CASE("a part of a data set: its records under new numbers") {
   CHECK(some.fingerprint() != others.fingerprint());
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::hold_out_test

@@ -12,7 +12,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::idx_test {
+
 using namespace std::string_literals;
 
 namespace {
@@ -241,3 +242,5 @@ TEST_CASE("idx: Fashion-MNIST, the whole or a part of it") {
     CHECK(std::ranges::any_of(record.bytes, [](std::byte value) { return value != std::byte{0}; }));
   }
 }
+
+}  // namespace flowtrain::idx_test

@@ -11,7 +11,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::image_folder_test {
 namespace {
 
 std::unique_ptr<Dataset> open(const std::string& path, bool training = true, const std::string& split = "",
@@ -303,4 +303,4 @@ TEST_CASE("image_folder: a picture that vanishes is one bad sample") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::image_folder_test

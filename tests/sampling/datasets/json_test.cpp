@@ -10,7 +10,7 @@
 #include "sampling/datasets/json_stream.h"
 #include "tests/support/failure_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::json_test {
 namespace {
 
 using Take = std::function<void(const JsonRow&)>;
@@ -201,4 +201,4 @@ TEST_CASE("json: lists that are none, objects that lack something") {
   refused("{\"rows\": [{\"id\": -1e12}]}", "'id' is too large", [](const JsonRow& row) { row.real(0); });
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::json_test

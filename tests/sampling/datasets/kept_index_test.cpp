@@ -9,7 +9,7 @@
 
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::kept_index_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -140,4 +140,4 @@ TEST_CASE("kept index: what cannot be read or written is no error") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::kept_index_test

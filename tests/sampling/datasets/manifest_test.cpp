@@ -9,7 +9,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::manifest_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -334,4 +334,4 @@ TEST_CASE("manifest: the fingerprint is that of the table's bytes") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::manifest_test

@@ -12,7 +12,7 @@
 #include "sampling/order.h"
 #include "tests/support/memory_dataset.h"
 
-using namespace flowtrain;
+namespace flowtrain::mixed_dataset_test {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("a source's table has room for the keys of every data set beside those
         for (auto& other : orders().at(order).keys) CHECK(other.name != key.name);
     }
 }
+
+}  // namespace flowtrain::mixed_dataset_test

@@ -8,7 +8,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::relabelled_dataset_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -95,4 +95,4 @@ TEST_CASE("copy: a label beyond the classes is a bad sample") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::relabelled_dataset_test

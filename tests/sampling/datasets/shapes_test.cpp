@@ -11,7 +11,7 @@
 #include "sampling/datasets/entries.h"
 #include "tests/support/settings_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::shapes_test {
 
 namespace {
 
@@ -217,3 +217,5 @@ TEST_CASE("shapes: an unknown split") {
     CHECK(error.hint() == "set train, val or test");
   }
 }
+
+}  // namespace flowtrain::shapes_test

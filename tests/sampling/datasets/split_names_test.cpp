@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace flowtrain {
+namespace flowtrain::split_names_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -56,4 +56,4 @@ TEST_CASE("a list is chosen by the name that is given, by its usual one, or as t
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::split_names_test

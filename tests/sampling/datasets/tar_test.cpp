@@ -13,7 +13,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::tar_test {
 namespace {
 
 struct Found {
@@ -299,4 +299,4 @@ TEST_CASE("tar: what is written is read back") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::tar_test

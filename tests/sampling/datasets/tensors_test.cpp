@@ -11,7 +11,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::tensors_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -279,4 +279,4 @@ TEST_CASE("tensors: a file that is cut after it was opened gives bad samples") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::tensors_test

@@ -14,7 +14,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::text_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -305,4 +305,4 @@ TEST_CASE("text: a server's files are named one by one, or by a pattern") {
   check_failure(failure_of([&] { open(server.url("a/none.txt")); }), ExitCode::data, "none.txt: ");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::text_test

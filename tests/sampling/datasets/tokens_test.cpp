@@ -15,7 +15,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/support/token_shards.h"
 
-namespace flowtrain {
+namespace flowtrain::tokens_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ TEST_CASE("tokens: shards on a server have the ids of local ones, and are fetche
             .find("bad.tokens, token 0: id 10 at place 4 is not below the vocabulary, 10") != std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::tokens_test

@@ -13,7 +13,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::voc_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -364,4 +364,4 @@ TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::voc_test

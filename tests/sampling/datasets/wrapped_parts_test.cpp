@@ -11,7 +11,7 @@
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::wrapped_parts_test {
 namespace {
 
 std::unique_ptr<Dataset> table(const TempFolder& temp, const std::string& name, const std::string& text) {
@@ -84,4 +84,4 @@ TEST_CASE("parts: a record whose decoded picture is kept has its parts") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::wrapped_parts_test

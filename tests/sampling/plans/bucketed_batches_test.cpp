@@ -9,7 +9,7 @@
 #include "tests/support/drawn_lengths.h"
 #include "tests/support/failure_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::bucketed_batches_test {
 namespace {
 
 struct Batch {
@@ -194,4 +194,4 @@ TEST_CASE("bucketed batches: an order stays as it is") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::bucketed_batches_test

@@ -8,7 +8,7 @@
 #include "tests/support/drawn_lengths.h"
 #include "tests/support/failure_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::by_length_test {
 namespace {
 
 std::vector<std::uint32_t> sorted_stably(const std::vector<std::uint32_t>& lengths) {
@@ -44,4 +44,4 @@ TEST_CASE("records by length: the beginning of a length is found before any end"
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::by_length_test

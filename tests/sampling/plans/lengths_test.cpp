@@ -12,7 +12,7 @@
 #include "sampling/sampler.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::lengths_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -200,4 +200,4 @@ TEST_CASE("lengths: a file that cannot be written is a warning") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::lengths_test

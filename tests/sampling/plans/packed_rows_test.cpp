@@ -8,7 +8,7 @@
 
 #include "tests/support/drawn_lengths.h"
 
-namespace flowtrain {
+namespace flowtrain::packed_rows_test {
 namespace {
 
 using Row = std::vector<PackedPiece>;
@@ -172,4 +172,4 @@ TEST_CASE("packed rows: an order stays as it is") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::packed_rows_test

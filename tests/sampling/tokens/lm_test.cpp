@@ -4,7 +4,7 @@
 #include "sampling/shown.h"
 #include "tests/sampling/tokens/text_rows.h"
 
-namespace flowtrain {
+namespace flowtrain::lm_test {
 namespace {
 
 using namespace testing;
@@ -157,4 +157,4 @@ TEST_CASE("the rows of lm have one length, and are packed with their labels") {
   CHECK(ints == std::vector<std::vector<std::int32_t>>{{1, 1, 1, 1, 0, 0}, {0, 1, 0, 1, 0, 0}, {1, 1, 2, 2, 0, 0}});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::lm_test

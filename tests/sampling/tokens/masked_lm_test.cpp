@@ -5,7 +5,7 @@
 #include "sampling/shown.h"
 #include "tests/sampling/tokens/text_rows.h"
 
-namespace flowtrain {
+namespace flowtrain::masked_lm_test {
 namespace {
 
 using namespace testing;
@@ -111,4 +111,4 @@ TEST_CASE("masked_lm takes the mask's name, needs one, and shows what was chosen
   CHECK(show(label, std::as_bytes(std::span(nothing))).text == "(none)");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::masked_lm_test

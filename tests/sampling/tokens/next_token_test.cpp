@@ -13,7 +13,7 @@
 
 #include "sampling/core/random.h"
 
-namespace flowtrain {
+namespace flowtrain::next_token_test {
 namespace {
 
 using Reals = std::vector<double>;
@@ -138,4 +138,4 @@ TEST_CASE("next token: logits that are not finite are refused") {
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::next_token_test

@@ -6,7 +6,7 @@
 #include "sampling/transforms/text_ids.h"
 #include "tests/sampling/tokens/text_rows.h"
 
-namespace flowtrain {
+namespace flowtrain::pair_tags_test {
 namespace {
 
 using namespace testing;
@@ -174,4 +174,4 @@ TEST_CASE("predictions need no tags: tokens then have no labels, but the numbers
   CHECK(parts_of(fields[0]).targets == std::vector<std::string>{"tag"});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::pair_tags_test

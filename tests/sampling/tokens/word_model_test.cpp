@@ -8,7 +8,7 @@
 
 #include "sampling/tokens/pair_scan.h"
 
-namespace flowtrain {
+namespace flowtrain::word_model_test {
 namespace {
 
 /// Makes a model of bytes whose tokens are drawn from few letters. Their ranks grow as a learner's do, or are drawn.
@@ -81,4 +81,4 @@ TEST_CASE("a tree of bytes finds the longest text that another begins with") {
   CHECK(ByteTree().longest("a").number == no_token);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::word_model_test

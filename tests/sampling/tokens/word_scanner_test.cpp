@@ -10,7 +10,7 @@
 #include "sampling/tokens/unicode.h"
 #include "tests/sampling/tokens/drawn_texts.h"
 
-namespace flowtrain {
+namespace flowtrain::word_scanner_test {
 namespace {
 
 std::vector<std::string> scanned(const WordRules& rules, std::string_view text) {
@@ -101,4 +101,4 @@ TEST_CASE("normal forms compose, decompose and fold compatible characters") {
   CHECK(normal("a\xff", unicode::Form::nfc) == "a\ufffd");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::word_scanner_test

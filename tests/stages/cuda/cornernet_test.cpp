@@ -13,7 +13,7 @@
 #include "stages/device/device.h"
 #include "tests/support/skip.h"
 
-namespace flowtrain {
+namespace flowtrain::cornernet_test {
 namespace {
 
 using nets::CornerPool;
@@ -77,4 +77,4 @@ TEST_CASE("heat maps drawn from lists: the CPU's") {
   CHECK(nets::draw_gaussians(at::empty({2, 0, 7}, at::kInt).to(gpu), 4, 5, 6, false).tl.sum().item<float>() == 0);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::cornernet_test

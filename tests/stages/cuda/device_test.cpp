@@ -13,7 +13,7 @@
 #include "stages/device/device.h"
 #include "tests/support/skip.h"
 
-namespace flowtrain {
+namespace flowtrain::device_test {
 namespace {
 
 const test::ProgramNeeds needs("gpu", []() -> std::string {
@@ -199,4 +199,4 @@ TEST_CASE("what cannot be had is refused by name") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::device_test

@@ -11,7 +11,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::nccl_test {
 namespace {
 
 const test::ProgramNeeds needs("gpu", []() -> std::string { return count_gpus() == 0 ? "no GPU answers" : ""; });
@@ -49,4 +49,4 @@ TEST_CASE("a run over NCCL ends with what a run without it ends with") {
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::nccl_test

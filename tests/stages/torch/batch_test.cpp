@@ -12,7 +12,7 @@
 #include "stages/loader/finished_sampler.h"
 #include "tests/support/parts.h"
 
-using namespace flowtrain;
+namespace flowtrain::batch_test {
 
 namespace {
 
@@ -217,3 +217,5 @@ TEST_CASE("batches that are not to be mixed have one label, erased or not") {
   const SlabLayout without({{"image", DType::f32, {4, 4, 3}}}, 2);
   CHECK_THROWS_AS(BatchMixer({.mixup = 1}, without, seed, 1), InternalError);
 }
+
+}  // namespace flowtrain::batch_test

@@ -13,7 +13,7 @@
 #include "stages/torch/detection/make_detector.h"
 #include "tests/support/settings_helper.h"
 
-using namespace flowtrain;
+namespace flowtrain::box_detector_test {
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("outputs and batches of other shapes are refused") {
                        doctest::Contains("detect.name: this detector needs batches with an `image` of bytes"),
                        UserError);
 }
+
+}  // namespace flowtrain::box_detector_test

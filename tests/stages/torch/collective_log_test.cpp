@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace flowtrain;
+namespace flowtrain::collective_log_test {
 
 TEST_CASE("a process tells what it did last with the others, before its first iteration, too") {
   CollectiveLog record;
@@ -31,3 +31,5 @@ TEST_CASE("of a collective within another one the innermost that goes on is told
   CHECK_FALSE(record.what(2));
   CHECK(record.what(3) == "a sum");
 }
+
+}  // namespace flowtrain::collective_log_test

@@ -24,7 +24,7 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::counted_mean_test {
 
 namespace {
 
@@ -399,3 +399,5 @@ TEST_CASE("a loss that counts is not lowered together with another, and scalars 
   CHECK(stats.parts == Scalars{{"loss.one", 7}, {"right", 0.5}, {"loss.two", 3}, {"right", 0.5}});
   CHECK(passes[1].over_slots(scalar(3), made, 4).item<double>() == 1.5);  // 6 in four rows
 }
+
+}  // namespace flowtrain::counted_mean_test

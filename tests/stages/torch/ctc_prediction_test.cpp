@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-using namespace flowtrain;
+namespace flowtrain::ctc_prediction_test {
 
 namespace {
 
@@ -41,3 +41,5 @@ TEST_CASE("the predictions of a batch are as long as the longest one, and frames
                        "it takes logits of shape (rows, classes, frames), and the net gives [2, 3] of Float",
                        std::invalid_argument);
 }
+
+}  // namespace flowtrain::ctc_prediction_test

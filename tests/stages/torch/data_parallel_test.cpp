@@ -11,7 +11,7 @@
 #include "sampling/core/error.h"
 #include "stages/torch/readout.h"
 
-using namespace flowtrain;
+namespace flowtrain::data_parallel_test {
 
 namespace {
 
@@ -147,3 +147,5 @@ TEST_CASE("the first iteration sends its gradients in the same places as all lat
       }
     }
 }
+
+}  // namespace flowtrain::data_parallel_test

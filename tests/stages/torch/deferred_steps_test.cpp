@@ -11,7 +11,7 @@
 #include "stages/torch/readout.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::deferred_steps_test {
 
 namespace {
 
@@ -83,3 +83,5 @@ TEST_CASE("a learner that is not asked in each step learns the same, and tells a
   for (std::size_t i = 0; i < each.second.size(); ++i) CHECK((each.second[i].bytes == at_end.second[i].bytes));
   CHECK(train(*tables.learner({}), 6, 3).first.deferred.nonfinite == 4);
 }
+
+}  // namespace flowtrain::deferred_steps_test

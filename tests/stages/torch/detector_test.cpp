@@ -7,7 +7,7 @@
 
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::detector_test {
 
 namespace {
 
@@ -170,3 +170,5 @@ TEST_CASE("looking through a net decodes its maps, 32 pictures at once") {
   CHECK(inference.attention[0].eq(0.5).all().item<bool>());
   CHECK(infer(at::zeros({1, 3, 16, 16}), false).attention.empty());
 }
+
+}  // namespace flowtrain::detector_test

@@ -6,7 +6,8 @@
 #include "stages/model/layer_list.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::list_layers_test {
+
 using flowtrain::testing::Tables;
 
 namespace {
@@ -49,3 +50,5 @@ TEST_CASE("layers are listed with the shapes that they give for a batch, and not
   CHECK(last.shape == std::vector<std::int64_t>{8, 4});
   for (auto& layer : list.layers) CHECK_FALSE(layer.shape.empty());
 }
+
+}  // namespace flowtrain::list_layers_test

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-using namespace flowtrain;
+namespace flowtrain::nonfinite_search_test {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("rows are tried alone where none stands out, and a part of them is bel
   CHECK(blamed({1}, 3).rows == std::vector<std::size_t>{1});
   CHECK(blamed({}, 9).rows.empty());
 }
+
+}  // namespace flowtrain::nonfinite_search_test

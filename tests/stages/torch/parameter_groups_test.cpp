@@ -11,7 +11,7 @@
 
 #include "sampling/core/settings.h"
 
-using namespace flowtrain;
+namespace flowtrain::parameter_groups_test {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("what the first group freezes nobody learns; a later one freezes nothi
   CHECK(reported(later.optimizers.at(0)) ==
         Lines{"bn.weight fc.weight | lr 1 decay 0", "conv.bias bn.bias fc.bias | lr 3 decay 0"});
 }
+
+}  // namespace flowtrain::parameter_groups_test

@@ -9,7 +9,8 @@
 
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::passes_test {
+
 using testing::fill;
 using testing::layout;
 using testing::Tables;
@@ -129,3 +130,5 @@ TEST_CASE("the rows of an iteration weigh the same, whichever of its micro-batch
   CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-6));
   CHECK(parts.grad_norm == doctest::Approx(whole.grad_norm).epsilon(1e-5));
 }
+
+}  // namespace flowtrain::passes_test

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-using namespace flowtrain;
+namespace flowtrain::readout_test {
 
 TEST_CASE("metrics of any type and shape are read together, each exactly as it is") {
   const double third = 1.0 / 3;
@@ -31,3 +31,5 @@ TEST_CASE("where no metric is asked for there are none to read") {
   read.fetch();
   CHECK(read[none].empty());
 }
+
+}  // namespace flowtrain::readout_test

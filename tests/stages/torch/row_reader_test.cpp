@@ -10,7 +10,8 @@
 
 #include "sampling/tokens/tokenizer.h"
 
-using namespace flowtrain;
+namespace flowtrain::row_reader_test {
+
 using nets::NamedTensors;
 
 namespace {
@@ -130,3 +131,5 @@ TEST_CASE("of other outputs nothing is told but the number of rows") {
     CHECK(results.rows[0].prediction == -1);
   }
 }
+
+}  // namespace flowtrain::row_reader_test

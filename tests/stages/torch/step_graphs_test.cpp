@@ -14,7 +14,8 @@
 #include "tests/stages/torch/kept_calls.h"
 #include "tests/support/tiny_learner.h"
 
-using namespace flowtrain;
+namespace flowtrain::step_graphs_test {
+
 using testing::fill;
 using testing::KeptCalls;
 using testing::layout;
@@ -196,3 +197,5 @@ TEST_CASE("where a step cannot be captured it is made as ever, and a line says w
   }
   set_warning_sink(nullptr);
 }
+
+}  // namespace flowtrain::step_graphs_test

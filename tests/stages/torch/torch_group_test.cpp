@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-using namespace flowtrain;
+namespace flowtrain::torch_group_test {
 
 namespace {
 
@@ -63,3 +63,5 @@ TEST_CASE("collectives of a group beside another do not get between that one's, 
     });
   }
 }
+
+}  // namespace flowtrain::torch_group_test

@@ -14,7 +14,7 @@
 #include "sampling/core/settings.h"
 #include "tests/support/parts.h"
 
-using namespace flowtrain;
+namespace flowtrain::validation_metrics_test {
 
 namespace {
 
@@ -330,3 +330,5 @@ TEST_CASE("what the net or the batches do not give is not measured") {
         "a.toml:3:1: val.metrics: 'f1' compares with 'label', not among what the sampler gives: image -> "
         "take another metric, or a sampler whose batches have 'label'");
 }
+
+}  // namespace flowtrain::validation_metrics_test

@@ -24,7 +24,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::waits_test {
 
 namespace {
 
@@ -291,3 +291,5 @@ TEST_CASE("a step whose metrics nobody asks for waits for nothing, and a batch o
     bench.learner->end_validation();
   }
 }
+
+}  // namespace flowtrain::waits_test

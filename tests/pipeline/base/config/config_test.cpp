@@ -9,7 +9,8 @@
 #include "tests/pipeline/base/config/support.h"
 #include "tests/support/paths.h"
 
-using namespace flowtrain;
+namespace flowtrain::config_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("defaults stand where nothing was written") {
@@ -540,3 +541,5 @@ TEST_CASE("the right spelling of what a shell or a slip made of a value is hinte
                             {"run.deterministic", "yes"}})
     CHECK_FALSE(hint(key, value).starts_with("write it"));
 }
+
+}  // namespace flowtrain::config_test

@@ -2,7 +2,7 @@
 
 #include "tests/pipeline/base/config/support.h"
 
-namespace flowtrain::testing {
+namespace flowtrain::testing::decorators_test {
 namespace {
 
 const std::string shapes = "[data]\ndataset = \"shapes\"\n[sampler]\n";
@@ -63,4 +63,4 @@ TEST_CASE("keys that change no row do not break a resume") {
   }
 }
 
-}  // namespace flowtrain::testing
+}  // namespace flowtrain::testing::decorators_test

@@ -9,7 +9,8 @@
 #include "stages/hooks/hook_entries.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::dump_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -243,3 +244,5 @@ TEST_CASE("keys that one side does not have differ from nothing") {
   CHECK(turns->was == "5");
   CHECK(turns->is == "(none)");
 }
+
+}  // namespace flowtrain::dump_test

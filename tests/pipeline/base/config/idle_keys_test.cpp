@@ -6,7 +6,8 @@
 
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::idle_keys_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -50,3 +51,5 @@ TEST_CASE("a key that is read, or that is as by default, is not told") {
   CHECK(notes_of("[ema]\nwarmup = true\n").empty());
   CHECK(notes_of("[train]\nclip_by = \"value\"\n[optim]\nclip = 1.0\n").empty());
 }
+
+}  // namespace flowtrain::idle_keys_test

@@ -7,7 +7,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::import_cornernet_test {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("files that are no such configuration") {
     CHECK_MESSAGE(refused.err.find(std::string("error: ") + file + ": " + what) != std::string::npos, refused);
   }
 }
+
+}  // namespace flowtrain::import_cornernet_test

@@ -11,7 +11,8 @@
 #include "sampling/core/settings.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::metric_rules_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("a metric of one's own is compared as its entry says, by its name or i
   CHECK_FALSE(is_single_number("mine", table));
   CHECK(ruling_metric(table).name == "f1");
 }
+
+}  // namespace flowtrain::metric_rules_test

@@ -6,7 +6,8 @@
 #include "sampling/core/text.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::part_keys_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -199,3 +200,5 @@ TEST_CASE("a key of a replaced part that means something else to the new one is 
                              {parse_set("schedule.0.name=warmup"), parse_set("schedule.0.length=3")});
   CHECK(config.list("schedule")[0].text("mode") == "auto");
 }
+
+}  // namespace flowtrain::part_keys_test

@@ -8,7 +8,8 @@
 #include "sampling/core/settings.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::periods_test {
+
 using flowtrain::testing::failure_of;
 
 namespace {
@@ -131,3 +132,5 @@ TEST_CASE("a word in the place of a number is no number") {
   settings.set("workers", std::int64_t{3}, {"--workers"});
   CHECK(number(settings, "workers") == 3);
 }
+
+}  // namespace flowtrain::periods_test

@@ -9,9 +9,10 @@
 #include "tests/pipeline/base/config/support.h"
 #include "tests/support/skip.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_folder_test {
+
+using flowtrain::TempFolder;
 using flowtrain::testing::failure_of;
-using flowtrain::testing::TempFolder;
 namespace fs = std::filesystem;
 
 namespace {
@@ -215,3 +216,5 @@ TEST_CASE("a run's folder may stand for a configuration") {
   CHECK(failure->code == ExitCode::usage);
   CHECK(failure->message == "'" + temp.path().string() + "' is a folder without config.toml: not a run");
 }
+
+}  // namespace flowtrain::run_folder_test

@@ -7,7 +7,8 @@
 #include "pipeline/base/config/part_kinds.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::schedules_test {
+
 using namespace flowtrain::testing;
 using doctest::Approx;
 
@@ -163,3 +164,5 @@ TEST_CASE("schedules that cannot be are refused") {
   CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}})
             .find("\"N per epoch\" does not go with by") != std::string::npos);
 }
+
+}  // namespace flowtrain::schedules_test

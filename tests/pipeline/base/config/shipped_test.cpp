@@ -8,7 +8,7 @@
 #include "tests/pipeline/base/config/support.h"
 #include "tests/support/paths.h"
 
-using namespace flowtrain;
+namespace flowtrain::shipped_test {
 
 TEST_CASE("every shipped configuration loads and can be trained with") {
   std::set<std::string> names;
@@ -22,3 +22,5 @@ TEST_CASE("every shipped configuration loads and can be trained with") {
   for (auto name : {"quickstart", "model", "fashion_mnist", "bccd", "cifar10", "image_folder", "webdataset"})
     CHECK(names.contains(name));
 }
+
+}  // namespace flowtrain::shipped_test

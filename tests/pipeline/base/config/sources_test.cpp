@@ -10,7 +10,8 @@
 #include "sampling/core/settings.h"
 #include "tests/pipeline/base/config/support.h"
 
-using namespace flowtrain;
+namespace flowtrain::sources_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -208,3 +209,5 @@ TEST_CASE("sources with rows are groups, and keys that contradict that are refus
   CHECK(refusal("[data]\ndataset = \"letters\"\n" + field + "source = \"a\"\n").message ==
         "a.toml:6:1: field.0.source: is for groups of rows, and no [[data.source]] has rows");
 }
+
+}  // namespace flowtrain::sources_test

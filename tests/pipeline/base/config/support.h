@@ -3,7 +3,6 @@
 // order that exist only here.
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,34 +15,9 @@
 #include "sampling/core/registry.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain::testing {
-
-/// A folder that is removed with its content.
-class TempFolder {
- public:
-  TempFolder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("flowtrain-config-" + std::to_string(getpid()) + "-" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Writes a file and gives its path.
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    auto file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-    return file;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Failure {
   ExitCode code;

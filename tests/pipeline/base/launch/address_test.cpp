@@ -5,7 +5,7 @@
 #include "sampling/core/error.h"
 #include "tests/pipeline/base/launch/expect_error.h"
 
-using namespace flowtrain;
+namespace flowtrain::address_test {
 
 TEST_CASE("the own address towards a host") {
   CHECK(address_towards("127.0.0.1", 29500) == "127.0.0.1");
@@ -18,3 +18,5 @@ TEST_CASE("the own address towards a host") {
     CHECK(std::string(error.what()).starts_with("tcp://no host has this name:29500: "));
   }
 }
+
+}  // namespace flowtrain::address_test

@@ -8,7 +8,8 @@
 #include "tests/pipeline/base/launch/expect_error.h"
 #include "tests/support/paths.h"
 
-using namespace flowtrain;
+namespace flowtrain::gpus_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -83,3 +84,5 @@ TEST_CASE("the driver's library is asked for all GPUs") {
   expect_error(ExitCode::usage, "the GPUs cannot be listed: the NVIDIA driver is not on this machine (libnothing.so.1)",
                [] { query_gpus("libnothing.so.1"); });
 }
+
+}  // namespace flowtrain::gpus_test

@@ -7,7 +7,8 @@
 #include "sampling/core/error.h"
 #include "tests/pipeline/base/launch/expect_error.h"
 
-using namespace flowtrain;
+namespace flowtrain::hostlist_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("the first host of a node list") {
@@ -54,3 +55,5 @@ TEST_CASE("tasks per node") {
                  [&] { tasks_on_node(list, 9); });
   }
 }
+
+}  // namespace flowtrain::hostlist_test

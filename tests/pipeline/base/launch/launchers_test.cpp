@@ -10,7 +10,8 @@
 #include "tests/pipeline/base/launch/environments.h"
 #include "tests/pipeline/base/launch/expect_error.h"
 
-using namespace flowtrain;
+namespace flowtrain::launchers_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -391,3 +392,5 @@ TEST_CASE("--launcher none ignores every launcher") {
 TEST_CASE("--launcher must be a word that we know") {
   expect_error(ExitCode::usage, "--launcher pbs: no such launcher", [] { place_in({}, {.launcher = "pbs"}); });
 }
+
+}  // namespace flowtrain::launchers_test

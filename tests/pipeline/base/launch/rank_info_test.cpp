@@ -8,7 +8,8 @@
 #include "tests/pipeline/base/launch/environments.h"
 #include "tests/pipeline/base/launch/expect_error.h"
 
-using namespace flowtrain;
+namespace flowtrain::rank_info_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -127,3 +128,5 @@ TEST_CASE("env:// needs the two variables it stands for") {
                                                       "\": expected a whole number from 1 to 65535");
   }
 }
+
+}  // namespace flowtrain::rank_info_test

@@ -16,7 +16,8 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::supervisor_test {
+
 using namespace flowtrain::testing;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
@@ -345,3 +346,5 @@ TEST_CASE("a hook that throws leaves no rank behind") {
                     "no store");
   job.check_none_left();
 }
+
+}  // namespace flowtrain::supervisor_test

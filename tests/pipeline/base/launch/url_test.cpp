@@ -6,7 +6,8 @@
 
 #include "tests/pipeline/base/launch/expect_error.h"
 
-using namespace flowtrain;
+namespace flowtrain::url_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("hosts, ports and files of --dist-url") {
@@ -57,3 +58,5 @@ TEST_CASE("what is no --dist-url is refused") {
     expect_error(ExitCode::usage, "--dist-url " + std::string(url) + ": " + what, [&] { parse_dist_url(url); });
   }
 }
+
+}  // namespace flowtrain::url_test

@@ -6,7 +6,8 @@
 #include "sampling/core/error.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::atomic_folder_test {
+
 using namespace flowtrain::test;
 
 TEST_CASE("atomic folder: nothing under the name before commit, all of it after") {
@@ -147,3 +148,5 @@ TEST_CASE("files: pipes are refused without waiting, texts are bounded") {
   CHECK(read_text(folder / "f", 5) == "12345");
   CHECK(contains(message_of([&] { read_text(folder / "f", 4); }), "/f: 5 bytes, at most 4 expected"));
 }
+
+}  // namespace flowtrain::atomic_folder_test

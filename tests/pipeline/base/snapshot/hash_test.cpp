@@ -4,7 +4,8 @@
 
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::hash_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -56,3 +57,5 @@ TEST_CASE("xxh64: a stream of any pieces has the value of xxHash itself") {
     CHECK(hash.hex() == xxh64_hex(text));
   }
 }
+
+}  // namespace flowtrain::hash_test

@@ -7,7 +7,8 @@
 #include "tests/support/snapshot_fixture.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::held_folder_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -62,3 +63,5 @@ TEST_CASE("a folder that was renamed is written neither under its old name nor u
   }
   CHECK_NOTHROW(make_folders(folder));  // nobody holds it any more
 }
+
+}  // namespace flowtrain::held_folder_test

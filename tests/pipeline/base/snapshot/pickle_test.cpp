@@ -6,7 +6,8 @@
 #include "tests/support/snapshot_fixture.h"
 #include "tests/support/torch_bytes.h"
 
-using namespace flowtrain;
+namespace flowtrain::pickle_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -250,3 +251,5 @@ TEST_CASE("pickle: every prefix of a right one is refused, and no byte of it can
       }
     }
 }
+
+}  // namespace flowtrain::pickle_test

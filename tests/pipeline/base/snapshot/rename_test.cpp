@@ -4,7 +4,7 @@
 
 #include "sampling/core/error.h"
 
-using namespace flowtrain;
+namespace flowtrain::rename_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("rules that are none, that meet nothing, or that make two of one name"
   CHECK(refusal({"a"}, {"^b"}, {}) == "'^b': no tensor has such a name");
   CHECK(refusal({"a", "b"}, {}, {"a -> b"}) == "two tensors get the name 'b'");
 }
+
+}  // namespace flowtrain::rename_test

@@ -8,7 +8,8 @@
 #include "sampling/core/error.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::safetensors_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -225,3 +226,5 @@ TEST_CASE("safetensors: files that are not files") {
   put(folder / "empty", "");
   CHECK(contains(message_of([&] { SafetensorsFile file(folder / "empty"); }), ": 0 bytes are no safetensors file"));
 }
+
+}  // namespace flowtrain::safetensors_test

@@ -6,7 +6,8 @@
 #include "pipeline/base/snapshot/manifest.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::snapshot_files_test {
+
 using namespace flowtrain::test;
 
 TEST_CASE("snapshot: what was saved is what is opened") {
@@ -162,3 +163,5 @@ TEST_CASE("manifest: one that is intact but says what it must not is refused") {
   const std::string start = "{\"version\": 1, \"iteration\": 1, \"files\": {" + files;
   CHECK(contains(refusal(start + "\"../../evil\": {\"bytes\": 1, \"xxh64\": \"0\"}}"), "it lists other files"));
 }
+
+}  // namespace flowtrain::snapshot_files_test

@@ -9,7 +9,8 @@
 #include "tests/support/skip.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::snapshot_folder_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -276,3 +277,5 @@ TEST_CASE("a read-only disk: the error says so") {
   CHECK(contains(message_of([&] { save(folder / "disk", 2); }), ": mkdir: Read-only file system"));
   CHECK(find_newest(folder / "disk").path == folder / "disk/iter-00000001");
 }
+
+}  // namespace flowtrain::snapshot_folder_test

@@ -13,7 +13,8 @@
 #include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::tool_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -220,3 +221,5 @@ TEST_CASE("snapshot diff: amounts of each type of numbers") {
   CHECK(difference("I64", std::array<std::int64_t, 1>{-5}, std::array<std::int64_t, 1>{7}).largest == 12);
   CHECK(difference("BOOL", std::array<std::uint8_t, 2>{0, 1}, std::array<std::uint8_t, 2>{1, 1}).values == 1);
 }
+
+}  // namespace flowtrain::tool_test

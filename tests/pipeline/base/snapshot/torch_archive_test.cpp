@@ -9,7 +9,8 @@
 #include "tests/support/snapshot_fixture.h"
 #include "tests/support/torch_bytes.h"
 
-using namespace flowtrain;
+namespace flowtrain::torch_archive_test {
+
 using namespace flowtrain::test;
 
 namespace {
@@ -258,3 +259,5 @@ TEST_CASE("torch: the file's kind is told by its bytes, not by its name") {
   CHECK(contains(message_of([&] { WeightsFile(folder / "c.pth"); }), "c.pth"));
   CHECK(contains(refusal("neither"), "f.pth: the file was not written by torch.save"));
 }
+
+}  // namespace flowtrain::torch_archive_test

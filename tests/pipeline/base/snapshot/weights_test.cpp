@@ -10,7 +10,8 @@
 #include "tests/support/paths.h"
 #include "tests/support/snapshot_fixture.h"
 
-using namespace flowtrain;
+namespace flowtrain::weights_test {
+
 using namespace flowtrain::test;
 
 TEST_CASE("weights: matched, missing, unexpected, misshapen") {
@@ -141,3 +142,5 @@ TEST_CASE("weights: an index opens the files beside it") {
   CHECK(contains(refused("7"), "a damaged index: weight_map is no object"));
   CHECK(contains(refused("{"), "a damaged index"));
 }
+
+}  // namespace flowtrain::weights_test

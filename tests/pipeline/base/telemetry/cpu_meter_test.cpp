@@ -7,7 +7,8 @@
 #include "sampling/core/cpus.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::cpu_meter_test {
+
 using doctest::Approx;
 
 namespace {
@@ -95,3 +96,5 @@ TEST_CASE("a quota that holds a process back is named") {
   CHECK(describe_shortage(time) ==
         "this process got 33 % of the CPU time that it asked for: its CPU quota held it back");
 }
+
+}  // namespace flowtrain::cpu_meter_test

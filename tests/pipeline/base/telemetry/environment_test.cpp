@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <regex>
 
-using namespace flowtrain;
+namespace flowtrain::environment_test {
 
 TEST_CASE("env.json says what the run ran on") {
   ::setenv("OMP_TELEMETRY_TEST", "3", 1);
@@ -67,3 +67,5 @@ TEST_CASE("env.json masks variables that look like secrets") {
   CHECK(json.find("https://***@host/x?***") != std::string::npos);
   CHECK(json.find("hush") == std::string::npos);
 }
+
+}  // namespace flowtrain::environment_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace flowtrain;
+namespace flowtrain::format_test {
 
 TEST_CASE("durations") {
   CHECK(format_duration(0) == "0s");
@@ -47,3 +47,5 @@ TEST_CASE("losses") {
   CHECK(format_loss(std::numeric_limits<double>::quiet_NaN()) == "nan");
   CHECK(format_loss(INFINITY) == "inf");
 }
+
+}  // namespace flowtrain::format_test

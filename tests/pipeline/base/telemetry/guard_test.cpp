@@ -25,7 +25,8 @@ struct DistError : std::runtime_error {
 };
 }  // namespace c10
 
-using namespace flowtrain;
+namespace flowtrain::guard_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -167,3 +168,5 @@ TEST_CASE("who watches over a job has time to say who was lost, before a watchdo
   CHECK(result.exit_code == 6);
   CHECK(result.output == "rank 1 was killed\n");
 }
+
+}  // namespace flowtrain::guard_test

@@ -14,7 +14,8 @@
 #include "stages/system/signals.h"
 #include "tests/support/child.h"
 
-using namespace flowtrain;
+namespace flowtrain::interrupt_test {
+
 using namespace flowtrain::testing;
 using namespace std::chrono_literals;
 
@@ -281,3 +282,5 @@ TEST_CASE("two at a time are a bug") {
   CHECK_THROWS_WITH_AS(Interrupt(), "two Interrupt objects at a time", InternalError);
   CHECK_FALSE(one.requested());
 }
+
+}  // namespace flowtrain::interrupt_test

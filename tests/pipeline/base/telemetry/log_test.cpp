@@ -12,7 +12,8 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::log_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -122,3 +123,5 @@ TEST_CASE("lines of many threads are never torn, not even by the status line") {
   rest = std::regex_replace(rest, std::regex("\rstatus\033\\[J\r|\r\033\\[J#(status\r)|#"), "");
   CHECK(rest == "\r\033[Jstatus\r\n");
 }
+
+}  // namespace flowtrain::log_test

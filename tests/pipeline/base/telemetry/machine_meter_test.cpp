@@ -7,7 +7,7 @@
 
 #include "tests/support/paths.h"
 
-using namespace flowtrain;
+namespace flowtrain::machine_meter_test {
 
 namespace {
 
@@ -41,3 +41,5 @@ TEST_CASE("without a driver, or for a GPU that it does not know, nothing is told
   CHECK(other.now().host_memory_mb > 1);
   CHECK(std::isnan(other.now().gpu_memory_mb));
 }
+
+}  // namespace flowtrain::machine_meter_test

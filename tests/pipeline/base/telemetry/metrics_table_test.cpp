@@ -5,7 +5,7 @@
 #include "sampling/core/error.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::metrics_table_test {
 
 namespace {
 std::string metrics_csv(const std::filesystem::path& file, const std::string& kind) {
@@ -50,3 +50,5 @@ TEST_CASE("texts that a spreadsheet would run are marked as texts, and numbers s
   CHECK(metrics_csv(folder.path() / "metrics.jsonl", "val") ==
         "'=x,a,b,c,d,e,f,g\n-0.5,'=1+1,-0.5,'-cmd,\"'@x, y\",+4e3,'=,'-\n");
 }
+
+}  // namespace flowtrain::metrics_table_test

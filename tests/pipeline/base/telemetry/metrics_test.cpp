@@ -12,7 +12,8 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::metrics_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -132,3 +133,5 @@ TEST_CASE("cutting back where there is no file, or no way to write") {
   }
   CHECK(read_text(folder.path() / "metrics.jsonl") == "{\"iter\":30}\n");
 }
+
+}  // namespace flowtrain::metrics_test

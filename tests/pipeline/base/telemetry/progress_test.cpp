@@ -11,7 +11,8 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::progress_test {
+
 using flowtrain::testing::run_child;
 
 namespace {
@@ -163,3 +164,5 @@ TEST_CASE("a bar's run has its plain lines in the log file") {
   });
   CHECK(flowtrain::testing::read_text(folder.path() / "train.log").ends_with(" debug   iter 5\n"));
 }
+
+}  // namespace flowtrain::progress_test

@@ -9,7 +9,7 @@
 
 #include "sampling/io/held_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::task_thread_test {
 
 namespace {
 
@@ -123,4 +123,4 @@ TEST_CASE("what follows a pause sees the tasks that gathered in it, and is calle
   CHECK(sizes.back() == 11);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::task_thread_test

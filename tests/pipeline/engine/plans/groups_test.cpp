@@ -16,7 +16,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::groups_test {
 
 namespace {
 
@@ -207,3 +207,5 @@ TEST_CASE("keys that do not fit groups are refused") {
                 ExitCode::data, "data.source.1 (unlabelled, ");
   refuses("a batch of 14 rows for 15 processes", "", fields_of_groups(), {0, 15});
 }
+
+}  // namespace flowtrain::groups_test

@@ -8,7 +8,8 @@
 #include "sampling/field_text.h"
 #include "tests/pipeline/engine/plans/shaped_line.h"
 
-using namespace flowtrain;
+namespace flowtrain::shaped_batches_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -219,3 +220,5 @@ TEST_CASE("10,000 drawn lines of rows that differ in length deliver the same in 
   const Scheduler scheduler(8);
   for (std::uint64_t draw = 40; draw < 10'040; ++draw) check_drawn(draw);
 }
+
+}  // namespace flowtrain::shaped_batches_test

@@ -14,7 +14,7 @@
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::sized_batches_test {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -186,4 +186,4 @@ TEST_CASE("a plan of lengths and sizes takes each axis from its own") {
   CHECK(plan.shapes(5).front().extents == Sizes{9, 32, 32});
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::sized_batches_test

@@ -11,7 +11,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/trace_check.h"
 
-using namespace flowtrain;
+namespace flowtrain::trace_test {
+
 using namespace flowtrain::testing;
 using nlohmann::json;
 
@@ -221,3 +222,5 @@ TEST_CASE("a trace that is not as it should be is refused") {
   CHECK(is_good(R"({"name":"q","ph":"C","pid":1,"ts":0,"args":{"fill":3}})"));
   CHECK_FALSE(is_good(R"({"name":"q","ph":"B","pid":1,"tid":1,"ts":0})"));
 }
+
+}  // namespace flowtrain::trace_test

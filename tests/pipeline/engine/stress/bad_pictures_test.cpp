@@ -22,7 +22,8 @@
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::bad_pictures_test {
+
 using namespace flowtrain::testing;
 
 namespace fs = std::filesystem;
@@ -236,3 +237,5 @@ TEST_CASE("the budget stops the run with the list") {
     CHECK(lines_of(run / "bad_samples.jsonl").size() == 1);
   }
 }
+
+}  // namespace flowtrain::bad_pictures_test

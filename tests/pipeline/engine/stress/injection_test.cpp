@@ -51,7 +51,8 @@ bool fails(std::size_t bytes) {
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-using namespace flowtrain;
+namespace flowtrain::injection_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -326,3 +327,5 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
     for (auto count : fired) CHECK(count > 0);
   points.finish();
 }
+
+}  // namespace flowtrain::injection_test

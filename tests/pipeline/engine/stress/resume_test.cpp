@@ -9,7 +9,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
-using namespace flowtrain;
+namespace flowtrain::resume_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -79,3 +80,5 @@ TEST_CASE("a data line resumes exactly at each of 200 steps" * points_sampled) {
   }
   points.finish();
 }
+
+}  // namespace flowtrain::resume_test

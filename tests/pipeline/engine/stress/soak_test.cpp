@@ -8,7 +8,8 @@
 #include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
-using namespace flowtrain;
+namespace flowtrain::soak_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -92,3 +93,5 @@ TEST_CASE("500 lines start and stop, at their end or anywhere, and leave nothing
   points.count(cycles);
   points.finish();
 }
+
+}  // namespace flowtrain::soak_test

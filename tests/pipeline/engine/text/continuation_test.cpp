@@ -12,7 +12,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/random.h"
 
-namespace flowtrain {
+namespace flowtrain::continuation_test {
 namespace {
 
 constexpr std::int64_t end_of_text = 256;
@@ -220,4 +220,4 @@ TEST_CASE("a terminal gets no control characters but newlines and tabs") {
   CHECK(terminal_text("\x9b") == "\\x9B");
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::continuation_test

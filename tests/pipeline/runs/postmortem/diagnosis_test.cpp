@@ -6,7 +6,7 @@
 
 #include "pipeline/runs/postmortem/report.h"
 
-namespace flowtrain {
+namespace flowtrain::diagnosis_test {
 namespace {
 
 using Kind = flight::Kind;
@@ -161,4 +161,4 @@ TEST_CASE("postmortem: tables, and JSON with each record of the last seconds") {
   CHECK(nlohmann::json::parse(postmortem_json(logs, 5)).at("ranks").at(0).at("threads").at(0).at("past").empty());
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::diagnosis_test

@@ -14,7 +14,7 @@
 #include "stages/system/named_thread.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::flight_test {
 namespace {
 
 using State = FlightLog::State;
@@ -225,4 +225,4 @@ TEST_CASE("flight record: a folder that cannot be written is an error that names
   CHECK_FALSE(FlightSample());
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::flight_test

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-using namespace flowtrain;
+namespace flowtrain::bucket_table_test {
+
 using nlohmann::ordered_json;
 
 namespace {
@@ -60,3 +61,5 @@ TEST_CASE("buckets: many series have fewer rows, so the text stays small") {
   CHECK(table.json().dump().size() < 1'200'000);
   CHECK(table.json()["iter"].size() >= 50);
 }
+
+}  // namespace flowtrain::bucket_table_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::log_warnings_test {
 
 namespace {
 
@@ -46,3 +46,5 @@ TEST_CASE("log warnings: of many texts the 100 that came last are kept") {
   CHECK(json["lines"][0]["times"] == 251);
   CHECK(json["lines"][99]["text"] == "text 249");
 }
+
+}  // namespace flowtrain::log_warnings_test

@@ -4,7 +4,8 @@
 
 #include "tests/pipeline/runs/report_page/run_files.h"
 
-using namespace flowtrain;
+namespace flowtrain::pictures_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("base64: RFC 4648's examples, and bytes above 127") {
@@ -67,3 +68,5 @@ TEST_CASE("pictures: other sets have folders of their own, and a net may make pi
     CHECK(!each["samples"][0].contains("src"));
   }
 }
+
+}  // namespace flowtrain::pictures_test

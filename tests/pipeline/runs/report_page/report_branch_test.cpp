@@ -6,7 +6,8 @@
 #include "tests/pipeline/runs/report_page/run_files.h"
 #include "tests/support/read_text.h"
 
-using namespace flowtrain;
+namespace flowtrain::report_branch_test {
+
 using namespace flowtrain::testing;
 
 TEST_CASE("report branch: the last page says how the run ended; nothing else is left") {
@@ -37,3 +38,5 @@ TEST_CASE("report branch: a page that cannot be written does not end the run") {
   CHECK_NOTHROW(ReportBranch(folder.path() / "run"));
   CHECK(std::filesystem::is_directory(folder.path() / "run" / "report.html"));
 }
+
+}  // namespace flowtrain::report_branch_test

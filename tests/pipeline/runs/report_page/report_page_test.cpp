@@ -15,7 +15,8 @@
 #include "tests/pipeline/runs/report_page/run_files.h"
 #include "tests/support/read_text.h"
 
-using namespace flowtrain;
+namespace flowtrain::report_page_test {
+
 using namespace flowtrain::testing;
 
 namespace {
@@ -276,3 +277,5 @@ TEST_CASE("graph.json: nodes and edges of the drawing, and the run's shape") {
   CHECK(graph["metrics"] == ordered_json({{"loss", "min"}, {"accuracy", "max"}}));
   CHECK(graph["best"]["best"] == ordered_json({{"metric", "accuracy"}, {"mode", "max"}}));
 }
+
+}  // namespace flowtrain::report_page_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_metrics_test {
 
 TEST_CASE("run metrics: kinds, extremes, texts, events, and falls of the learning rate") {
   RunMetrics metrics;
@@ -59,3 +59,5 @@ TEST_CASE("thinned: bounded, evenly spread, with the first one") {
   CHECK(list.kept[1] == list.every);
   CHECK(list.kept.back() == (list.kept.size() - 1) * list.every);
 }
+
+}  // namespace flowtrain::run_metrics_test

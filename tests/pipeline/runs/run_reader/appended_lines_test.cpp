@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::appended_lines_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("the mark near the end is at the beginning of a line") {
   CHECK(read_appended(file, mark_near_end(file, 5)).text.empty());
   CHECK(mark_near_end(folder.path() / "none", 5) == ReadMark{});
 }
+
+}  // namespace flowtrain::appended_lines_test

@@ -13,7 +13,7 @@
 #include "pipeline/runs/run_reader/run_status.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_summary_test {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE("a series has bounded memory, and keeps its spikes") {
   CHECK(std::ranges::count(points, 100, &MetricPoint::high) == 1);
   CHECK(std::ranges::count(points, 1, &MetricPoint::low) == static_cast<std::ptrdiff_t>(points.size()));
 }
+
+}  // namespace flowtrain::run_summary_test

@@ -5,6 +5,8 @@
 #include "pipeline/base/http/host.h"
 #include "pipeline/runs/serve/access.h"
 
+namespace flowtrain::request_head_test {
+
 using namespace flowtrain::http;
 using namespace flowtrain::serve;
 
@@ -116,3 +118,5 @@ TEST_CASE("tokens") {
   CHECK(!has("cookie", "secret"));
   CHECK(!has("authorization", "Basic secret"));
 }
+
+}  // namespace flowtrain::request_head_test

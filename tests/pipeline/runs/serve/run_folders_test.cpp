@@ -5,7 +5,8 @@
 
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::run_folders_test {
+
 using namespace flowtrain::serve;
 namespace fs = std::filesystem;
 
@@ -78,3 +79,5 @@ TEST_CASE("only files of known kinds are read, and no links") {
   fs::create_directory(run / "config.toml");
   CHECK(!open_served_file(run, {"config.toml"}));
 }
+
+}  // namespace flowtrain::run_folders_test

@@ -14,7 +14,8 @@
 #include "tests/pipeline/runs/serve/client.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::server_test {
+
 using namespace flowtrain::serve;
 using nlohmann::json;
 
@@ -325,3 +326,5 @@ TEST_CASE("a folder that is not there, and a port that is taken, are errors with
   const Server one({.folder = served.run(), .port = 0});
   CHECK(one.port() > 0);
 }
+
+}  // namespace flowtrain::server_test

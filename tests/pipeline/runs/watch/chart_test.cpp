@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+namespace flowtrain::chart_test {
+
 using namespace flowtrain::watch;
 
 namespace {
@@ -67,3 +69,5 @@ TEST_CASE("one point, equal points, no points, and no room") {
     for (int rows = -1; rows < 5; ++rows)
       draw({{{0, 0}, {1, 1e300}}, {{1, -1e300}}, {}}, {.columns = columns, .rows = rows});
 }
+
+}  // namespace flowtrain::chart_test

@@ -10,7 +10,8 @@
 #include "pipeline/runs/watch/new_lines.h"
 #include "tests/support/temp_folder.h"
 
-using namespace flowtrain;
+namespace flowtrain::screen_test {
+
 using namespace flowtrain::watch;
 
 namespace {
@@ -194,3 +195,5 @@ TEST_CASE("lines of metrics as text") {
   CHECK(line(R"({"kind":7,"iter":20})").empty());
   CHECK(line("{}").empty());
 }
+
+}  // namespace flowtrain::screen_test

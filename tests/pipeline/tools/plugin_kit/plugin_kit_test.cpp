@@ -9,7 +9,7 @@
 #include "sampling/core/text.h"
 #include "tests/support/temp_run.h"
 
-namespace flowtrain {
+namespace flowtrain::plugin_kit_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,4 +187,4 @@ TEST_CASE("a new plugin builds without warnings and passes its own tests, in bot
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::plugin_kit_test
