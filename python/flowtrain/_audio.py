@@ -28,7 +28,7 @@ def dataset_of(path: str | os.PathLike[str]) -> str:
     for dataset, patterns in _TRANSCRIBED.items():
         if any(next(iglob(os.path.join(escape(name), pattern)), None) for pattern in patterns):
             return dataset
-    return "audio_folder"
+    return "webdataset" if next(iglob(os.path.join(escape(name), "*.tar")), None) else "audio_folder"
 
 
 def audio_constructor(open_as: Callable[[str], Any]) -> Any:
@@ -86,7 +86,7 @@ row; `features_length`, i64 (batch,); and `label`: classes i64 (batch,), or tran
 padding is -100.
 
 path: a folder of class folders, of LibriSpeech, Common Voice or Kaldi; a table (.jsonl, .csv, .tsv, .parquet) with a
-    column `audio`; shards of samples (.tar).
+    column `audio`; shards of samples (.tar), or their folder.
 dataset: the name of the data set that reads them; None: by the path's ending or the folder's files. A .tar of class
     folders needs "audio_folder".
 features: "logmel", "mfcc" or "wave". Each key of the transform is an argument: rate=16000, bins=80, max=20.0 …

@@ -76,6 +76,9 @@ void check_ogg_pages(std::span<const std::byte> file) {
                                    : " does not have the bytes of its checksum"));
     const auto serial = ogg_word(page, ogg_serial_at), number = ogg_word(page, ogg_number_at);
     const auto flags = std::to_integer<unsigned>(page[ogg_flags_at]);
+    if (next.empty() && at > 0)
+      throw SampleError(concat("at byte ", at, " a second Ogg stream follows, and only the first one would be read: ",
+                               "write them as files of their own"));
     const auto expected = next.find(serial);
     if (expected != next.end() && !(flags & ogg_first_page) && number != expected->second)
       throw SampleError(concat("damaged Ogg file: at byte ", at, " there is page ", number, " of a stream, but page ",

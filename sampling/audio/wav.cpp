@@ -72,6 +72,18 @@ void append_tag(std::vector<std::byte>& bytes, std::string_view tag) {
 
 }  // namespace
 
+namespace {
+
+/// Returns whether a chunk begins at a place: a name of printed characters, and a size that the file has.
+bool begins_chunk(const ByteSource& file, std::uint64_t offset) {
+  std::array<std::byte, chunk_header_bytes> header{};
+  if (file.read_at(offset, header) < header.size()) return false;
+  return std::ranges::all_of(tag_at(header, 0), [](char c) { return c >= ' ' && c <= '~'; }) &&
+         number_at<std::uint32_t>(header, 4) <= file.size_bytes() - offset - header.size();
+}
+
+}  // namespace
+
 std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   if (offset >= size_bytes_) return 0;
   return file_.read_at(offset_ + offset, into.first(std::min<std::uint64_t>(into.size(), size_bytes_ - offset)));
@@ -109,7 +121,9 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
     } else if (tag_at(header, 0) == "data") {
       if (!layout && !is_packed) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
       const auto there = file.size_bytes() - std::min(offset, file.size_bytes());
-      const auto promised = size != unknown_size ? std::uint64_t{size} : long_size.value_or(there);
+      // A writer that was stopped leaves the 0 that it began with.
+      const bool is_known = size != unknown_size && (size > 0 || begins_chunk(file, offset));
+      const auto promised = is_known ? std::uint64_t{size} : long_size.value_or(there);
       const bool is_short = promised > there && promised != unknown_long_size;
       if (!layout) {
         if (is_short)
@@ -121,6 +135,9 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
         throw SampleError(concat("the header promises ", promised / frame_bytes, " frames, but the file holds ",
                                  there / frame_bytes));
       layout->form.frames = std::min(promised, there) / frame_bytes;
+      if (const auto next = offset + promised + (promised & 1);
+          promised < there && begins_chunk(file, next) && tag_at(read(next, chunk_header_bytes), 0) == "data")
+        throw SampleError("damaged WAV file: a second chunk 'data' follows the first one");
       layout->data_offset = offset;
       return layout;
     }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,14 @@
 
 namespace flowtrain {
 namespace {
+
+/// The error of what is opened as a file, but has no places to read from.
+class NoRegularFile final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "file"; }
+  std::string message(int) const override { return "it is a pipe or a device, but a regular file is needed"; }
+};
+const NoRegularFile no_regular_file;
 
 [[noreturn]] void fail(int error) { throw std::system_error(error, std::generic_category()); }
 
@@ -43,7 +52,7 @@ Descriptor Descriptor::file(const char* name, const Descriptor* folder) {
   if (opened.number_ < 0) fail(errno);
   const auto mode = status_of(opened.number_).st_mode;
   if (S_ISDIR(mode)) fail(EISDIR);
-  if (!S_ISREG(mode)) fail(ESPIPE);
+  if (!S_ISREG(mode)) throw std::system_error(1, no_regular_file);
   return opened;
 }
 

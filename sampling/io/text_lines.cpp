@@ -1,8 +1,10 @@
 #include "sampling/io/text_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
+#include <span>
 #include <system_error>
 
 #include "sampling/core/error.h"
@@ -10,16 +12,38 @@
 
 namespace flowtrain {
 
+namespace {
+
+constexpr std::string_view utf8_mark = "\xef\xbb\xbf";
+
+bool has_utf16_mark(std::string_view text) { return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"); }
+
+void refuse_gzip(std::string_view text, const std::string& name) {
+  if (text.starts_with("\x1f\x8b"))
+    throw UserError(ExitCode::data, name + ": the file is packed by gzip", "unpack it: gunzip");
+}
+
+}  // namespace
+
 std::string_view clean_line(std::string_view line, std::uint64_t number, const std::string& name) {
   if (number == 1) {
-    constexpr std::string_view mark = "\xef\xbb\xbf", little_endian = "\xff\xfe", big_endian = "\xfe\xff";
-    if (line.starts_with(little_endian) || line.starts_with(big_endian) || line.find('\0') != line.npos)
+    refuse_gzip(line, name);
+    if (has_utf16_mark(line) || line.find('\0') != line.npos)
       throw UserError(ExitCode::data, name + ": its first line is not UTF-8 (it looks like UTF-16)",
                       "save the file as UTF-8, with one entry per line");
-    if (line.starts_with(mark)) line.remove_prefix(mark.size());
+    if (line.starts_with(utf8_mark)) line.remove_prefix(utf8_mark.size());
   }
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
+}
+
+std::uint64_t mark_bytes(const ByteSource& file, const std::string& name) {
+  std::array<char, 3> head{};
+  const std::string_view text(head.data(), file.read_at(0, std::as_writable_bytes(std::span(head))));
+  refuse_gzip(text, name);
+  if (has_utf16_mark(text))
+    throw UserError(ExitCode::data, name + ": the file is in UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8");
+  return text == utf8_mark ? utf8_mark.size() : 0;
 }
 
 std::vector<std::string_view> text_lines(std::string_view text, const std::string& name) {

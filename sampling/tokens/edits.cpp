@@ -36,15 +36,24 @@ using Items = std::span<const std::string_view>;
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
-  std::size_t since = 0;
-  const auto end_word = [&](std::size_t at, std::size_t next) {
-    if (at > since) words.push_back(text.substr(since, at - since));
-    since = next;
-  };
+  std::size_t first = text.npos, last = 0;  // the word so far
+  std::size_t blanks = 0;                   // white characters behind it, and the last of them
+  char32_t blank = 0;
   for_each_character(text, [&](std::size_t begin, std::size_t end, char32_t code) {
-    if (unicode::is_white(code)) end_word(begin, end);
+    if (unicode::is_white(code)) {
+      ++blanks;
+      blank = code;
+      return;
+    }
+    if (first != text.npos && (blanks > 1 || (blanks == 1 && blank == ' '))) {
+      words.push_back(text.substr(first, last - first));
+      first = text.npos;
+    }
+    if (first == text.npos) first = begin;
+    last = end;
+    blanks = 0;
   });
-  end_word(text.size(), text.size());
+  if (first != text.npos) words.push_back(text.substr(first, last - first));
   return words;
 }
 

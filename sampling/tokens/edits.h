@@ -38,7 +38,8 @@ EditCount count_edits(std::span<const Item> reference, std::span<const Item> hyp
   return {row.back(), reference.size()};
 }
 
-/// Returns the words of a text, which white space divides.
+/// Returns the words of a text as jiwer's default: spaces divide them, and runs of white space; a tab or another space
+/// alone is a character of its word. White space at both ends is left out.
 std::vector<std::string_view> words_of(std::string_view text);
 
 /// Counts the edits of words.

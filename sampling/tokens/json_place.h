@@ -27,6 +27,11 @@ class JsonPlace {
     throw UserError(ExitCode::data, concat(name(), ": ", what),
                     "save the tokenizer by a current version of the program that made it");
   }
+  /// Throws for what the file may say, but is not read here.
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw UserError(ExitCode::data, concat(name(), ": ", what),
+                    "use a tokenizer without it; docs/text.md says what is read");
+  }
   bool exists() const { return value_ && !value_->IsNull(); }
   bool is_text() const { return value_ && value_->IsString(); }
   const rapidjson::Value& object() const {
@@ -69,10 +74,10 @@ class JsonPlace {
   /// Throws for a member that is there and not `expected`, a value that changes nothing.
   void refuse_unless(const char* key, bool expected) const {
     if (const auto member = (*this)[key]; member.flag_or(expected) != expected)
-      member.fail(expected ? "false is not supported" : "true is not supported");
+      member.refuse(expected ? "false is not supported" : "true is not supported");
   }
   [[noreturn]] void unsupported(const std::string& known) const {
-    fail(concat("'", text(), "' is not supported, but ", known));
+    refuse(concat("'", text(), "' is not supported, but ", known));
   }
 
  private:

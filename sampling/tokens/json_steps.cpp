@@ -17,7 +17,7 @@ auto at_place(const JsonPlace& place, Make make) {
   try {
     return make();
   } catch (const std::invalid_argument& error) {
-    place.fail(error.what());
+    place.refuse(error.what());
   }
 }
 
@@ -255,12 +255,17 @@ void decode_metaspace(const JsonPlace& place, TokenizerParts& parts) {
 
 void add_decoder(const JsonPlace& place, TokenizerParts& parts) {
   const auto type = place["type"].text();
-  if (type == "ByteLevel" || type == "Fuse") return;  // the model's reader has made bytes of the names
+  if (type == "Fuse") return;  // tokens are joined anyway
+  if (type == "ByteLevel") {
+    for (std::size_t id = 0; id < parts.names.size(); ++id)
+      if (auto bytes = from_byte_alphabet(parts.names[id])) parts.texts[id] = std::move(*bytes);
+    return;
+  }
   if (type == "WordPiece") return decode_word_pieces(place, parts);
   if (type == "Metaspace") return decode_metaspace(place, parts);
   if (type == "Replace") {
     const JsonPattern pattern(place["pattern"]);
-    if (pattern.is_regex) pattern.place.fail("a regular expression is not supported in a decoder");
+    if (pattern.is_regex) pattern.place.refuse("a regular expression is not supported in a decoder");
     return replace_in_texts(parts, pattern.text, place["content"].text());
   }
   if (type == "ByteFallback") {
@@ -270,7 +275,7 @@ void add_decoder(const JsonPlace& place, TokenizerParts& parts) {
   }
   if (type == "Strip") {
     if (place["content"].text() != " " || place["start"].id() > 1 || place["stop"].id() != 0)
-      place.fail("only one space at the beginning can be stripped");
+      place.refuse("only one space at the beginning can be stripped");
     parts.strips_first_space = place["start"].id() == 1;
     return;
   }
@@ -286,7 +291,7 @@ void read_normalizer(const JsonPlace& place, Normalizer& normalizer) {
 bool read_splitter(const JsonPlace& place, Splitter& splitter) {
   bool is_bytes = false;
   each_step(place, "pretokenizers", [&](const JsonPlace& step) {
-    if (is_bytes) step.fail("a step behind ByteLevel is not supported");
+    if (is_bytes) step.refuse("a step behind ByteLevel is not supported");
     is_bytes = add_splitter(step, splitter);
   });
   return is_bytes;
@@ -304,7 +309,9 @@ void read_post_processor(const JsonPlace& place, TokenizerParts& parts) {
 }
 
 void read_decoder(const JsonPlace& place, TokenizerParts& parts) {
-  each_step(place, "decoders", [&](const JsonPlace& step) { add_decoder(step, parts); });
+  if (place.exists()) return each_step(place, "decoders", [&](const JsonPlace& step) { add_decoder(step, parts); });
+  parts.texts = parts.first_texts = parts.names;  // no decoder: a blank stands between tokens
+  change_texts(parts, [](std::string& text) { text.insert(0, 1, ' '); });
 }
 
 }  // namespace flowtrain

@@ -47,11 +47,13 @@ Piece read_piece(Protobuf message) {
 
 Model read_model(Protobuf message, const std::string& name) {
   Model model;
+  bool has_trainer = false, has_normalizer = false;
   while (message.next()) {
     if (message.field() == 1) {
       if (model.pieces.size() >= max_token_id) message.fail("there are too many pieces");
       model.pieces.push_back(read_piece(message.inner()));
     } else if (message.field() == 2) {
+      has_trainer = true;
       for (auto spec = message.inner(); spec.next();) {
         if (spec.field() == 3) model.type = static_cast<ModelType>(spec.number());
         if (spec.field() == 24) model.space_is_suffix = spec.number() != 0;
@@ -59,6 +61,7 @@ Model read_model(Protobuf message, const std::string& name) {
         if (spec.field() == 44) model.unknown_text = spec.bytes();
       }
     } else if (message.field() == 3) {
+      has_normalizer = true;
       for (auto spec = message.inner(); spec.next();) {
         if (spec.field() == 2) model.map = spec.bytes();
         if (spec.field() == 3) model.adds_space = spec.number() != 0;
@@ -67,11 +70,15 @@ Model read_model(Protobuf message, const std::string& name) {
       }
     }
   }
-  const auto refuse = [&](const std::string& what) {
-    throw UserError(ExitCode::data, concat(name, ": ", what), "use a model of type BPE or unigram");
+  const auto refuse = [&](const std::string& what, const char* hint = "use a model of type BPE or unigram") {
+    throw UserError(ExitCode::data, concat(name, ": ", what), hint);
   };
   if (model.pieces.empty()) refuse("it has no pieces");
-  if (model.type != ModelType::unigram && model.type != ModelType::bpe) refuse("models of words are not supported");
+  if (!has_trainer || !has_normalizer)
+    refuse("the settings behind the pieces are missing: the file is cut", "copy the model again");
+  if (model.type == ModelType::word) refuse("models of words are not supported");
+  if (model.type != ModelType::unigram && model.type != ModelType::bpe)
+    refuse("models of characters are not supported");
   if (model.space_is_suffix) refuse("treat_whitespace_as_suffix is not supported");
   if (!model.escapes_spaces) refuse("escape_whitespaces = false is not supported");
   for (const Piece& piece : model.pieces) {
@@ -116,7 +123,8 @@ Ids put_pieces(const Model& model, const std::string& name, TokenizerParts& part
   if (ids.unknown == no_token) throw UserError(ExitCode::data, name + ": it has no unknown piece");
   if (model.byte_fallback && std::ranges::find(ids.bytes, no_token) != ids.bytes.end())
     throw UserError(ExitCode::data, name + ": byte_fallback needs a piece for each byte");
-  if (!model.byte_fallback) ids.bytes.fill(no_token);
+  if (!model.byte_fallback && std::ranges::any_of(ids.bytes, [](auto id) { return id != no_token; }))
+    throw UserError(ExitCode::data, name + ": there are pieces of bytes, but byte_fallback is false");
   return ids;
 }
 
@@ -163,7 +171,9 @@ std::unique_ptr<WordModel> make_unigram(const Model& model, const Ids& ids) {
   unigram->single_precision = true;
   unigram->unknown = ids.unknown;
   unigram->bytes = ids.bytes;
-  float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
+  // A symbol of the user has the score bytes * most - 0.1, so that it wins, and the greatest score is at least 0.1, as
+  // version 0.2.3 of SentencePiece has it. Earlier ones began with the least positive number.
+  float least = std::numeric_limits<float>::max(), most = 0.1f;
   for (const Piece& piece : model.pieces)
     if (piece.type == PieceType::normal) {
       least = std::min(least, piece.score);
@@ -174,9 +184,9 @@ std::unique_ptr<WordModel> make_unigram(const Model& model, const Ids& ids) {
   for (std::uint32_t id = 0; id < model.pieces.size(); ++id) {
     const Piece& piece = model.pieces[id];
     if (!is_text(piece)) continue;
-    // A piece of the user always wins.
-    unigram->scores[id] =
-        piece.type == PieceType::user ? static_cast<float>(piece.text.size()) * most - 0.1 : piece.score;
+    unigram->scores[id] = piece.type == PieceType::user
+                              ? static_cast<float>(static_cast<float>(piece.text.size()) * most - 0.1)
+                              : piece.score;
     unigram->pieces.add(piece.text, id);
   }
   return unigram;

@@ -8,23 +8,31 @@
 #include <string>
 #include <string_view>
 
+#include "sampling/tokens/unicode.h"
+
 struct pcre2_real_code_8;
 
 namespace flowtrain {
 
-/// A pattern as Oniguruma and Rust's regex read it: \s is White_Space, \d, \w and \p{…} are Unicode's.
+/// A pattern as Oniguruma reads it with Ruby's syntax: \s is White_Space, \h a hexadecimal digit, \d, \w and \p{…} are
+/// Unicode's, and ^ and $ are the borders of lines.
 class TextPattern {
  public:
   /// Throws std::invalid_argument that says why a text is no pattern.
   explicit TextPattern(const std::string& text);
 
-  /// Calls found(begin, end) for each match from the left; matches without a character are left out. Throws
-  /// SampleError if the search takes too many steps.
+  /// Calls found(begin, end) for each match from the left; one without a character does not follow another match at
+  /// once. Throws SampleError if the search takes too many steps.
   template <class Found>
   void each(std::string_view text, Found&& found) const {
+    std::size_t last = text.npos;  // the end of the match before
     for (std::size_t from = 0, begin = 0, end = 0; from <= text.size() && next(text, from, begin, end);) {
-      if (end > begin) found(begin, end);
-      from = end > begin ? end : end + 1;
+      if (begin == end && end == last) {
+        from = from < text.size() ? from + unicode::character_at(text, from).bytes : text.size() + 1;
+        continue;
+      }
+      found(begin, end);
+      from = last = end;
     }
   }
 

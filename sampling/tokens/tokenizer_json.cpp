@@ -4,6 +4,7 @@
 #include <rapidjson/error/en.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "sampling/tokens/byte_alphabet.h"
@@ -68,9 +69,9 @@ void find_byte_tokens(std::array<std::uint32_t, 256>& bytes, const JsonPlace& pl
 
 std::unique_ptr<WordModel> read_pair_model(const JsonPlace& place, TokenizerParts& parts, bool by_bytes) {
   auto model = std::make_unique<PairModel>();
-  if (place["dropout"].exists() && place["dropout"].number() != 0) place["dropout"].fail("dropout is not supported");
+  if (place["dropout"].exists() && place["dropout"].number() != 0) place["dropout"].refuse("dropout is not supported");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!place[key].text_or("").empty()) place[key].fail("a prefix or suffix is not supported");
+    if (!place[key].text_or("").empty()) place[key].refuse("a prefix or suffix is not supported");
   read_vocabulary(place["vocab"], model->vocabulary, parts, by_bytes);
   read_merges(place["merges"], by_bytes, *model);
   model->by_bytes = by_bytes;
@@ -125,14 +126,17 @@ std::unique_ptr<WordModel> read_model(const JsonPlace& place, TokenizerParts& pa
   // Files of older versions name no type.
   const std::string name = type.text_or(place["merges"].exists() ? "BPE" : "WordPiece");
   if (name == "BPE") return read_pair_model(place, parts, by_bytes);
-  if (by_bytes) place.fail("ByteLevel goes with the model BPE only");
+  if (by_bytes) place.refuse("ByteLevel goes with the model BPE only");
   if (name == "WordPiece") return read_word_pieces(place, parts);
   if (name == "Unigram") return read_unigram(place, parts);
   type.unsupported("BPE, WordPiece and Unigram are");
 }
 
 void read_added_tokens(const JsonPlace& place, TokenizerParts& parts) {
-  if (!place.exists()) return;
+  if (!place.exists() || place.size() == 0) return;
+  std::unordered_map<std::string, std::uint32_t> ids;  // The vocabulary and the added tokens so far have them.
+  for (std::uint32_t id = 0; id < parts.names.size(); ++id)
+    if (!parts.names[id].empty()) ids.emplace(parts.names[id], id);
   for (std::size_t i = 0; i < place.size(); ++i) {
     const auto each = place.at(i);
     AddedToken token{.text = std::string(each["content"].text()),
@@ -143,6 +147,10 @@ void read_added_tokens(const JsonPlace& place, TokenizerParts& parts) {
                      .right_strips = each["rstrip"].flag_or(false),
                      .normalized = each["normalized"].flag_or(true)};
     if (token.text.size() > max_token_bytes) each.fail(concat("it is longer than ", max_token_bytes, " bytes"));
+    if (const auto [known, is_new] = ids.emplace(token.text, token.id); !is_new && known->second != token.id)
+      each["id"].fail(concat("'", token.text, "' has the id ", known->second, " already"));
+    if (token.id < parts.names.size() && !parts.names[token.id].empty() && parts.names[token.id] != token.text)
+      each["id"].fail(concat("the id ", token.id, " is that of '", parts.names[token.id], "'"));
     if (token.special)
       parts.put_special(token.text, token.id);
     else
@@ -172,8 +180,8 @@ TokenizerParts read_tokenizer_json(std::string_view bytes, const std::string& na
   read_normalizer(root["normalizer"], parts.normalizer);
   const bool by_bytes = read_splitter(root["pre_tokenizer"], parts.splitter);
   parts.model = read_model(root["model"], parts, by_bytes);
-  read_decoder(root["decoder"], parts);
   read_added_tokens(root["added_tokens"], parts);
+  read_decoder(root["decoder"], parts);
   read_post_processor(root["post_processor"], parts);
   const auto known = [&](std::uint32_t id) { return id < parts.names.size(); };
   if (!std::ranges::all_of(parts.begin, known) || !std::ranges::all_of(parts.end, known) ||

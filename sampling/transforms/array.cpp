@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sampling/core/text.h"
-#include "sampling/transforms/cut_count.h"
+#include "sampling/transforms/counted_warning.h"
 #include "sampling/transforms/entries.h"
 #include "sampling/transforms/padded.h"
 
@@ -17,8 +17,8 @@ class ArrayTransform final : public Transform {
       : from_(input.from),
         field_{input.name, from_.dtype, from_.shape},
         cuts_(settings.boolean("cut")),
-        cut_(settings, concat("arrays of more than ", join(settings.integers("max"), " x ")),
-             "raise it, or set cut = false", "cut") {
+        cut_(cut_warning(settings, concat("arrays of more than ", join(settings.integers("max"), " x ")),
+                         "raise it, or set cut = false", "cut")) {
     if (from_.encoding != Encoding::array) throw wrong_part(settings, from_, "an array");
     const auto& bounds = settings.integers("max");
     for (const auto extent : from_.shape) field_.free_axes += extent < 0 ? 1 : 0;
@@ -69,7 +69,7 @@ class ArrayTransform final : public Transform {
   PartForm from_;
   Field field_;
   bool cuts_;
-  CutCount cut_;
+  CountedWarning cut_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "sampling/core/text.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/shown.h"
-#include "sampling/transforms/cut_count.h"
+#include "sampling/transforms/counted_warning.h"
 #include "sampling/transforms/entries.h"
 #include "sampling/transforms/padded.h"
 
@@ -18,7 +18,7 @@ class BytesTransform final : public Transform {
   BytesTransform(const Settings& settings, const TransformInput& input)
       : from_(input.from),
         field_{.name = input.name, .dtype = DType::u8, .shape = {settings.integer("max")}},
-        cut_(settings, concat("values of more than ", field_.shape[0], " bytes"), "raise it", nullptr) {
+        cut_(cut_warning(settings, concat("values of more than ", field_.shape[0], " bytes"), "raise it", nullptr)) {
     if (from_.encoding == Encoding::array) throw wrong_part(settings, from_, "a text or a file");
     field_.free_axes = 1;
     field_.fill = static_cast<double>(settings.integer("fill"));
@@ -49,7 +49,7 @@ class BytesTransform final : public Transform {
  private:
   PartForm from_;
   Field field_;
-  CutCount cut_;
+  CountedWarning cut_;
 };
 
 }  // namespace

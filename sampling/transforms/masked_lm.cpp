@@ -53,7 +53,9 @@ class MaskedLmTransform final : public Transform {
     if (!training_) random = Stream(validation_seed, Purpose::sample, record.id);
     thread_local Ids tokens;
     thread_local std::vector<std::int64_t> labels;
-    tokens = form_.row(ids_(record));
+    const Ids& ids = ids_(record);
+    ids_.tell_if_empty(ids);
+    tokens = form_.row(ids);
     labels.assign(tokens.size(), no_label);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (is_special_[tokens[i]]) continue;

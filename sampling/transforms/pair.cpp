@@ -47,6 +47,8 @@ class PairTransform final : public Transform {
     thread_local Ids first;  // second_ may overwrite what first_ keeps
     first = first_(record);
     const Ids& second = second_(record);
+    first_.tell_if_empty(first);
+    second_.tell_if_empty(second);
     const auto whole = static_cast<std::int64_t>(first.size() + second.size()) + specials();
     const auto length = longest_.length(whole);
     if (length < whole) longest_.count_cut();

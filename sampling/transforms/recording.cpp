@@ -81,8 +81,8 @@ Recordings::Recordings(const Settings& settings, const PartForm& from, bool trai
       longer_(settings.text("longer") == "cut"    ? Longer::cut
               : settings.text("longer") == "crop" ? Longer::crop
                                                   : Longer::error),
-      cut_(settings, concat("recordings of more than ", settings.real("max"), " seconds"),
-           "raise it, or choose by longer = \"cut\", \"crop\" or \"error\"", "longer"),
+      cut_(cut_warning(settings, concat("recordings of more than ", settings.real("max"), " seconds"),
+                       "raise it, or choose by longer = \"cut\", \"crop\" or \"error\"", "longer")),
       noise_probability_(settings.real("noise_probability")),
       reverb_probability_(settings.real("reverb_probability")) {
   if (from.encoding != Encoding::audio && from.encoding != Encoding::bytes)
@@ -142,6 +142,9 @@ std::span<float> Recordings::operator()(const Record& record, Stream& random) co
     if (channel_ >= std::int64_t{sound.channels})
       throw SampleError(concat("it has ", sound.channels, " channels, but 'channel' is ", channel_));
     mix_down(samples, sound.channels, channel_);
+    if (sound.channels > 1 && std::ranges::all_of(samples, [&](float x) { return x == samples[0]; }))
+      throw SampleError(channel_ < 0 ? concat("the mean of its ", sound.channels, " channels is silent")
+                                     : concat("its channel ", channel_, " is silent"));
   }
   const double speed = speeds_.size() == 1 ? speeds_[0] : speeds_[random.below(speeds_.size())];
   resample(samples, channels_, sound.rate * speed, rate_);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sampling/audio/sound_library.h"
-#include "sampling/transforms/cut_count.h"
+#include "sampling/transforms/counted_warning.h"
 #include "sampling/transforms/entries.h"
 
 namespace flowtrain {
@@ -56,7 +56,7 @@ class Recordings {
   std::uint32_t rate_, channels_;
   std::int64_t channel_, most_, padded_;
   enum class Longer { cut, crop, error } longer_;
-  CutCount cut_;
+  CountedWarning cut_;
   std::vector<double> speeds_ = {1}, gain_, noise_snr_;
   double noise_probability_, reverb_probability_;
   std::optional<SoundLibrary> noises_, rooms_;

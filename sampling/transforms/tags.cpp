@@ -124,7 +124,8 @@ class TagsTransform final : public Transform {
  private:
   static PartForm text_form(const Settings& settings, const PartForm& form) {
     if (form.encoding != Encoding::text && form.encoding != Encoding::bytes)
-      throw wrong_part(settings, form, "texts of words and tags");
+      throw wrong_part(settings, form, "texts of words and tags",
+                       "write the names of tags as texts: \"O B-PER\", or a list of texts");
     return form;
   }
 
@@ -152,7 +153,7 @@ class TagsTransform final : public Transform {
     });
   }
 
-  /// Writes the number of each word to its first token in the row, unless the word is cut off or has no token.
+  /// Writes the number of each word to its first token in the row, unless the word is cut off, or has no token.
   template <class NumberOf>
   void put_at_words(const WordIds& text, std::vector<std::int64_t>& row, const NumberOf& number_of) const {
     const std::size_t kept = row.size() - form_.before() - form_.after();

@@ -106,7 +106,11 @@ TextIds::TextIds(const Settings& settings, const PartForm& from, Takes takes,
     : from_(from),
       tokenizer_(std::move(tokenizer)),
       options_(encoding_of(settings)),
-      is_stored_(from.encoding == Encoding::array) {
+      is_stored_(from.encoding == Encoding::array),
+      empty_(concat(settings.place_of("from"), "there are records whose part '", from.name,
+                    "' is empty or missing; a net learns from them as from the others, so leave out those whose text "
+                    "is not known"),
+             concat(settings.place_of("from"), "the part '", from.name, "' was empty or missing")) {
   const bool are_ids = is_stored_ && from.shape.size() == 1 && (from.dtype == DType::i32 || from.dtype == DType::i64);
   if (takes == Takes::texts_and_ids && is_stored_ && !are_ids)
     throw wrong_part(settings, from, "of arrays those of ids: i32 or i64 of one axis",
@@ -167,10 +171,11 @@ LongestRow::LongestRow(const Settings& settings, std::int64_t further)
     : most_(settings.integer("max") + further),
       further_(further),
       cuts_(settings.text("longer") == "cut"),
-      cut_(settings, concat("texts of more than ", most_ - further_, " tokens"),
-           "raise it, or choose by longer = \"cut\" or \"skip\"; shards of `flowtrain pack --tokens` can be split by "
-           "window",
-           "longer") {}
+      cut_(cut_warning(
+          settings, concat("texts of more than ", most_ - further_, " tokens"),
+          "raise it, or choose by longer = \"cut\" or \"skip\"; shards of `flowtrain pack --tokens` can be split by "
+          "window",
+          "longer")) {}
 
 std::int64_t LongestRow::length(std::int64_t ids) const {
   if (ids > most_ && !cuts_)

@@ -15,7 +15,7 @@
 
 #include "sampling/tokens/tokenizer.h"
 #include "sampling/tokens/word_model.h"
-#include "sampling/transforms/cut_count.h"
+#include "sampling/transforms/counted_warning.h"
 #include "sampling/transforms/entries.h"
 
 namespace flowtrain {
@@ -86,6 +86,10 @@ class TextIds {
   std::int64_t count(const Record& record) const;
   /// Returns the ids of a record, which stay until this thread asks for others. Throws SampleError.
   const Ids& operator()(const Record& record) const;
+  /// Warns of a record without ids, from which a net learns something that must be meant.
+  void tell_if_empty(const Ids& ids) const {
+    if (ids.empty()) empty_.add();
+  }
 
  private:
   const Part& part(const Record& record) const;
@@ -95,6 +99,7 @@ class TextIds {
   std::shared_ptr<const Tokenizer> tokenizer_;
   EncodeOptions options_;
   bool is_stored_, one_id_a_byte_;
+  CountedWarning empty_;
   std::int64_t vocabulary_ = 0;
   std::uint64_t instance_ = next_instance();
 };
@@ -115,7 +120,7 @@ class LongestRow {
  private:
   std::int64_t most_, further_;
   bool cuts_;
-  CutCount cut_;
+  CountedWarning cut_;
 };
 
 /// The form of a row of ids: special tokens before and after those of a text, and the greatest length.

@@ -1,11 +1,8 @@
 // The transform `tokens`: a text, or stored ids, as the ids of a tokenizer, for models of language.
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "sampling/core/text.h"
-#include "sampling/core/warning.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/transforms/text_ids.h"
 
@@ -18,8 +15,13 @@ class TokensTransform final : public Transform {
       : ids_(settings, input.from, TextIds::Takes::texts_and_ids),
         form_(settings, ids_.tokenizer().get(), RowForm::CutEnd::stays),
         field_{input.name, settings.text("dtype") == "i32" ? DType::i32 : DType::i64, {settings.integer("max")}},
-        place_(settings.place_of("from")),
-        tells_empty_(input.training && input.name == "label") {
+        part_(input.from.name),
+        line_end_(settings.place_of("from") +
+                      "there are transcripts with the end of a line behind them, which a net learns to write, too; "
+                      "write their files without it",
+                  settings.place_of("from") + "the end of a line stood behind a transcript"),
+        tells_empty_(input.training || input.name != "label"),
+        tells_line_end_(input.training && input.name == "label" && input.from.encoding == Encoding::text) {
     field_.free_axes = 1;
     field_.values = ids_.vocabulary();
     field_.fill = static_cast<double>(settings.integer("fill"));
@@ -35,25 +37,19 @@ class TokensTransform final : public Transform {
 
   void make(const Record& record, Stream, Row to) const override {
     const auto& ids = ids_(record);
-    if (tells_empty_ && ids.empty()) tell_empty();
+    if (tells_empty_) ids_.tell_if_empty(ids);
+    if (tells_line_end_ && text_of(*record.part(part_)).ends_with('\n')) line_end_.add();
     put_row<std::uint32_t>(field_, form_.row(ids), to[0], to.extents());
   }
 
  private:
-  /// A record without a transcript trains a net to write nothing, which must be meant. Predictions have none.
-  void tell_empty() const {
-    if (!told_->exchange(true, std::memory_order_relaxed))
-      warn(concat(place_,
-                  "there are records whose text is empty or missing; a net learns to write nothing for them, so "
-                  "leave out those whose text is not known"));
-  }
-
   TextIds ids_;
   RowForm form_;
   Field field_;
-  std::string place_;
-  bool tells_empty_;
-  std::unique_ptr<std::atomic<bool>> told_ = std::make_unique<std::atomic<bool>>(false);
+  std::string part_;
+  CountedWarning line_end_;
+  bool tells_empty_;  ///< predictions have no labels
+  bool tells_line_end_;
 };
 
 }  // namespace

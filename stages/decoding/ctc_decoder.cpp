@@ -1,6 +1,7 @@
 #include "stages/decoding/ctc_decoder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bitset>
 #include <cmath>
 #include <limits>
@@ -10,6 +11,7 @@
 
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/tokens/tokenizer.h"
 
 namespace flowtrain {
@@ -116,6 +118,26 @@ class CtcDecoder::TextModel {
     return state;
   }
 
+  /// Warns once if none of the first words that were found is one of the model's.
+  void compare_words(std::span<const std::int64_t> labels) const {
+    if (by_token_ || compared_.load(std::memory_order_relaxed)) return;
+    std::uint64_t word = empty_word;
+    const auto end_word = [&] {
+      if (word == empty_word) return;
+      if (model_.knows(word))
+        compared_ = true;
+      else if (++unknown_ == most_unknown && !compared_.exchange(true))
+        warn(concat("decode.language_model: none of the first ", most_unknown,
+                    " words that were found is one of the model's, so it tells them from each other by their number "
+                    "alone; is it of texts that are written as the labels, in upper or lower case?"));
+      word = empty_word;
+    };
+    for (const auto label : labels)
+      if (const auto at = static_cast<std::size_t>(label); at < pieces_.size())
+        for (const char byte : pieces_[at]) is_blank_byte(byte) ? end_word() : void(word = with_byte(word, byte));
+    end_word();
+  }
+
   /// Returns the score of a whole text.
   double end(State state) const {
     end_word(state);
@@ -143,6 +165,9 @@ class CtcDecoder::TextModel {
   std::vector<std::string> pieces_;    // the text of each label
   std::vector<std::uint64_t> tokens_;  // the model's word of each label
   bool by_token_ = false;
+  static constexpr int most_unknown = 100;
+  mutable std::atomic<bool> compared_ = false;  // a word was known, or the user was warned
+  mutable std::atomic<int> unknown_ = 0;        // words that the model does not know, before
 };
 
 /// Prefix beam search (A. Y. Hannun et al., "First-Pass Large Vocabulary Continuous Speech Recognition using
@@ -319,7 +344,9 @@ std::vector<std::int64_t> CtcDecoder::operator()(std::span<const float> logs, st
   const auto blank = static_cast<std::size_t>(blank_of(classes));
   if (beam_ > 0) {
     thread_local Search search;
-    return search(*this, logs, classes, blank);
+    auto labels = search(*this, logs, classes, blank);
+    if (text_) text_->compare_words(labels);
+    return labels;
   }
   std::vector<std::int64_t> labels;
   for (std::size_t at = 0, before = blank; at < logs.size(); at += classes) {

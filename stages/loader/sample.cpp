@@ -67,7 +67,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
         row.state = RowWork::State::done;
       } catch (const SampleError& error) {
         row.stage = "sample";
-        row.reason = error.what();
+        row.reason = row.replaced == 0 && !packed ? reason_of(row.record, slab.extents().size(), error) : error.what();
         row.state = RowWork::State::failed;
       } catch (...) {
         add_error_context("sample", dataset_.describe(row.id));
@@ -77,6 +77,18 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
     complete &= row.state == RowWork::State::done;
   }
   return complete;
+}
+
+// A record that cannot be measured had no length of its own in the plan, so its row may not fit its batch: the reason
+// is what measuring says.
+std::string SampleStage::reason_of(const Record& record, std::size_t axes, const SampleError& error) const {
+  std::vector<std::int64_t> extents(axes);
+  try {
+    if (axes > 0) sampler_.measure(record, extents);
+  } catch (const SampleError& unmeasured) {
+    return unmeasured.what();
+  }
+  return error.what();
 }
 
 // Returns false, with no row done, if a row was not read or is bad; the rows one by one then show which.

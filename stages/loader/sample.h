@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "sampling/core/error.h"
 #include "sampling/sampler.h"
 #include "stages/loader/slab.h"
 
@@ -26,6 +28,7 @@ class SampleStage {
   bool operator()(Slab& slab, std::uint32_t chunk) const;
 
  private:
+  std::string reason_of(const Record& record, std::size_t axes, const SampleError& error) const;
   bool sample_block(std::span<RowWork> rows, Row first) const;
   void replace(Slab& slab, RowWork& row) const;
 

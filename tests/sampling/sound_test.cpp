@@ -15,7 +15,7 @@
 #include "tests/support/sounds.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::sound_test {
 namespace {
 
 Sound decoded(const std::string& file, Silence silence = Silence::refuse) {
@@ -90,7 +90,10 @@ TEST_CASE("sounds: damaged recordings are refused with the reason") {
   check_refused("hello, this is a text", "no WAV, FLAC, Ogg or MP3 file");
   check_refused(raw_wav(1, 16, 2, samples, 80), "the header promises 20 frames, but the file holds 2");
   check_refused(raw_wav(6, 8, 1, samples, 20), "the header promises 20 bytes of samples, but the file holds 8");
-  check_refused(raw_wav(1, 16, 1, samples, 0), "holds 0 frames");
+  check_refused(raw_wav(1, 16, 1, "", 0), "holds 0 frames");
+  check_refused(raw_wav(1, 16, 1, std::string("LIST\4\0\0\0abcd", 12), 0), "holds 0 frames");
+  CHECK(decoded(raw_wav(1, 16, 1, samples, 0)).frames() == 4);  // of a writer that was stopped
+  check_refused(raw_wav(1, 16, 1, samples + std::string("data\4\0\0\0abcd", 12), 8), "a second chunk 'data' follows");
   check_refused(raw_wav(1, 16, 0, samples, 8), "0 channels of 16 bits");
   check_refused(raw_wav(1, 12, 1, samples, 8), "1 channels of 12 bits");
   check_refused(raw_wav(1, 16, 1, samples, 8, 0), "0 frames a second");
@@ -184,10 +187,11 @@ TEST_CASE("sounds: pages of Ogg files that are damaged or missing are found, whi
   check(real);
   const auto first = ogg_page(2, 0, "begin"), middle = ogg_page(0, 1, "some"), last = ogg_page(4, 2, "end");
   check(first + middle + last);
-  check(first + middle);                                 // not all encoders mark the end
-  check(first + middle + last + "TAG title");            // behind the end
-  check(real + first + middle + last);                   // two streams at once
-  check(first + middle + last + first + middle + last);  // one stream behind the other
+  check(first + middle);                       // not all encoders mark the end
+  check(first + middle + last + "TAG title");  // behind the end
+  check(real + first + middle + last);         // two streams at once
+  // One stream behind the other.
+  refused(first + middle + last + first + middle + last, "at byte 96 a second Ogg stream follows");
   auto flipped = first + middle + last;
   flipped[first.size() + middle.size() - 1] ^= 1;
   refused(flipped, "the page at byte 33 does not have the bytes of its checksum");
@@ -247,4 +251,4 @@ TEST_CASE("sounds: a disk that fails is no damage of the recording, whatever lib
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::sound_test

@@ -23,11 +23,11 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
-namespace test {
+namespace flowtrain::test {
 extern thread_local long allocations;  // classify_test.cpp counts them
-}
+}  // namespace flowtrain::test
 
+namespace flowtrain::speech_features_test {
 namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
@@ -318,6 +318,12 @@ TEST_CASE("wave mixes or keeps channels, resamples, pads, cuts and tells its len
   CHECK(make_row(*speech("wave", {{"max", 0.000125}}), one.record).values == std::vector<float>{0.375f, -0.125f});
   const auto padded = make_row(*speech("wave", {{"pad", 0.00025}}), one.record);
   CHECK(padded.values == std::vector<float>{0.375f, -0.125f, 0.3125f, 0});
+  const std::vector<float> opposed{0.5f, -0.5f, 0.25f, -0.25f}, left{0.5f, 0.0f, 0.25f, 0.0f};
+  const auto cancelled = wav_of(opposed, 2), left_only = wav_of(left, 2);
+  CHECK_THROWS_WITH_AS(make_row(*speech("wave", {}), AudioRecord(cancelled).record),
+                       "the mean of its 2 channels is silent", SampleError);
+  CHECK_THROWS_WITH_AS(make_row(*speech("wave", {{"channel", std::int64_t{1}}}), AudioRecord(left_only).record),
+                       "its channel 1 is silent", SampleError);
   CHECK_THROWS_WITH_AS(make_row(*speech("wave", {{"channel", std::int64_t{2}}}), one.record),
                        "it has 2 channels, but 'channel' is 2", SampleError);
   CHECK_THROWS_WITH_AS(
@@ -571,4 +577,4 @@ TEST_CASE("keys of features that cannot be are refused") {
                        doctest::Contains("has no effect without one channel"), UserError);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::speech_features_test

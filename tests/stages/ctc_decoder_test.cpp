@@ -13,10 +13,11 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "sampling/tokens/edits.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::ctc_decoder_test {
 namespace {
 
 using Labels = std::vector<std::int64_t>;
@@ -218,6 +219,25 @@ TEST_CASE("a model is one of tokens only if it knows most of them, or one of a b
   CHECK(decoded(blank, many, 4, "auto") == Labels{0});
 }
 
+TEST_CASE("a model that knows none of the words that are found is told once, and one that knows some is not") {
+  static std::vector<std::string> warnings;
+  const TempFolder folder;
+  const Field label = label_of_tokens(letters);
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  for (const std::string word : {"ba", "bb"}) {
+    warnings.clear();
+    const auto path =
+        folder.write("w.arpa", "\\data\\\nngram 1=2\n\\1-grams:\n-1 " + word + "\n-9 <unk>\n\\end\\\n").string();
+    const CtcDecoder decoder(decode_table("ctc_beam", {{"language_model", path}, {"units", "words"}}), &label, -1);
+    std::vector<float> logs(8, -30);
+    logs[1] = logs[4] = -0.1F;  // "ba"
+    for (int i = 0; i < 150; ++i) CHECK(decoder(logs, 4) == Labels{1, 0});
+    CHECK(warnings.size() == (word == "ba" ? 0 : 1));
+  }
+  CHECK(warnings.front().starts_with("decode.language_model: none of the first 100 words that were found is one"));
+  set_warning_sink(nullptr);
+}
+
 TEST_CASE("tokens with a blank before their words divide them, too") {
   const TempFolder folder;
   const auto path = folder.write("lm.arpa", word_model).string();
@@ -291,4 +311,4 @@ TEST_CASE("a language model that cannot be used is refused at its key") {
         std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::ctc_decoder_test

@@ -7,7 +7,7 @@
 #include "sampling/sources/mixed_dataset.h"
 #include "tests/support/memory_dataset.h"
 
-using namespace flowtrain;
+namespace flowtrain::sample_test {
 
 namespace {
 
@@ -89,6 +89,29 @@ TEST_CASE("a damaged record in a block is found and replaced, as one by one") {
   CHECK(blocks.calls == 6);  // the five of its chunk, and the one that took its place
 }
 
+TEST_CASE("a record that cannot be measured is damaged for the reason that measuring tells") {
+  class Unmeasured : public Sampler {
+   public:
+    std::vector<Field> fields() const override {
+      return {{.name = "byte", .dtype = DType::u8, .shape = {4}, .free_axes = 1}};
+    }
+    void measure(const Record&, std::span<std::int64_t>) const override { throw SampleError("the text is too long"); }
+    void sample(const Record&, Stream&, Row) const override { throw SampleError("the row does not fit its batch"); }
+  };
+  const MemoryDataset dataset = letters(99);
+  const Unmeasured sampler;
+  const auto device = make_cpu_device();
+  const SlabLayout layout(sampler.fields(), 1);
+  Slab slab(layout, *device);
+  const std::vector<std::int64_t> extents{2};
+  slab.begin({}, 0, 1, 1, extents);
+  const SampleStage stage(dataset, sampler, 3);
+  read_rows(dataset, slab.chunk(0));
+  CHECK_FALSE(stage(slab, 0));
+  REQUIRE(slab.bad().size() == 1);
+  CHECK(slab.bad()[0].reason == "the text is too long");
+}
+
 TEST_CASE("a damaged record is replaced by one of its own source") {
   std::vector<MixedDataset::Source> sources;
   sources.push_back({"a", std::make_unique<MemoryDataset>(letters(99))});
@@ -110,3 +133,5 @@ TEST_CASE("a damaged record is replaced by one of its own source") {
       CHECK((row.id < 20) == (id < 20));
     }
 }
+
+}  // namespace flowtrain::sample_test

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
 
 #include "sampling/class_names.h"
 #include "sampling/core/parse.h"
@@ -41,6 +44,7 @@ void add_clips(const fs::path& list, Utterances& found) {
     return static_cast<std::size_t>(at - columns.begin());
   };
   const auto path = column("path"), sentence = column("sentence"), client = column("client_id");
+  std::set<std::string, std::less<>> clips;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const auto cells = cells_of(lines[i]);
     if (trimmed(lines[i]).empty()) continue;
@@ -53,6 +57,7 @@ void add_clips(const fs::path& list, Utterances& found) {
     std::string clip(cells[path]);
     if (clip.empty() || clip.find('/') != clip.npos) fail(concat("'", clip, "' is no name of a clip"));
     if (ending_of(clip).empty()) clip += ".mp3";  // the first releases leave it out
+    if (!clips.insert(clip).second) fail("there is a second line for " + clip);
     found.all.push_back({static_cast<std::uint32_t>(found.paths.size())});
     found.paths.add((list.parent_path() / "clips" / clip).string());
     found.names.add(clip);

@@ -63,9 +63,14 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
         if (path.ends_with('|') || path.starts_with('|'))
           refuse("is a command, which is not run here",
                  "run the commands once, for example with Kaldi's wav-copy, and let wav.scp name the files");
+        const char* const own_files = "write the recordings as files of their own";
+        if (path == "-") refuse("is the standard input, which is not read here", own_files);
+        if (path.ends_with(']') && path.find('[') != path.npos)
+          refuse("has a range behind it, which is not read here",
+                 "leave it out, and let the file `segments` tell the begin and the end of each utterance");
         if (const auto colon = path.rfind(':'); colon != path.npos && colon + 1 < path.size() &&
                                                 path.find_first_not_of("0123456789", colon + 1) == path.npos)
-          refuse("is a place within an archive, which is not read here", "write the recordings as files of their own");
+          refuse("is a place within an archive, which is not read here", own_files);
         found.names.add(key);
         found.hash = fingerprint_of(path, found.hash);  // the folder does not matter
         found.paths.add((root / path).string());

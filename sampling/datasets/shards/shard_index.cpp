@@ -142,7 +142,10 @@ class Indexer {
     if (kind.empty()) return;
     const auto index = kind_index(shard_, kind);
     if (!index) left_out_ = entry.name;
-    if (!index || std::ranges::find(members_, *index, &ShardMember::kind) != members_.end()) return;
+    if (!index) return;
+    if (std::ranges::find(members_, *index, &ShardMember::kind) != members_.end())
+      fail(kind == audio_part ? "it has two recordings" : "it has two ." + kind + " files",
+           "give each sample of a shard a key of its own");
     if (name_.empty()) name_ = entry.name;
     members_.push_back({entry.offset, entry.size_bytes, *index});
     counts_ = counts_ || !is_other_picture(entry.name);
@@ -200,7 +203,7 @@ class Indexer {
 
 /// The name of an index in the cache. Its number changes with the layout and with the rules for samples (see also
 /// KeptIndex).
-constexpr std::string_view index_name = "webdataset index 4";
+constexpr std::string_view index_name = "webdataset index 5";
 
 template <class T>
 void put(std::vector<std::byte>& bytes, const T& value) {

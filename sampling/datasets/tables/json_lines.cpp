@@ -29,7 +29,15 @@ class RowReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, RowRead
     // ends.
     constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseValidateEncodingFlag;
     const auto result = reader_.Parse<flags>(stream, *this);
-    if (result.IsError()) fail_json(rapidjson::GetParseError_En(result.Code()), result.Offset());
+    if (result.IsError()) {
+      const bool is_control = result.Code() == rapidjson::kParseErrorStringEscapeInvalid ||
+                              result.Code() == rapidjson::kParseErrorStringInvalidEncoding;
+      const auto at = std::min(result.Offset(), line.size() - 1);
+      fail_json(is_control && static_cast<unsigned char>(line[at]) < ' '
+                    ? "a control character in a text needs a backslash, such as \\t for a tab"
+                    : rapidjson::GetParseError_En(result.Code()),
+                result.Offset());
+    }
     if (stream.Tell() != line.size()) fail_json("a zero byte", stream.Tell());
     for (std::size_t column = 0; column < table_.columns.size(); ++column)
       if (table_.columns[column].cells.size() < table_.rows()) add_cell(table_, column, {});

@@ -28,8 +28,10 @@ class TextDataset : public NamedDataset {
         checks_(settings.boolean("check")) {
     for (const auto& file : files_.all) ends_.push_back(size() + records_of(file));
     if (size() == 0)
-      throw EmptyDataset(as_utf8(concat(files_.place, ": there is no text in ",
-                                        files_.all.size() == 1 ? "the file" : concat(files_.all.size(), " files"))));
+      throw EmptyDataset(
+          as_utf8(concat(files_.place, ": there is no text in ",
+                         files_.all.size() == 1 ? "the file" : concat(files_.all.size(), " files"),
+                         window_ > 0 ? ", or less than two bytes, of which a window has one to predict" : "")));
   }
 
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
@@ -139,7 +141,8 @@ class TextDataset : public NamedDataset {
   /// Refuses what is no text. A window may begin and end within a character.
   void check(std::string_view text) const {
     if (const auto at = text.find('\0'); at != text.npos)
-      throw std::runtime_error(concat("it is no text: there is a zero byte at byte ", at, " of it"));
+      throw std::runtime_error(concat("it is no text: there is a zero byte at byte ", at, " of it",
+                                      at < 2 ? ", as there is in UTF-16" : ""));
     std::size_t begin = 0;
     while (window_ > 0 && begin < std::min<std::size_t>(3, text.size()) && (text[begin] & 0xc0) == 0x80) ++begin;
     const auto wrong = first_not_utf8(text.substr(begin));

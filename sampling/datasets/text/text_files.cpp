@@ -20,6 +20,7 @@
 #include "sampling/datasets/shards/shard_index.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/io/files.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {

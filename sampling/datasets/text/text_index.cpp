@@ -1,11 +1,8 @@
 #include "sampling/datasets/text/text_index.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
-
-#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
@@ -139,14 +136,6 @@ std::uint64_t record_border(const ByteSource& file, TextUnit unit, std::uint64_t
     return !ends;
   });
   return border;
-}
-
-std::uint64_t mark_bytes(const ByteSource& file, const std::string& name) {
-  std::array<char, 3> head{};
-  const std::string_view text(head.data(), file.read_at(0, std::as_writable_bytes(std::span(head))));
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    throw UserError(ExitCode::data, name + ": the file is in UTF-16", "convert it to UTF-8: iconv -f UTF-16 -t UTF-8");
-  return text == "\xef\xbb\xbf" ? 3 : 0;
 }
 
 }  // namespace flowtrain

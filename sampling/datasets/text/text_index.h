@@ -59,8 +59,4 @@ TextIndex scan_text(const ByteSource& file, TextUnit unit, std::uint64_t begin, 
 /// std::runtime_error.
 std::uint64_t record_border(const ByteSource& file, TextUnit unit, std::uint64_t from, std::uint64_t end);
 
-/// Returns how many bytes at the beginning of a file are the mark of UTF-8 (BOM): 3 or 0. Throws UserError(data) that
-/// begins with `name` for a file in UTF-16.
-std::uint64_t mark_bytes(const ByteSource& file, const std::string& name);
-
 }  // namespace flowtrain

@@ -9,6 +9,7 @@
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
 #include "sampling/io/descriptor.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/tokens/added_tokens.h"
 #include "sampling/tokens/unicode.h"
 #include "sampling/tokens/word_scanner.h"
@@ -64,7 +65,7 @@ class Blocks {
   void open() FT_REQUIRES(mutex_) {
     file_ = std::make_unique<Descriptor>(
         guarded([&]() FT_REQUIRES(mutex_) { return Descriptor::file(files_[number_].c_str()); }));
-    offset_ = 0;
+    offset_ = guarded([&]() FT_REQUIRES(mutex_) { return mark_bytes(*file_, files_[number_].string()); });
   }
   void grow(std::string& block) FT_REQUIRES(mutex_) {
     const std::size_t before = block.size();

@@ -16,7 +16,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::audio_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -140,6 +140,11 @@ TEST_CASE("common_voice: a list's clips with sentences that may hold quotes") {
                   open(common_voice_entry(), place.path() / "en", {{"split", "short"}});
                 }),
                 ExitCode::data, "short.tsv:2: there are 2 cells, but 4 columns");
+  place.write("en/twice.tsv", head + "s1\ta.wav\tyes\t2\ns2\ta.wav\tno\t2\n");
+  check_failure(failure_of([&] {
+                  open(common_voice_entry(), place.path() / "en", {{"split", "twice"}});
+                }),
+                ExitCode::data, "twice.tsv:3: there is a second line for a.wav");
   check_failure(failure_of([&] {
                   open(common_voice_entry(), place.path() / "en", {{"split", "other"}});
                 }),
@@ -189,6 +194,8 @@ TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   refused("wav.scp", "rec1\n", "wav.scp:1: there is no path behind the name rec1");
   refused("wav.scp", "rec1 flac -dc x.flac |\n", "wav.scp:1: flac -dc x.flac | is a command");
   refused("wav.scp", "rec1 a.ark:17\n", "is a place within an archive");
+  refused("wav.scp", "rec1 a.wav[0:10]\n", "wav.scp:1: a.wav[0:10] has a range behind it");
+  refused("wav.scp", "rec1 -\n", "wav.scp:1: - is the standard input");
   refused("wav.scp", "rec1 a.wav\nrec1 b.wav\n", "wav.scp:2: there is a second line for rec1");
 }
 
@@ -324,4 +331,4 @@ TEST_CASE("recordings: their lengths are read once, and kept unless files differ
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::audio_test

@@ -10,7 +10,7 @@
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::webdataset_parts_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -41,7 +41,6 @@ TEST_CASE("webdataset: the other files of a sample are its parts") {
                                             .entry("a.seg.png", "mask")
                                             .entry("a.NPY", npy_of(1, 2))
                                             .entry("a.json", "{}")
-                                            .entry("a.json", "again")
                                             .entry("b.flac", "sound")
                                             .entry("b.jpg", "second")
                                             .entry("b.cls", "0")
@@ -139,4 +138,4 @@ TEST_CASE("webdataset: a text that is not UTF-8 is a bad sample") {
 }
 
 }  // namespace
-}  // namespace flowtrain
+}  // namespace flowtrain::webdataset_parts_test

@@ -12,7 +12,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::edits_test {
 namespace {
 
 /// Returns "edits/length".
@@ -27,7 +27,8 @@ std::vector<Transcript> drawn_pairs(std::size_t count) {
     std::string all;
     for (auto left = below(9); left > 0; --left) {
       all += words[below(words.size())];
-      all.append(below(5) == 0 ? 2 : 1, ' ');
+      constexpr const char* others[] = {"  ", "\t", "\u00a0", " \u3000", "\n\n"};
+      all += below(5) == 0 ? others[below(std::size(others))] : " ";
     }
     return below(3) == 0 ? " " + all : all;
   };
@@ -48,7 +49,8 @@ TEST_CASE("edits of words and characters: substitutions, deletions and insertion
   CHECK(told(word_edits("the cat sat", "the cut sat down")) == "2/3");
   CHECK(told(word_edits("the cat sat", "")) == "3/3");
   CHECK(told(word_edits("", "two words")) == "2/0");
-  CHECK(told(word_edits(" a\t b\u3000c\n", "a b c")) == "0/3");
+  CHECK(told(word_edits(" a\t b\u3000\u3000c\n", "a b c")) == "0/3");
+  CHECK(told(word_edits("a\tb c\u00a0d", "a\tb c d")) == "2/2");  // as jiwer, which divides at spaces and runs
   CHECK(told(character_edits(" kitten ", "sitting")) == "3/6");
   CHECK(told(character_edits("caf\u00e9", "cafe")) == "1/4");
   CHECK(told(character_edits("a b", "ab")) == "1/3");
@@ -101,4 +103,4 @@ TEST_CASE("the edits of 1,000 drawn pairs are jiwer's") {
   CHECK(static_cast<double>(characters.edits) / static_cast<double>(characters.length) == cer);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::edits_test

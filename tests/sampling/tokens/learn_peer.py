@@ -36,7 +36,8 @@ elif kind.startswith("sp_"):
     import sentencepiece
     sentencepiece.SentencePieceTrainer.train(
         input=corpus, model_prefix=out.removesuffix(".model"), model_type=kind.removeprefix("sp_"), vocab_size=6500,
-        byte_fallback=True, hard_vocab_limit=False, character_coverage=0.98, minloglevel=2, num_threads=1)
+        byte_fallback=True, hard_vocab_limit=False, character_coverage=0.98, minloglevel=2, num_threads=1,
+        user_defined_symbols=["▁and", "e▁", "in"])
 else:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
     if kind == "pairs":

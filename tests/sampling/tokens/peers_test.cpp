@@ -12,7 +12,7 @@
 #include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::peers_test {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -121,4 +121,4 @@ TEST_CASE("models of SentencePiece have the ids that it reads from them") {
   }
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::peers_test

@@ -10,12 +10,14 @@
 
 #include "sampling/core/error.h"
 #include "sampling/tokens/learn/train.h"
+#include "sampling/tokens/normalizer.h"
+#include "sampling/tokens/text_pattern.h"
 #include "tests/sampling/tokens/drawn_texts.h"
 #include "tests/support/paths.h"
 #include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
-namespace flowtrain {
+namespace flowtrain::tokenizer_test {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
@@ -268,6 +270,76 @@ TEST_CASE("what a tokenizer.json has and is not supported is refused at its plac
                        UserError);
 }
 
+TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
+  struct Case {
+    std::string pattern, text, replaced;
+  };
+  // What tokenizers 0.23 makes of them.
+  const std::vector<Case> cases{{R"(^\s)", "a\n b", "a\n_b"},
+                                {".$", "ab\ncd", "a_\nc_"},
+                                {"^", "a\nb\n", "_a\n_b\n"},
+                                {R"(\h+)", "face xyz", "_ xyz"},
+                                {R"([^\h]+)", "faxg", "fa_"},
+                                {R"(\H+)", "face xyz", "face_"},
+                                {"a*", "bab", "_b_b_"},
+                                {R"(\s*)", "\u00e9 b", "_\u00e9_b_"},
+                                {R"(\b)", "ab cd", "_ab_ _cd_"},
+                                {R"(x\Kb)", "axb", "ax_"},
+                                {"[[:punct:]]+", "a\U0001f600!$b", "a_b"},
+                                {"[[:^alpha:]]+", "a\u00e91", "a\u00e9_"},
+                                {R"(\u00e9)", "a\u00e9b", "a_b"},
+                                {"(?m)a.b", "a\nb", "_"},
+                                {"(?m:a.)b", "a\nb", "_"},
+                                {"[]a]+", "x]a", "x_"}};
+  for (const auto& [pattern, text, replaced] : cases) {
+    CAPTURE(pattern);
+    Normalizer normalizer;
+    normalizer.add(normal::replace_pattern(pattern, "_"));
+    std::string first, second;
+    CHECK(normalizer.apply(text, first, second) == replaced);
+  }
+  CHECK_THROWS_WITH(TextPattern("[a-z&&[^m]]"), doctest::Contains("has && within []"));
+  CHECK_THROWS_WITH(TextPattern("[a-c[x]]"), doctest::Contains("has a class within []"));
+  CHECK_THROWS_WITH(TextPattern(R"([\S])"), doctest::Contains("within []"));
+}
+
+TEST_CASE("added tokens have ids and texts of their own, and stand among the others as the decoder puts them") {
+  const auto with = [](const std::string& added, const std::string& decoder) {
+    return R"({"added_tokens": [)" + added + R"(], "decoder": )" + decoder + R"(,
+               "pre_tokenizer": {"type": "WhitespaceSplit"},
+               "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "x": 1, "##y": 2}}})";
+  };
+  const std::string mask = R"({"id": 3, "content": "<m>"})";
+  CHECK(refusal_of(with(mask + R"(, {"id": 4, "content": "x"})", "null")) ==
+        "bad.json: added_tokens[1].id: 'x' has the id 1 already");
+  CHECK(refusal_of(with(mask + R"(, {"id": 3, "content": "<n>"})", "null")) ==
+        "bad.json: added_tokens[1].id: the id 3 is that of '<m>'");
+  CHECK(refusal_of(with(R"({"id": 1, "content": "<m>"})", "null")) ==
+        "bad.json: added_tokens[0].id: the id 1 is that of 'x'");
+  const auto decoded = [&](const std::string& decoder) {
+    const auto tokenizer = parse_tokenizer(with(mask, decoder), "own.json");
+    return tokenizer->decode(tokenizer->encode("xy <m>x"));
+  };
+  CHECK(decoded("null") == "x ##y <m> x");
+  CHECK(decoded(R"({"type": "WordPiece", "prefix": "##", "cleanup": false})") == "xy <m> x");
+}
+
+TEST_CASE("a model of SentencePiece is refused if it is cut behind a piece") {
+  const auto corpus = test::source_path("tests/fuzz/corpus/sentencepiece");
+  std::size_t cut = 0;
+  for (const auto& seed : std::filesystem::directory_iterator(corpus)) {
+    const std::string whole = testing::read_text(seed.path());
+    // Each piece is a message of the field 1: a byte of its number, one of its length, and its bytes.
+    for (std::size_t at = 0; at + 1 < whole.size() && whole[at] == '\n';
+         at += 2 + static_cast<unsigned char>(whole[at + 1]))
+      if (at > 0) {
+        ++cut;
+        CHECK(refusal_of(whole.substr(0, at)).find("the settings behind the pieces are missing") != std::string::npos);
+      }
+  }
+  CHECK(cut > 5);
+}
+
 TEST_CASE("files that chance has changed are read or refused, and what is read has its own ids") {
   std::mt19937 random(7);
   std::size_t read = 0;
@@ -354,4 +426,4 @@ TEST_CASE("threads share a tokenizer, and each has the same ids") {
   for (auto& ids : found) CHECK(ids == expected);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::tokenizer_test

@@ -9,7 +9,7 @@
 #include "tests/support/memory_dataset.h"
 #include "tests/support/settings_helper.h"
 
-namespace flowtrain {
+namespace flowtrain::transform_test {
 namespace {
 
 const PartForm text_form{"txt", Encoding::text};
@@ -107,19 +107,32 @@ TEST_CASE("the first text that is cut is told, unless the configuration says so,
   CHECK(warnings[2].find("cut 100 times") != std::string::npos);
 }
 
-TEST_CASE("a label whose text is empty is told once") {
+TEST_CASE("texts that are empty are told, except as labels of predictions") {
   static std::vector<std::string> warnings;
   warnings.clear();
   set_warning_sink([](const std::string& text) { warnings.push_back(text); });
-  const auto other = tokens({{"max", std::int64_t{2}}});
-  const auto label = tokens({{"max", std::int64_t{2}}, {"fill", std::int64_t{-100}}}, text_form, "label");
-  for (const auto* const text : {"ab", "", ""}) {
-    made(*other, text, 2);
-    made(*label, text, 2);
+  for (const char* const name : {"text", "label"}) {
+    warnings.clear();
+    const auto made_of = tokens({{"max", std::int64_t{2}}, {"fill", std::int64_t{-100}}}, text_form, name);
+    for (int i = 0; i < 20; ++i) made(*made_of, i % 2 == 0 ? "ab" : "", 2);
+    REQUIRE(warnings.size() == 2);
+    CHECK(warnings[0].find("field.from: there are records whose part 'txt' is empty or missing") != std::string::npos);
+    CHECK(warnings[1].ends_with("field.from: the part 'txt' was empty or missing 10 times"));
   }
   set_warning_sink(nullptr);
+}
+
+TEST_CASE("the end of a line behind a transcript is told") {
+  static std::vector<std::string> warnings;
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  made(*tokens({{"max", std::int64_t{4}}}, text_form, "label"), "ab", 4);
+  made(*tokens({{"max", std::int64_t{4}}}), "ab\n", 4);
+  CHECK(warnings.empty());
+  made(*tokens({{"max", std::int64_t{4}}}, text_form, "label"), "ab\n", 4);
+  set_warning_sink(nullptr);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("field.from: there are records whose text is empty or missing") != std::string::npos);
+  CHECK(warnings[0].find("with the end of a line behind them") != std::string::npos);
 }
 
 TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks, and parts that are no text") {
@@ -132,4 +145,4 @@ TEST_CASE("the transform tokens refuses a special token that the tokenizer lacks
   CHECK(refused.hint().find("write a table of JSON lines, with quotes around each text") != std::string::npos);
 }
 
-}  // namespace flowtrain
+}  // namespace flowtrain::transform_test
