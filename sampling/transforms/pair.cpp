@@ -79,7 +79,7 @@ class PairTransform final : public Transform {
   static Form form_of(const Settings& settings, const Tokenizer& tokenizer) {
     using enum TemplateItem::Kind;
     const bool prescribed = settings.boolean("add_special");
-    const Form whole = prescribed ? tokenizer.pair_template() : Form{{first, 0, 0}, {second, 0, 1}};
+    Form whole = prescribed ? tokenizer.pair_template() : Form{{first, 0, 0}, {second, 0, 1}};
     const auto begin = special_of(settings, "begin", tokenizer), end = special_of(settings, "end", tokenizer);
     if (!begin && !end) return whole;
     Form form;

@@ -270,6 +270,7 @@ TEST_CASE("a narrow beam follows the best texts, the same ones in any thread") {
   std::vector<Labels> found(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(found.size());
     for (auto& each : found) threads.emplace_back([&] { each = narrow(logs, 30); });
   }
   for (auto& each : found) CHECK(each == expected);

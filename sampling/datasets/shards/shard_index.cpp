@@ -338,6 +338,7 @@ std::span<const ShardMember> Shard::members_of(std::size_t sample) const {
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings) {
   const bool remote = is_remote(paths.front());  // all are remote then
   std::vector<Shard> shards;
+  shards.reserve(paths.size());
   for (const auto& path : paths) shards.push_back({remote ? public_name(path) : path, nullptr});
   const auto access = remote ? remote_access(settings) : nullptr;
   // A cold header costs a disk access or a round trip to the server, so several are read at once.

@@ -195,7 +195,7 @@ TextFiles find_remote(const Settings& settings) {
   if (const auto& split = settings.text("split"); !split.empty()) path += (path.ends_with('/') ? "" : "/") + split;
   Texts urls;
   for (const auto& name : settings.given("files") ? settings.texts("files") : Texts{""}) {
-    const std::string url = name.empty() ? path : path + (path.ends_with('/') ? "" : "/") + name;
+    const std::string url = name.empty() ? path : concat(path, path.ends_with('/') ? "" : "/", name);
     if (url.ends_with('/') || name.find_first_of("*?[") != name.npos)
       throw settings.error(name.empty() ? "path" : "files",
                            concat("a folder on a server cannot be listed: ", public_name(url)), ExitCode::data,

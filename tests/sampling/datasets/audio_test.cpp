@@ -240,7 +240,8 @@ TEST_CASE("manifest: segments of one recording are all for training or all for v
   for (int row = 0; row < 40; ++row) {
     const auto name = std::to_string(row % 10) + ".wav";
     if (row < 10) place.write(name, wav_of(tone(16000)));
-    table += name + "," + std::to_string(row / 10 * 0.2) + "," + std::to_string(row / 10 * 0.2 + 0.1) + ",a\n";
+    const int segment = row / 10;
+    table += name + "," + std::to_string(segment * 0.2) + "," + std::to_string(segment * 0.2 + 0.1) + ",a\n";
   }
   for (const Texts& used : {Texts{"*"}, Texts{"text"}}) {
     const auto& entry = manifest_entry();

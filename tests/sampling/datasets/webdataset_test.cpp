@@ -170,6 +170,7 @@ TEST_CASE("webdataset: ids follow the shards' order") {
   CHECK(contents(*open(temp.path() / "d", "s-{0..1}{0..1}.tar")).size() == 8);
 
   std::vector<std::jthread> threads;  // for the race detectors
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { contents(*all); });
 }
 
@@ -284,7 +285,7 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
   TempFolder temp;
   const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   const auto write = [&](const std::string& name, const std::string& bytes) {
-    const auto path = temp.write(name, bytes);
+    auto path = temp.write(name, bytes);
     std::filesystem::last_write_time(path, old);
     return path;
   };

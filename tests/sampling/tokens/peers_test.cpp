@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "sampling/core/text.h"
 #include "sampling/tokens/learn/train.h"
 #include "sampling/tokens/tokenizer.h"
 #include "tests/sampling/tokens/drawn_texts.h"
@@ -20,6 +21,7 @@ using Ids = std::vector<std::uint32_t>;
 std::vector<std::string> drawn_texts(std::uint32_t seed) {
   test::DrawnTexts texts(seed);
   std::vector<std::string> all;
+  all.reserve(400);
   for (int i = 0; i < 400; ++i) all.push_back(texts.text(1 + texts.below(40)));
   return all;
 }
@@ -58,7 +60,7 @@ std::string write_corpus(const TempFolder& folder) {
 
 /// Runs learn_peer.py; returns the path of what it wrote.
 std::string learn(const TempFolder& folder, const std::string& kind, const std::string& from, const std::string& name) {
-  const std::string path = folder.write(name, "").string();
+  std::string path = folder.write(name, "").string();
   test::output_of(test::python_command("tests/sampling/tokens/learn_peer.py") + " " + kind + " '" + from + "' '" +
                   path + "'");
   return path;
@@ -77,7 +79,7 @@ TEST_CASE("a vocabulary that is learned has the ids that Hugging Face's tokenize
         tokenizer_json(learn_pairs({file}, {.vocabulary = 900, .pattern = pattern, .special = {"<|end|>"}})));
     auto texts = drawn_texts(2);
     check_equal(*open_tokenizer(json), texts, peer_ids(folder, "tokenizers", json, texts));
-    for (auto& text : texts) text = "a" + text + "<|end|>" + text + " <|end|>";
+    for (auto& text : texts) text = concat("a", text, "<|end|>", text, " <|end|>");
     check_equal(*open_tokenizer(json), texts, peer_ids(folder, "tokenizers", json, texts, "special"),
                 {.special_text = true});
   }

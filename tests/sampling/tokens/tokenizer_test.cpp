@@ -26,7 +26,7 @@ const char* const story =
     "The lower the newest widest lowest news, the wider the new lows; it's the widest.\nThe newest lows went lower, "
     "and the newest of the widest went lowest.\n";
 
-LearnedPairs learned(const std::string& text, TokenizerTraining training) {
+LearnedPairs learned(const std::string& text, const TokenizerTraining& training) {
   const TempFolder folder;
   return learn_pairs({folder.write("text.txt", text)}, training);
 }
@@ -291,12 +291,12 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
                                 {"(?m)a.b", "a\nb", "_"},
                                 {"(?m:a.)b", "a\nb", "_"},
                                 {"[]a]+", "x]a", "x_"}};
-  for (const auto& [pattern, text, replaced] : cases) {
-    CAPTURE(pattern);
+  for (const Case& each : cases) {
+    CAPTURE(each.pattern);
     Normalizer normalizer;
-    normalizer.add(normal::replace_pattern(pattern, "_"));
+    normalizer.add(normal::replace_pattern(each.pattern, "_"));
     std::string first, second;
-    CHECK(normalizer.apply(text, first, second) == replaced);
+    CHECK(normalizer.apply(each.text, first, second) == each.replaced);
   }
   CHECK_THROWS_WITH(TextPattern("[a-z&&[^m]]"), doctest::Contains("has && within []"));
   CHECK_THROWS_WITH(TextPattern("[a-c[x]]"), doctest::Contains("has a class within []"));
@@ -421,6 +421,7 @@ TEST_CASE("threads share a tokenizer, and each has the same ids") {
   std::vector<Ids> found(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(found.size());
     for (auto& ids : found) threads.emplace_back([&] { ids = tokenizer->encode(text); });
   }
   for (auto& ids : found) CHECK(ids == expected);
