@@ -12,6 +12,7 @@ import flowtrain as ft
 import numpy
 import pytest
 import torch
+from conftest import NIGHTLY
 from flowtrain._export import _check, _torch, _traceable, cross_entropy
 from flowtrain._export._graphs import evaluation_graph, training_graph
 from flowtrain._export._package import write_package

@@ -61,7 +61,7 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   try {
     read_input(input, buffer.bytes);
   } catch (const std::system_error& error) {
-    throw SampleError(error.code() == std::errc::invalid_seek ? "this is not a regular file" : error.code().message());
+    throw SampleError(error.code().message());
   } catch (const std::runtime_error& error) {
     throw SampleError(error.what());
   }

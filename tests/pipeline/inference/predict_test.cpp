@@ -186,7 +186,7 @@ TEST_CASE("a data set of inputs: record 0 has the form of the training data, and
   CHECK(text_of(dataset.read(1, buffer)) == "from the file");
   CHECK(text_of(dataset.read(2, buffer)) == "from the archive");
   CHECK(dataset.read(2, buffer).label == 0);
-  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "this is not a regular file", SampleError);
+  CHECK_THROWS_WITH_AS(dataset.read(3, buffer), "it is a pipe or a device, but a regular file is needed", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(4, buffer), "a file's name has no zero byte", SampleError);
   CHECK_THROWS_WITH_AS(dataset.read(5, buffer), "No such file or directory", SampleError);
   CHECK(dataset.source_of(4).first == 0);
