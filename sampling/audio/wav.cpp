@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "sampling/core/error.h"
@@ -70,16 +71,15 @@ void append_tag(std::vector<std::byte>& bytes, std::string_view tag) {
   for (const char c : tag) bytes.push_back(static_cast<std::byte>(c));
 }
 
-}  // namespace
-
-namespace {
-
-/// Returns whether a chunk begins at a place: a name of printed characters, and a size that the file has.
-bool begins_chunk(const ByteSource& file, std::uint64_t offset) {
+/// Returns the name of the chunk that begins at a place; empty if none does, with a name of printed characters and a
+/// size that the file has.
+std::string chunk_name_at(const ByteSource& file, std::uint64_t offset) {
   std::array<std::byte, chunk_header_bytes> header{};
-  if (file.read_at(offset, header) < header.size()) return false;
-  return std::ranges::all_of(tag_at(header, 0), [](char c) { return c >= ' ' && c <= '~'; }) &&
-         number_at<std::uint32_t>(header, 4) <= file.size_bytes() - offset - header.size();
+  if (file.read_at(offset, header) < header.size()) return {};
+  std::string name(tag_at(header, 0));
+  const bool is_printed = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+  const auto left = file.size_bytes() - offset - header.size();
+  return is_printed && number_at<std::uint32_t>(header, 4) <= left ? name : std::string();
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
       if (!layout && !is_packed) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
       const auto there = file.size_bytes() - std::min(offset, file.size_bytes());
       // A writer that was stopped leaves the 0 that it began with.
-      const bool is_known = size != unknown_size && (size > 0 || begins_chunk(file, offset));
+      const bool is_known = size != unknown_size && (size > 0 || !chunk_name_at(file, offset).empty());
       const auto promised = is_known ? std::uint64_t{size} : long_size.value_or(there);
       const bool is_short = promised > there && promised != unknown_long_size;
       if (!layout) {
@@ -135,8 +135,7 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
         throw SampleError(concat("the header promises ", promised / frame_bytes, " frames, but the file holds ",
                                  there / frame_bytes));
       layout->form.frames = std::min(promised, there) / frame_bytes;
-      if (const auto next = offset + promised + (promised & 1);
-          promised < there && begins_chunk(file, next) && tag_at(read(next, chunk_header_bytes), 0) == "data")
+      if (promised < there && chunk_name_at(file, offset + promised + (promised & 1)) == "data")
         throw SampleError("damaged WAV file: a second chunk 'data' follows the first one");
       layout->data_offset = offset;
       return layout;

@@ -257,9 +257,9 @@ void add_decoder(const JsonPlace& place, TokenizerParts& parts) {
   const auto type = place["type"].text();
   if (type == "Fuse") return;  // tokens are joined anyway
   if (type == "ByteLevel") {
-    for (std::size_t id = 0; id < parts.names.size(); ++id)
-      if (auto bytes = from_byte_alphabet(parts.names[id])) parts.texts[id] = std::move(*bytes);
-    return;
+    return change_texts(parts, [](std::string& text) {
+      if (auto bytes = from_byte_alphabet(text)) text = std::move(*bytes);
+    });
   }
   if (type == "WordPiece") return decode_word_pieces(place, parts);
   if (type == "Metaspace") return decode_metaspace(place, parts);

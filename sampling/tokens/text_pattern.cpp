@@ -7,6 +7,7 @@
 #include <array>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -24,65 +25,70 @@ std::string meaning(int code) {
   return length < 0 ? concat("PCRE2's error ", code) : std::string(text.begin(), text.begin() + length);
 }
 
-/// Returns an Oniguruma pattern (its doc/RE, Ruby's syntax) as PCRE2 writes it. White_Space stands for \s, of which
+/// Writes an Oniguruma pattern (its doc/RE, Ruby's syntax) as PCRE2 writes it. White_Space stands for \s, of which
 /// PCRE2's own has U+180E, too. Throws std::invalid_argument for what PCRE2 would read otherwise.
-std::string in_pcre2(const std::string& text) {
-  constexpr const char *space = R"(\t-\r\x{85}\p{Z})", *hex = "0-9A-Fa-f", *punctuation = "[:punct:]";
-  std::string all;
-  bool in_class = false;
-  const auto put_class = [&](const char* characters, bool inverted) {
-    if (in_class && inverted) throw std::invalid_argument("has \\S or \\H within [], which is not supported");
-    all += in_class ? characters : concat(inverted ? "[^" : "[", characters, ']');
-  };
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::string_view rest = std::string_view(text).substr(at);
-    if (rest[0] == '\\' && rest.size() > 1) {
-      const char name = rest[1];
-      ++at;
-      if (name == 's' || name == 'S') {
-        put_class(space, name == 'S');
-      } else if (name == 'h' || name == 'H') {
-        put_class(hex, name == 'H');
-      } else if (name == 'u' && rest.size() >= 6) {
-        all += concat("\\x{", rest.substr(2, 4), '}');
-        at += 4;
-      } else {
-        all.append({'\\', name});
-      }
-    } else if (!in_class && rest.starts_with("(?")) {
-      const auto end = std::min(rest.find_first_not_of("imx-", 2), rest.size());
-      const bool has_flags = end < rest.size() && (rest[end] == ':' || rest[end] == ')');
-      for (const char flag : rest.substr(0, has_flags ? end : 2)) all += has_flags && flag == 'm' ? 's' : flag;
-      at += (has_flags ? end : 2) - 1;
-    } else if (in_class && rest.starts_with("&&")) {
-      throw std::invalid_argument("has && within [], which is not supported");
-    } else if (in_class && rest.starts_with(punctuation)) {
-      all += R"(\p{P}\p{S})";
-      at += std::string_view(punctuation).size() - 1;
-    } else if (in_class && rest.starts_with("[:")) {
-      const auto end = std::min(rest.find(":]"), rest.size() - 2) + 2;
-      all += rest.substr(0, end);
-      at += end - 1;
-    } else if (in_class && rest[0] == '[') {
-      throw std::invalid_argument("has a class within [], which is not supported");
-    } else {
-      if (rest[0] == '[') {
-        in_class = true;
-        // A bracket at the beginning of a class is a character.
-        for (const char* const first : {"[^]", "[]"})
-          if (rest.starts_with(first)) {
-            all += rest.substr(0, std::string_view(first).size() - 1);
-            at += std::string_view(first).size() - 1;
-            break;
-          }
-      } else if (rest[0] == ']') {
-        in_class = false;
-      }
-      all += text[at];
-    }
+class PatternWriter {
+ public:
+  explicit PatternWriter(std::string_view text) : rest_(text) {}
+
+  std::string all() {
+    while (!rest_.empty()) in_class_ ? write_in_class() : write_outside();
+    return std::move(written_);
   }
-  return all;
-}
+
+ private:
+  void copy(std::size_t bytes) { replace(bytes, rest_.substr(0, bytes)); }
+  void replace(std::size_t bytes, std::string_view by) {
+    written_ += by;
+    rest_.remove_prefix(std::min(bytes, rest_.size()));
+  }
+
+  void write_outside() {
+    if (rest_.starts_with('\\')) return write_escape();
+    if (rest_.starts_with("(?")) return write_flags();
+    in_class_ = rest_.starts_with('[');
+    // A closing bracket at the beginning of a class is a character.
+    copy(rest_.starts_with("[^]") ? 3 : rest_.starts_with("[]") ? 2 : 1);
+  }
+
+  void write_in_class() {
+    constexpr std::string_view punctuation = "[:punct:]";
+    if (rest_.starts_with('\\')) return write_escape();
+    if (rest_.starts_with("&&")) throw std::invalid_argument("has && within [], which is not supported");
+    if (rest_.starts_with(punctuation)) return replace(punctuation.size(), R"(\p{P}\p{S})");
+    if (rest_.starts_with("[:")) return copy(std::min(rest_.find(":]"), rest_.size()) + 2);
+    if (rest_.starts_with('[')) throw std::invalid_argument("has a class within [], which is not supported");
+    in_class_ = !rest_.starts_with(']');
+    copy(1);
+  }
+
+  void write_escape() {
+    const char name = rest_.size() > 1 ? rest_[1] : '\0';
+    if (name == 's' || name == 'S') return write_class(R"(\t-\r\x{85}\p{Z})", name == 'S');
+    if (name == 'h' || name == 'H') return write_class("0-9A-Fa-f", name == 'H');
+    if (name == 'u' && rest_.size() >= 6) return replace(6, concat("\\x{", rest_.substr(2, 4), '}'));
+    copy(2);
+  }
+
+  /// Writes an escape of two bytes as these characters of a class, or as all others.
+  void write_class(std::string_view characters, bool inverted) {
+    if (in_class_ && inverted) throw std::invalid_argument("has \\S or \\H within [], which is not supported");
+    replace(2, in_class_ ? std::string(characters) : concat(inverted ? "[^" : "[", characters, ']'));
+  }
+
+  /// Writes "(?" and what follows as flags; m, by which a dot matches the end of a line, too, is s.
+  void write_flags() {
+    const auto end = rest_.find_first_not_of("imx-", 2);
+    if (end == rest_.npos || (rest_[end] != ':' && rest_[end] != ')')) return copy(2);
+    std::string flags(rest_.substr(0, end));
+    std::ranges::replace(flags, 'm', 's');
+    replace(end, flags);
+  }
+
+  std::string_view rest_;
+  std::string written_;
+  bool in_class_ = false;
+};
 
 struct Match {
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data{pcre2_match_data_create(1, nullptr),
@@ -100,7 +106,7 @@ struct Match {
 
 TextPattern::TextPattern(const std::string& text) {
   if (text.size() > most_characters) throw std::invalid_argument(concat("has more than ", most_characters, " bytes"));
-  const std::string own = in_pcre2(text);
+  const std::string own = PatternWriter(text).all();
   int code = 0;
   std::size_t at = 0;
   code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(own.data()), own.size(),

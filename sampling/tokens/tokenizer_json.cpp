@@ -17,13 +17,13 @@ void read_vocabulary(const JsonPlace& place, Vocabulary& vocabulary, TokenizerPa
   for (const auto& member : place.object().GetObject()) {
     const std::string_view name(member.name.GetString(), member.name.GetStringLength());
     const bool is_id = member.value.IsUint() && member.value.GetUint() < max_token_id;
-    auto bytes = by_bytes ? from_byte_alphabet(name) : std::nullopt;
+    const auto bytes = by_bytes ? from_byte_alphabet(name) : std::nullopt;
     if (!is_id || (bytes ? bytes->size() : name.size()) > max_token_bytes)
       place.fail(
           concat("expected texts of up to ", max_token_bytes, " bytes and their ids, from 0 to ", max_token_id - 1));
     const std::uint32_t id = member.value.GetUint();
     if (!vocabulary.add(bytes ? *bytes : name, id)) place.fail(concat("the id ", id, " or its text is there twice"));
-    parts.put(id, std::string(name), bytes ? std::move(*bytes) : std::string(name));
+    parts.put(id, std::string(name), std::string(name));
   }
 }
 

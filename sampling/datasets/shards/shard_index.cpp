@@ -144,8 +144,7 @@ class Indexer {
     if (!index) left_out_ = entry.name;
     if (!index) return;
     if (std::ranges::find(members_, *index, &ShardMember::kind) != members_.end())
-      fail(kind == audio_part ? "it has two recordings" : "it has two ." + kind + " files",
-           "give each sample of a shard a key of its own");
+      fail_twice(kind == audio_part ? "recordings" : concat(".", kind, " files"));
     if (name_.empty()) name_ = entry.name;
     members_.push_back({entry.offset, entry.size_bytes, *index});
     counts_ = counts_ || !is_other_picture(entry.name);
@@ -153,9 +152,11 @@ class Indexer {
 
   /// Refuses a second file of one kind, as in two adjacent samples with one key: their labels would be ambiguous.
   void refuse_twice(const std::string& ending) {
-    if (std::ranges::find(endings_, ending) != endings_.end())
-      fail("it has two ." + ending + " files", "give each sample of a shard a key of its own");
+    if (std::ranges::find(endings_, ending) != endings_.end()) fail_twice(concat(".", ending, " files"));
     endings_.push_back(ending);
+  }
+  [[noreturn]] void fail_twice(const std::string& what) const {
+    fail("it has two " + what, "give each sample of a shard a key of its own");
   }
 
   /// Finishes a sample; files without an image and a label are one if the whole data set has no images.

@@ -274,7 +274,7 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
   struct Case {
     std::string pattern, text, replaced;
   };
-  // What tokenizers 0.23 makes of them.
+  // The package tokenizers 0.23 makes these texts of them.
   const std::vector<Case> cases{{R"(^\s)", "a\n b", "a\n_b"},
                                 {".$", "ab\ncd", "a_\nc_"},
                                 {"^", "a\nb\n", "_a\n_b\n"},
