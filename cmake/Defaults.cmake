@@ -56,6 +56,9 @@ if(FLOWTRAIN_SANITIZE)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
     # oneTBB 2021.8's flow graph casts to a class whose destructor has run; harmless, and in its headers.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=vptr>)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      add_compile_options(-fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/UndefinedIgnored.txt)
+    endif()
   endif()
 endif()
 # The mutex twin of the lock-free queue: TSan cannot see the happens-before edges inside moodycamel's.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sampling/audio/sound.h"
+#include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/field_text.h"

@@ -121,7 +121,7 @@ void propose_next(const Arguments& words, Interrupt& interrupt) {
   const bool is_named = named != std::end(table);
   Arguments asked;
   if (is_named && words.size() > 2 && !words[1].starts_with("-")) asked.push_back(words[1]);  // a subcommand, it may be
-  asked.push_back(completion_mark + begin);
+  asked.push_back(std::string(completion_mark) + begin);
   static_cast<void>((is_named ? named->run : train)(asked, interrupt));
 }
 

@@ -74,7 +74,7 @@ void propose(const std::string& word, const std::string& help, const std::string
 
 bool parse(CLI::App& app, const Arguments& arguments) {
   if (!arguments.empty() && arguments.back().starts_with(completion_mark)) {
-    propose_words(app, arguments.front(), arguments.back().substr(1));
+    propose_words(app, arguments.front(), arguments.back().substr(completion_mark.size()));
     return false;
   }
   refuse_unknown_subcommand(app, arguments);

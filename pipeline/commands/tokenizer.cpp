@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 
 #include "pipeline/base/snapshot/atomic_folder.h"
@@ -26,7 +27,8 @@ struct TokenizerWords {
   std::vector<fs::path> files;
   fs::path out;
   std::string tokenizer, pattern;
-  std::vector<std::string> words;
+  std::optional<std::string> text;  ///< to encode; none: standard input
+  std::vector<std::string> ids;     ///< to decode; none: standard input
   TokenizerTraining training;
   bool add_special = false, special_text = false;
 };
@@ -63,11 +65,7 @@ CLI::App* add_use(CLI::App& app, const char* name, const char* help, TokenizerWo
   return command;
 }
 
-/// Returns the words, or standard input where there are none.
-std::string input_of(const TokenizerWords& given) {
-  if (!given.words.empty()) return join(given.words, " ");
-  return {std::istreambuf_iterator<char>(std::cin), {}};
-}
+std::string standard_input() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
 
 int train_tokenizer(TokenizerWords& given) {
   if (const auto ending = given.out.extension(); ending == ".tiktoken" || ending == ".model")
@@ -83,7 +81,7 @@ int train_tokenizer(TokenizerWords& given) {
 
 int decode_ids(const Tokenizer& tokenizer, const TokenizerWords& given) {
   std::vector<std::uint32_t> ids;
-  std::istringstream words(input_of(given));
+  std::istringstream words(given.ids.empty() ? standard_input() : join(given.ids, " "));
   for (std::string word; words >> word;) {
     const auto id = parse_number<std::uint32_t>(trimmed(word, ","));
     if (!id || *id >= tokenizer.vocabulary_size())
@@ -98,12 +96,12 @@ int decode_ids(const Tokenizer& tokenizer, const TokenizerWords& given) {
 }
 
 int show_tokenizer(const Tokenizer& tokenizer, const TokenizerWords& given) {
-  if (given.words.empty()) {
+  if (!given.text) {
     std::cout << tokenizer.vocabulary_size() << " ids\n";
     for (auto& special : tokenizer.special_tokens()) std::cout << special.id << '\t' << special.name << '\n';
     return 0;
   }
-  const auto ids = tokenizer.encode(input_of(given), {given.add_special, given.special_text});
+  const auto ids = tokenizer.encode(*given.text, {given.add_special, given.special_text});
   for (const auto id : ids)
     std::cout << id << '\t' << tokenizer.token(id) << '\t' << as_utf8(tokenizer.decode({&id, 1}, true)) << '\n';
   return 0;
@@ -119,9 +117,9 @@ int tokenizer(const Arguments& arguments, Interrupt&) {
   auto* encode = add_use(app, "encode", "print the ids of a text", given);
   auto* decode = add_use(app, "decode", "print the text of ids", given);
   auto* show = add_use(app, "show", "print the ids and pieces of a text, or the special tokens", given);
-  encode->add_option("TEXT", given.words, "the text; default: standard input");
-  decode->add_option("ID", given.words, "the ids; default: standard input");
-  show->add_option("TEXT", given.words, "the text");
+  encode->add_option("TEXT", given.text, "the text, in quotes; default: standard input");
+  decode->add_option("ID", given.ids, "the ids; default: standard input");
+  show->add_option("TEXT", given.text, "the text, in quotes");
   for (auto* command : {encode, show}) {
     command->add_flag("--add-special", given.add_special, "put the tokens around the text that the file prescribes");
     command->add_flag("--special-text", given.special_text, "take names of special tokens in the text for the tokens");
@@ -132,7 +130,8 @@ int tokenizer(const Arguments& arguments, Interrupt&) {
   const auto opened = open_tokenizer(given.tokenizer, given.pattern);
   if (*decode) return decode_ids(*opened, given);
   if (*show) return show_tokenizer(*opened, given);
-  std::cout << join(opened->encode(input_of(given), {given.add_special, given.special_text}), " ") << '\n';
+  const std::string text = given.text ? *given.text : standard_input();
+  std::cout << join(opened->encode(text, {given.add_special, given.special_text}), " ") << '\n';
   return 0;
 }
 

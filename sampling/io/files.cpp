@@ -119,8 +119,7 @@ void Files::note_hidden(std::string_view name) {
 void Files::sort_folders() {
   for (auto* folders : {&empty_folders_, &hidden_folders_}) {
     std::ranges::sort(*folders);
-    const auto same = std::ranges::unique(*folders);
-    folders->erase(same.begin(), same.end());
+    folders->erase(std::unique(folders->begin(), folders->end()), folders->end());
   }
   std::erase_if(empty_folders_, [this](auto& name) {
     const auto [first, last] = range(name + '/');

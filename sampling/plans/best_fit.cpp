@@ -19,7 +19,8 @@ RowTemplate take(RowTemplate& from, std::uint64_t rows) {
 std::vector<RowTemplate> best_fit_decreasing(std::span<const PieceClass> classes, std::uint32_t row_length) {
   std::multimap<std::uint32_t, RowTemplate> rows_by_room;
   for (std::uint32_t of = 0; of < classes.size(); ++of) {
-    const auto [length, pieces] = classes[of];
+    const std::uint32_t length = classes[of].length;
+    const std::uint64_t pieces = classes[of].pieces;
     for (std::uint64_t dealt = 0; dealt < pieces;) {
       std::uint32_t room = row_length;
       RowTemplate rows{0, (pieces - dealt + room / length - 1) / (room / length), {}};
