@@ -65,6 +65,27 @@ class Measurement {
     return true;
   }
 
+  /// Reads some records, spread over the set, and returns whether they still have the lengths that were kept: a data
+  /// set's fingerprint does not show that files have other bytes.
+  bool are_current() const {
+    constexpr std::uint64_t most_checked = 16;
+    const auto records = lengths_.records();
+    const auto checked = std::min(records, most_checked);
+    ReadBuffer buffer;
+    std::vector<std::int64_t> extents(extents_);
+    for (std::uint64_t i = 0; i < checked; ++i) {
+      const auto id = i * records / checked;
+      try {
+        if (!measure_outline(id, buffer, extents)) sampler_.measure(dataset_.read(id, buffer), extents);
+      } catch (const SampleError&) {
+        continue;  // it has the median of the others
+      }
+      for (std::size_t axis = 0; axis < options_.axes.size(); ++axis)
+        if (lengths_.axis(axis)[id] != kept(extents, axis)) return false;
+    }
+    return true;
+  }
+
  private:
   void work(const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     ReadBuffer buffer;
@@ -83,29 +104,36 @@ class Measurement {
   }
 
   void measure_record(std::uint64_t id, ReadBuffer& buffer, std::vector<std::int64_t>& extents) {
-    std::ranges::fill(extents, 0);
     try {
-      Record record;
-      const bool is_outline = dataset_.outline(id, record, buffer);
-      if (is_outline) sampler_.measure(record, extents);
-      if (!is_outline || std::ranges::find(extents, unknown_extent) != extents.end()) {
+      if (!measure_outline(id, buffer, extents)) {
         if (!may_read_) {
           lacks_outline_ = true;
           next_ = lengths_.records();  // the other threads end after their blocks
           return;
         }
         ++read_;
-        record = dataset_.read(id, buffer);
-        sampler_.measure(record, extents);
+        sampler_.measure(dataset_.read(id, buffer), extents);
       }
     } catch (const SampleError&) {
       std::ranges::fill(extents, 0);
       note_damaged(id);
     }
-    for (std::size_t i = 0; i < options_.axes.size(); ++i) {
-      constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
-      lengths_.axis(i)[id] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(extents[options_.axes[i]], 0, most));
-    }
+    for (std::size_t i = 0; i < options_.axes.size(); ++i) lengths_.axis(i)[id] = kept(extents, i);
+  }
+
+  /// Measures a record without a read. Returns false if that is not possible.
+  bool measure_outline(std::uint64_t id, ReadBuffer& buffer, std::vector<std::int64_t>& extents) const {
+    std::ranges::fill(extents, 0);
+    Record record;
+    if (!dataset_.outline(id, record, buffer)) return false;
+    sampler_.measure(record, extents);
+    return std::ranges::find(extents, unknown_extent) == extents.end();
+  }
+
+  /// Returns what is kept of a record's extents, of the axis `options_.axes[i]`.
+  std::uint32_t kept(const std::vector<std::int64_t>& extents, std::size_t i) const {
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(extents[options_.axes[i]], 0, most));
   }
 
   void note_damaged(std::uint64_t id) FT_EXCLUDES(mutex_) {
@@ -173,7 +201,7 @@ Lengths measure(const Dataset& dataset, const Sampler& sampler, const MeasureOpt
     measurement.run(true);
   } else if (!measurement.run(false)) {  // outlines need no file, whose name takes a hash of the data set
     const auto file = lengths_file(dataset, options);
-    if (file.recall(std::as_writable_bytes(lengths.values()))) return lengths;
+    if (file.recall(std::as_writable_bytes(lengths.values())) && measurement.are_current()) return lengths;
     measurement.run(true);
     if (lengths.records_read > 0 && !file.keep(std::as_bytes(lengths.values())))
       warn(concat("the lengths of the records cannot be kept in ", file.path().string(),

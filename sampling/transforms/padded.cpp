@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sampling/core/cache_folder.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
+#include "sampling/planned_row.h"
 
 namespace flowtrain {
 namespace {
@@ -49,6 +52,13 @@ void fill_elements(DType dtype, double value, std::byte* to, std::size_t count) 
   }
 }
 
+void check_room(std::int64_t length, std::int64_t room) {
+  if (length > room && PlannedRow::is_measured())
+    throw SampleError(concat("it is ", length, " long, more than the ", room, " of its batch: it has become longer ",
+                             "since its length was measured; remove the lengths that are kept in ",
+                             cache_folder("").string()));
+}
+
 void copy_padded(const Field& field, const std::byte* from, std::span<const std::int64_t> shape, std::byte* to,
                  std::span<const std::int64_t> extents) {
   std::size_t inner = size_of(field.dtype);
@@ -58,6 +68,7 @@ void copy_padded(const Field& field, const std::byte* from, std::span<const std:
     if (inner > 0) std::memcpy(to, from, inner);
     return;
   }
+  for (std::size_t axis = 0; axis < field.free_axes; ++axis) check_room(shape[axis], extents[axis]);
   PaddedCopy{field, shape, extents, inner}(0, from, to);
 }
 

@@ -7,10 +7,8 @@
 
 #include "sampling/audio/resampler.h"
 #include "sampling/audio/sound.h"
-#include "sampling/core/cache_folder.h"
 #include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
-#include "sampling/planned_row.h"
 
 namespace flowtrain {
 namespace {
@@ -178,13 +176,6 @@ void Recordings::cut(std::vector<float>& samples, Stream& random) const {
   const auto begin = samples.begin() + static_cast<std::ptrdiff_t>(first * channels_);
   std::copy_n(begin, most * channels_, samples.begin());
   samples.resize(most * channels_);
-}
-
-void check_room(std::int64_t length, std::int64_t room) {
-  if (length > room && PlannedRow::is_measured())
-    throw SampleError(concat("it has ", length, " frames, more than the ", room, " of its batch: the recording has ",
-                             "become longer since its length was measured; remove the lengths that are kept in ",
-                             cache_folder("").string()));
 }
 
 void put_length(std::int64_t length, std::byte* to) { std::memcpy(to, &length, sizeof length); }

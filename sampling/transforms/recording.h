@@ -62,9 +62,6 @@ class Recordings {
   std::optional<SoundLibrary> noises_, rooms_;
 };
 
-/// Throws SampleError if a row whose length was measured (PlannedRow) is longer than the extent of its batch: that
-/// measurement is out of date, and a recording that is cut must not be trained with its whole transcript.
-void check_room(std::int64_t length, std::int64_t room);
 /// Writes `length` to a field of the length of another one: i64.
 void put_length(std::int64_t length, std::byte* to);
 

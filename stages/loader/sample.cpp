@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/planned_row.h"
 #include "sampling/prefetch.h"
 #include "stages/core/error_context.h"
@@ -61,7 +62,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
       mark_sample(flight, dataset_, row.id);
       const std::int64_t extent = row.place.extent;
       Stream random(seed_, purpose_, row.position);
-      const PlannedRow planned(row.replaced == 0);
+      const PlannedRow planned(plan_ && plan_->has_lengths());
       try {
         sampler_.sample(row.record, random, row_of(row, packed ? std::span(&extent, 1) : slab.extents()));
         row.state = RowWork::State::done;
@@ -108,6 +109,32 @@ bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
   return true;
 }
 
+/// Returns whether the record is not longer than the row that it is to fill.
+bool SampleStage::has_room(const Slab& slab, const RowWork& row, std::uint64_t id) const {
+  if (!plan_ || !plan_->has_lengths()) return true;
+  if (plan_->packed) return plan_->lengths.axis(plan_->axis)[id] <= row.place.extent;
+  for (std::size_t axis = 0; axis < plan_->lengths.axes(); ++axis)
+    if (!plan_->is_sized(axis) && plan_->lengths.axis(axis)[id] > slab.extents()[axis]) return false;
+  return true;
+}
+
+/// Draws a record of the row's source, and takes the first one from there on that has room. A record that is alone in
+/// its source is tried again.
+std::uint64_t SampleStage::draw_substitute(const Slab& slab, const RowWork& row) const {
+  const auto from = dataset_.source_of(row.id);
+  if (from.size == 1) return row.id;
+  Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
+  const std::uint64_t drawn = random.below(from.size);
+  for (std::uint64_t i = 0; i < from.size; ++i) {
+    const std::uint64_t id = from.first + (drawn + i) % from.size;
+    if (id != row.id && has_room(slab, row, id)) return id;
+  }
+  throw UserError(ExitCode::data,
+                  concat(dataset_.describe(row.id), ": ", row.stage, ": ", row.reason,
+                         ", and no other record is short enough for its place in the batch"),
+                  "remove the record");
+}
+
 void SampleStage::replace(Slab& slab, RowWork& row) const {
   if (++row.replaced > max_attempts)
     throw UserError(ExitCode::data,
@@ -115,10 +142,7 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
                         std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " +
                         row.stage + ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
-  Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
-  const auto from = dataset_.source_of(row.id);
-  std::uint64_t substitute = from.first + random.below(from.size);
-  if (substitute == row.id) substitute = from.first + (substitute - from.first + 1) % from.size;  // it is bad
+  const std::uint64_t substitute = draw_substitute(slab, row);
   slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;
   row.state = RowWork::State::pending;

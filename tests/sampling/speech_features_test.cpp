@@ -364,7 +364,7 @@ TEST_CASE("extents are known from outlines, also at other rates and with the slo
                        "it has 300 samples, fewer than one frame takes", SampleError);
 }
 
-TEST_CASE("a recording that became longer than its measured length is refused, and a substitute is cut") {
+TEST_CASE("a recording that became longer than its measured length is refused, and one that no plan measured is cut") {
   const auto file = wav_of(drawn_signal(16000));
   const AudioRecord one(file);
   for (const char* kind : {"wave", "logmel"}) {

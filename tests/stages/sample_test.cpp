@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "sampling/core/error.h"
 #include "sampling/sources/mixed_dataset.h"
 #include "tests/support/memory_dataset.h"
@@ -110,6 +112,44 @@ TEST_CASE("a record that cannot be measured is damaged for the reason that measu
   CHECK_FALSE(stage(slab, 0));
   REQUIRE(slab.bad().size() == 1);
   CHECK(slab.bad()[0].reason == "the text is too long");
+}
+
+TEST_CASE("a record in place of a damaged one fits into the batch, and is not cut") {
+  class Lengths20 : public Sampler {
+   public:
+    std::vector<Field> fields() const override {
+      return {{.name = "byte", .dtype = DType::u8, .shape = {20}, .free_axes = 1}};
+    }
+    void measure(const Record& record, std::span<std::int64_t> extents) const override {
+      extents[0] = static_cast<std::int64_t>(record.id);
+    }
+    void sample(const Record& record, Stream&, Row) const override {
+      if (record.id == 3) throw SampleError("damaged");
+    }
+  };
+  const MemoryDataset dataset = letters(99);
+  const Lengths20 sampler;
+  ShapePlan plan{.lengths = measure(dataset, sampler, {})};
+  const auto device = make_cpu_device();
+  const SlabLayout layout = slab_layout(sampler.fields(), 1, &plan);
+  Slab slab(layout, *device);
+  const SampleStage stage(dataset, sampler, 3, &plan);
+  const auto replace_third = [&](std::int64_t extent, std::uint64_t position) {
+    const std::vector<std::int64_t> extents{extent};
+    slab.begin({}, 0, 1, 1, extents);
+    auto& row = slab.rows()[0];
+    row.position = position;
+    row.id = 3;
+    read_rows(dataset, slab.chunk(0));
+    const bool is_done = stage(slab, 0);
+    CHECK_FALSE(is_done);
+    return row.id;
+  };
+  std::set<std::uint64_t> drawn;
+  for (std::uint64_t position = 0; position < 100; ++position) drawn.insert(replace_third(5, position));
+  CHECK(drawn == std::set<std::uint64_t>{0, 1, 2, 4, 5});
+  for (auto& length : plan.lengths.axis()) length = 4;
+  CHECK_THROWS_WITH_AS(replace_third(3, 0), doctest::Contains("no other record is short enough"), UserError);
 }
 
 TEST_CASE("a damaged record is replaced by one of its own source") {

@@ -327,7 +327,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
   }
 
   const LoaderContext& loader_;
-  const SampleStage stage_{loader_.parts.dataset, loader_.parts.sampler, loader_.parts.seed};
+  const SampleStage stage_{loader_.parts.dataset, loader_.parts.sampler, loader_.parts.seed, loader_.parts.plan};
   const bool resident_ = loader_.parts.dataset.resident();  // true: this stage reads the bytes itself, without a wait
 };
 

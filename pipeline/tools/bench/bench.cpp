@@ -103,7 +103,7 @@ class Bench {
         data_(session_.open_training()),
         layout_(slab_layout(data_)),
         planner_(*data_.order, data_.batches, {}, 1, 1, data_.plan.get()),
-        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
+        sample_(*data_.dataset, *data_.sampler, seed_of(config), data_.plan.get()) {
     if (options.device) data_.device = options.device();
     session_.prepare();
   }

@@ -152,12 +152,33 @@ TEST_CASE("lengths: what was read is kept, and read no more until data or settin
   CHECK(reads(Texts(500, 0, 2), "byte") == 500);
   CHECK(reads(Texts(501, 0, 1), "byte") == 501);
   CHECK(reads(texts, "byte") == 0);
-  CHECK(texts.reads == 2000);
+  CHECK(texts.reads == 2000 + 2 * 16);  // lengths that are taken from the file are compared with 16 records
   const auto files = files_of(folder).size();
   const Texts outlined(500, 500, 3);
   CHECK(reads(outlined, "byte") == 0);  // no read was needed: there is nothing to keep, nor to look up
   CHECK(outlined.hashes == 0);
   CHECK(files_of(folder).size() == files);
+}
+
+TEST_CASE("lengths: all records are measured anew if one of those that are compared has another length") {
+  class Longer : public Texts {
+   public:
+    using Texts::Texts;
+    Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+      Record record = Texts::read(id, buffer);
+      buffer.bytes.push_back(std::byte{'x'});
+      record.bytes = buffer.bytes;
+      return record;
+    }
+  };
+  TempFolder temp;
+  const MeasureOptions options{.folder = temp.path(), .settings = "byte"};
+  measure(Texts(500), sampler, options);
+  const Longer longer(500);
+  const auto lengths = measure(longer, sampler, options);
+  CHECK(lengths.records_read == 500);
+  CHECK(lengths.axis()[20] == 21);
+  CHECK(measure(longer, sampler, options).records_read == 0);
 }
 
 TEST_CASE("lengths: a damaged file is made anew") {
