@@ -117,6 +117,8 @@ class Dataset {
   /// Returns a number that changes if the records or their order change, as far as the names of files, the sizes of
   /// shards and the bytes in memory show it. The folder of the files does not matter.
   virtual std::uint64_t fingerprint() const { return size(); }
+  /// Returns a number that changes, too, if a local file of a record has another size or was written again.
+  virtual std::uint64_t version() const { return fingerprint(); }
 
   /// One of the data sets that this one combines.
   struct Source {

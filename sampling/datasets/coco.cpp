@@ -187,6 +187,13 @@ std::uint64_t Coco::fingerprint() const {
   return all;
 }
 
+std::uint64_t Coco::version() const {
+  std::uint64_t all = fingerprint();
+  for (auto& picture : pictures_)
+    if (picture.file != missing) all = picture_files().version(picture.file, all);
+  return all;
+}
+
 DatasetEntry coco_entry() {
   return {.name = "coco",
           .help =

@@ -33,6 +33,7 @@ class Coco : public NamedDataset {
   std::string place() const override { return files_.describe(annotations_); }
   std::vector<std::string> notes() const override { return notes_; }
   std::uint64_t fingerprint() const override;
+  std::uint64_t version() const override;
 
  private:
   struct Picture {

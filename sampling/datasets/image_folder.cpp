@@ -41,6 +41,11 @@ class ImageFolder : public NamedDataset {
     for (auto& sample : found_.samples) all = fingerprint_of(found_.files.name(sample.file), all);
     return all;
   }
+  std::uint64_t version() const override {
+    std::uint64_t all = fingerprint();
+    for (auto& sample : found_.samples) all = found_.files.version(sample.file, all);
+    return all;
+  }
 
  private:
   const ClassSamples found_;

@@ -30,6 +30,7 @@ class RelabelledDataset : public Dataset {
   std::string describe(std::uint64_t id) const override { return stored_->describe(id); }
   bool resident() const override { return stored_->resident(); }
   std::uint64_t fingerprint() const override { return stored_->fingerprint(); }
+  std::uint64_t version() const override { return stored_->version(); }
   std::string missing_labels() const override { return stored_->missing_labels(); }
   std::span<const Source> sources() const override { return stored_->sources(); }
   Range source_of(std::uint64_t id) const override { return stored_->source_of(id); }

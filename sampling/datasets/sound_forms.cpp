@@ -1,7 +1,5 @@
 #include "sampling/datasets/sound_forms.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 
@@ -33,13 +31,6 @@ SoundForm unpacked(std::uint64_t form) {
 }
 
 }  // namespace
-
-std::uint64_t SoundForms::with_version(std::uint64_t hash, const char* path) {
-  struct stat status {};
-  const bool is_there = stat(path, &status) == 0;
-  const std::array version{is_there ? std::int64_t{status.st_size} : 0, is_there ? nanoseconds(status.st_mtim) : 0};
-  return fingerprint_of(std::as_bytes(std::span(version)), hash);
-}
 
 SoundForm SoundForms::form(std::uint64_t recording) const {
   std::call_once(prepared_, [this] { prepare(); });

@@ -25,9 +25,6 @@ class SoundForms {
   SoundForms(std::uint64_t recordings, std::function<std::uint64_t()> fingerprint, Read read)
       : recordings_(recordings), fingerprint_(std::move(fingerprint)), read_(std::move(read)) {}
 
-  /// Adds the size and the time of the last writing of a local file to a hash; of one that is not there, zeros.
-  static std::uint64_t with_version(std::uint64_t hash, const char* path);
-
   /// Returns the form of a recording. Throws what `read` throws for a damaged one.
   SoundForm form(std::uint64_t recording) const;
 

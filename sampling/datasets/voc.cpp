@@ -268,6 +268,12 @@ class Voc : public NamedDataset {
     return all;
   }
 
+  std::uint64_t version() const override {
+    std::uint64_t all = fingerprint();
+    for (auto& picture : pictures_) all = files_.version(picture.file, all);
+    return all;
+  }
+
  private:
   struct Picture {
     std::size_t file;

@@ -88,6 +88,7 @@ class CachedDataset : public Dataset {
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }
   bool resident() const override { return dataset_->resident(); }
   std::uint64_t fingerprint() const override { return dataset_->fingerprint(); }
+  std::uint64_t version() const override { return dataset_->version(); }
   std::span<const Source> sources() const override { return dataset_->sources(); }
   Range source_of(std::uint64_t id) const override { return dataset_->source_of(id); }
   // It takes no hints: hinted records must be read, but some may be kept by then.

@@ -1,6 +1,9 @@
 #include "sampling/io/files.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <istream>
 #include <numeric>
@@ -11,6 +14,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/utf8.h"
+#include "sampling/fingerprint.h"
 #include "sampling/io/tar.h"
 
 namespace flowtrain {
@@ -194,6 +198,13 @@ std::string Files::describe_folder(std::string_view folder) const {
   auto place = describe(folder);
   while (place.size() > 1 && (place.ends_with('/') || place.ends_with(':'))) place.pop_back();
   return place;
+}
+
+std::uint64_t fingerprint_of_file(const std::string& path, std::uint64_t before) {
+  struct stat status {};
+  const bool is_there = stat(path.c_str(), &status) == 0;
+  const std::array version{is_there ? std::int64_t{status.st_size} : 0, is_there ? nanoseconds(status.st_mtim) : 0};
+  return fingerprint_of(std::as_bytes(std::span(version)), before);
 }
 
 std::string Files::path(std::size_t index) const { return (fs::path(path_) / names_[index]).string(); }

@@ -23,6 +23,9 @@ class Settings;
 /// Returns whether a path is a folder; false where the system cannot tell.
 bool is_folder(const std::string& path);
 
+/// Adds the size and the time of the last writing of a local file to a hash; of one that is not there, zeros.
+std::uint64_t fingerprint_of_file(const std::string& path, std::uint64_t before);
+
 /// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes,
 /// which need not be UTF-8. Hidden files (any part starts with a dot) are left out, and so are those that systems add
 /// to folders (__MACOSX, Thumbs.db …). Const methods may be called from any thread.
@@ -58,6 +61,10 @@ class Files {
   std::string describe_folder(std::string_view folder) const;
   /// Returns the path of a file of a folder, as the system knows it.
   std::string path(std::size_t index) const;
+  /// Adds the version of a file, or of the archive that holds it, to a hash: see fingerprint_of_file().
+  std::uint64_t version(std::size_t index, std::uint64_t before) const {
+    return fingerprint_of_file(is_folder_ ? path(index) : path_, before);
+  }
 
  private:
   struct Extent {

@@ -28,7 +28,7 @@ constexpr std::uint64_t block_records = 64;
 KeptValues lengths_file(const Dataset& dataset, const MeasureOptions& options) {
   auto settings = fingerprint_of(options.settings, dataset.size());
   for (const auto axis : options.axes) settings = fingerprint_of(std::uint64_t{axis}, settings);
-  return {options.folder, "lengths", dataset.fingerprint(), settings};
+  return {options.folder, "lengths", dataset.version(), settings};
 }
 
 /// The measuring of all records by several threads.

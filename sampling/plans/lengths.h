@@ -53,11 +53,11 @@ struct MeasureOptions {
 /// SampleError gets the median of the others, 0 if there are none. Other errors are rethrown; InternalError tells an
 /// axis that does not exist.
 ///
-/// Lengths that take reads are kept in a file of `folder`, which the data set's fingerprint and size, the axes and the
-/// settings name, and later taken from there in one read; without reads, neither is asked. Sixteen records are then read
-/// again, spread over the set, and all of them if one has another length. A damaged file is made anew; one that cannot
-/// be written is a warning. It holds: magic (8 bytes), fingerprint (u64), hash of size, axes, settings
-/// (u64), checksum of all that and of the lengths (u64), the lengths (u32). Numbers are little-endian.
+/// Lengths that take reads are kept in a file of `folder`, which the data set's version and size, the axes and the
+/// settings name, and later taken from there in one read; without reads, neither is asked. Sixteen records are then
+/// read again, spread over the set, and all of them if one has another length. A damaged file is made anew; one that
+/// cannot be written is a warning. It holds: magic (8 bytes), fingerprint (u64), hash of size, axes, settings (u64),
+/// checksum of all that and of the lengths (u64), the lengths (u32). Numbers are little-endian.
 Lengths measure(const Dataset& dataset, const Sampler& sampler, const MeasureOptions& options);
 
 }  // namespace flowtrain

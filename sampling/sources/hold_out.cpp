@@ -218,4 +218,8 @@ std::uint64_t SubsetDataset::fingerprint() const {
   return fingerprint_of(std::as_bytes(std::span(ids_)), whole_->fingerprint());
 }
 
+std::uint64_t SubsetDataset::version() const {
+  return fingerprint_of(std::as_bytes(std::span(ids_)), whole_->version());
+}
+
 }  // namespace flowtrain

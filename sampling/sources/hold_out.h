@@ -63,6 +63,7 @@ class SubsetDataset : public Dataset {
   std::string describe(std::uint64_t id) const override { return whole_->describe(ids_[id]); }
   bool resident() const override { return whole_->resident(); }
   std::uint64_t fingerprint() const override;
+  std::uint64_t version() const override;
   bool takes_hints() const override { return whole_->takes_hints(); }
   void hint(std::uint64_t id) const override { whole_->hint(ids_[id]); }
   void prefetch(std::uint64_t id) const override { whole_->prefetch(ids_[id]); }

@@ -109,6 +109,12 @@ std::uint64_t MixedDataset::fingerprint() const {
   return all;
 }
 
+std::uint64_t MixedDataset::version() const {
+  std::uint64_t all = 0;
+  for (auto& source : sources_) all = fingerprint_of(source.dataset->version(), all);
+  return all;
+}
+
 Dataset::Range MixedDataset::source_of(std::uint64_t id) const {
   const Source& from = source(id);
   return {from.first_id, from.dataset->size()};

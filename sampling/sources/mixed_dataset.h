@@ -40,6 +40,7 @@ class MixedDataset : public Dataset {
   std::string describe(std::uint64_t id) const override;
   bool resident() const override;
   std::uint64_t fingerprint() const override;
+  std::uint64_t version() const override;
   std::span<const Source> sources() const override { return sources_; }
   Range source_of(std::uint64_t id) const override;
   bool takes_hints() const override;

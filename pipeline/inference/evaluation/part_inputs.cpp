@@ -42,7 +42,7 @@ nlohmann::ordered_json part_inputs(const std::filesystem::path& snapshot, const 
   for (auto& [key, hash] : fingerprints_of(set.config, *set.data.dataset, {})) text += concat(key, " ", hash, "\n");
   return {{"program", program_version()},
           {"snapshot", xxh64_hex(read_text(snapshot / manifest_name, most_bytes))},
-          {"data", hash_hex(set.data.dataset->fingerprint())},
+          {"data", hash_hex(set.data.dataset->version())},
           {"config", xxh64_hex(text)}};
 }
 

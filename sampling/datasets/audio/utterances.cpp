@@ -42,7 +42,7 @@ class UtteranceDataset final : public NamedDataset {
       : found_(std::move(found)),
         recordings_(sorted_recordings()),
         forms_(
-            recordings_.size(), [this] { return versions(); },
+            recordings_.size(), [this] { return version(); },
             [this](std::uint64_t index) {
               return use(recordings_[index],
                          [](const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes) {
@@ -120,6 +120,13 @@ class UtteranceDataset final : public NamedDataset {
     }
     return all;
   }
+  std::uint64_t version() const override {
+    auto all = fingerprint();
+    for (const auto recording : recordings_)
+      all = found_.files ? found_.files->version(recording, all)
+                         : fingerprint_of_file(found_.paths[recording].data(), all);
+    return all;
+  }
 
  private:
   std::string path_of(std::uint32_t recording) const {
@@ -131,18 +138,6 @@ class UtteranceDataset final : public NamedDataset {
     for (const auto& utterance : found_.all) all.push_back(utterance.recording);
     std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
-  }
-
-  /// Returns a hash of the records and the versions of the recordings' files.
-  std::uint64_t versions() const {
-    auto all = fingerprint();
-    if (found_.files)
-      if (const auto archive = found_.files->describe_folder(""); !is_folder(archive))
-        return SoundForms::with_version(all, archive.c_str());
-    for (const auto recording : recordings_)
-      all = SoundForms::with_version(
-          all, found_.files ? found_.files->path(recording).c_str() : found_.paths[recording].data());
     return all;
   }
 

@@ -169,10 +169,7 @@ class Manifest : public NamedDataset {
     sounds_ = std::make_unique<SoundForms>(
         size(),
         [this, &column] {
-          auto all = fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash);
-          for (std::uint64_t id = 0; id < size(); ++id)
-            all = SoundForms::with_version(all, (folder_ / path_in(column, id)).c_str());
-          return all;
+          return version_of(column, fingerprint_of(std::as_bytes(std::span(segments_)), table_.hash));
         },
         [this, &column](std::uint64_t id) { return sound_form_of(id, path_in(column, id)); });
   }
@@ -248,6 +245,14 @@ class Manifest : public NamedDataset {
     return !rows_ && !has_picture_ && std::ranges::none_of(columns_, &ManifestColumn::is_file);
   }
   std::uint64_t fingerprint() const override { return table_.hash; }
+  std::uint64_t version() const override {
+    std::uint64_t all = table_.hash;
+    if (has_picture_ && !rows_)
+      for (std::uint64_t id = 0; id < size(); ++id) all = fingerprint_of_file((folder_ / picture_[id]).string(), all);
+    for (auto& column : columns_)
+      if (column.is_file) all = version_of(column, all);
+    return all;
+  }
   std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
  private:
@@ -315,6 +320,13 @@ class Manifest : public NamedDataset {
   void take_recordings() {
     if (std::ranges::count_if(columns_, is_sound_file) == 1)
       recordings_ = std::move(std::ranges::find_if(columns_, is_sound_file)->texts);
+  }
+
+  /// Adds the versions of a column's files to a hash.
+  std::uint64_t version_of(const ManifestColumn& column, std::uint64_t before) const {
+    for (std::uint64_t id = 0; id < size(); ++id)
+      before = fingerprint_of_file((folder_ / path_in(column, id)).string(), before);
+    return before;
   }
 
   std::string_view path_in(const ManifestColumn& column, std::uint64_t id) const {

@@ -1,6 +1,7 @@
-#include <doctest/doctest.h>
+#include <fstream>
 
 #include <algorithm>
+#include <fstream>
 
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
@@ -291,6 +292,16 @@ TEST_CASE("image_folder: the fingerprint is that of the pictures' names, whereve
   CHECK(open(again.path())->fingerprint() != renamed);
   std::filesystem::remove(temp.path() / "dog/2.jpg");
   CHECK(open(temp.path())->fingerprint() != first);
+}
+
+TEST_CASE("image_folder: the version is another one where a picture was written again") {
+  const Tree temp(Texts{"cat/1.jpg", "dog/1.jpg"});
+  const auto set = open(temp.path());
+  const auto fingerprint = set->fingerprint(), version = set->version();
+  CHECK(open(temp.path())->version() == version);
+  std::ofstream(temp.path() / "dog/1.jpg", std::ios::app) << "x";
+  CHECK(set->fingerprint() == fingerprint);
+  CHECK(set->version() != version);
 }
 
 TEST_CASE("image_folder: a picture that vanishes is one bad sample") {

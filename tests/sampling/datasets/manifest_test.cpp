@@ -333,5 +333,17 @@ TEST_CASE("manifest: the fingerprint is that of the table's bytes") {
   CHECK(open(temp.write("b.csv", "t\nb\n"))->fingerprint() != first);
 }
 
+TEST_CASE("manifest: the version is another one where a file of a column was written again") {
+  TempFolder temp;
+  temp.write("1.txt", "one");
+  const auto path = temp.write("a.csv", "t\n1.txt\n");
+  const auto set = open(path);
+  const auto fingerprint = set->fingerprint(), version = set->version();
+  CHECK(open(path)->version() == version);
+  temp.write("1.txt", "another");
+  CHECK(set->fingerprint() == fingerprint);
+  CHECK(set->version() != version);
+}
+
 }  // namespace
 }  // namespace flowtrain::manifest_test
