@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sampling/core/json_depth.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/text.h"
 
@@ -141,6 +142,7 @@ PackageDescription read_description(const PackageArchive& archive) {
   const ArchiveRecord record = archive.read("extra/flowtrain.json");
   const std::string_view text(reinterpret_cast<const char*>(record.bytes().data()), record.bytes().size());
   try {
+    if (is_nested_too_deep(text)) throw std::invalid_argument(concat("it is nested deeper than ", deepest_json));
     const json from = json::parse(text);
     if (const auto version = from.at("version").get<std::int64_t>(); version < first_version || version > last_version)
       throw Mistake(archive

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "pipeline/base/config/run_file.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 
@@ -202,7 +203,7 @@ fs::path other_start_folder(const fs::path& config) {
   auto run = file.parent_path();
   if (run.parent_path().filename() == "snapshots") run = run.parent_path().parent_path();
   std::ifstream stream(run / "env.json");
-  const auto facts = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  const auto facts = parse_json(std::string(std::istreambuf_iterator<char>(stream), {}));
   if (!facts.is_object() || !facts.contains(start_folder_key) || !facts.at(start_folder_key).is_string()) return {};
   const auto folder = fs::weakly_canonical(run / facts.at(start_folder_key).get<std::string>(), error);
   return error || folder == fs::current_path(error) ? fs::path() : folder;

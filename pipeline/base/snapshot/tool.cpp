@@ -122,7 +122,7 @@ std::string in_short(const nlohmann::ordered_json& value) {
 }
 
 void print_state(const std::string& json, std::ostream& out) {
-  const auto state = nlohmann::ordered_json::parse(json, nullptr, false);
+  const auto state = parse_json(json);
   out << "state:\n";
   std::size_t width = 0;
   for (const auto& entry : state.items()) width = std::max(width, entry.key().size());

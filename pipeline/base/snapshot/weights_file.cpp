@@ -13,6 +13,7 @@
 #include "pipeline/base/snapshot/safetensors.h"
 #include "pipeline/base/snapshot/torch_archive.h"
 #include "pipeline/base/snapshot/weights.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -282,7 +283,7 @@ std::map<std::string, std::set<std::string>> parse_index(std::span<const std::by
   };
   if (bytes.size() > max_header_bytes) fail("an index of more than 8 MiB");
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const auto index = nlohmann::json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  const auto index = parse_json<nlohmann::json>({text, bytes.size()});
   const auto map = index.is_object() ? index.find("weight_map") : index.end();
   if (index.is_discarded() || map == index.end() || !map->is_object()) fail("a damaged index: weight_map is no object");
   if (map->size() > max_tensors) fail("more than 2^16 tensors");

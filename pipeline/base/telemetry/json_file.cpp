@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "pipeline/base/telemetry/json_text.h"
+
 namespace flowtrain {
 
 using nlohmann::ordered_json;
@@ -20,7 +22,7 @@ std::string text_of_file(const std::filesystem::path& file, std::size_t most) {
 }
 
 ordered_json json_of_file(const std::filesystem::path& file) {
-  auto json = ordered_json::parse(text_of_file(file), nullptr, /*allow_exceptions=*/false);
+  auto json = parse_json(text_of_file(file));
   return json.is_discarded() ? ordered_json() : json;
 }
 

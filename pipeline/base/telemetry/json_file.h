@@ -13,7 +13,7 @@ namespace flowtrain {
 
 /// Returns the file's text, at most `most` bytes; empty if it is no regular file or cannot be read.
 std::string text_of_file(const std::filesystem::path& file, std::size_t most = 4 << 20);
-/// Returns the file's JSON, or null.
+/// Returns the file's JSON (parse_json()), or null.
 nlohmann::ordered_json json_of_file(const std::filesystem::path& file);
 
 /// Returns the member `key` of an object; null if there is none, or `json` is no object.

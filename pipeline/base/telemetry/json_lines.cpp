@@ -24,7 +24,7 @@ namespace {
 }
 
 bool belongs(const std::string& line, std::uint64_t iteration, std::uint64_t validated) {
-  auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  auto object = parse_json(line);
   if (!object.is_object()) return false;
   const auto is = [&](const char* key, const char* text) { return object.contains(key) && object.at(key) == text; };
   if (is("kind", "end") || is("kind", "verdict")) return false;

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/core/csv.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -36,7 +37,7 @@ std::uint64_t each_entry(std::ifstream& file, std::uint64_t most,
                          const std::function<void(const ordered_json&)>& visit) {
   std::uint64_t lines = 0;
   for (std::string line; lines < most && std::getline(file, line); ++lines) {
-    const auto entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto entry = parse_json(line);
     if (entry.is_object() && entry.contains("kind") && entry["kind"].is_string()) visit(entry);
   }
   return lines;

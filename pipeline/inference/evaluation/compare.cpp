@@ -10,6 +10,7 @@
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/interrupt.h"
+#include "pipeline/base/telemetry/json_file.h"
 #include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/inference/evaluation/detection_errors.h"
@@ -33,13 +34,19 @@ struct PairPart {
   std::vector<json> samples;
 };
 
+json sample_in(const std::string& line) {
+  json sample = parse_json<json>(line);
+  if (!sample.is_object()) throw json::other_error::create(501, "a line is no JSON object", nullptr);
+  return sample;
+}
+
 PairPart read_files(const fs::path& folder) try {
   PairPart part;
-  const json summary = json::parse(std::ifstream(folder / "summary.json"));
+  const json summary = json_of_file(folder / "summary.json");
   part.kind = summary.at("kind");
   part.data = summary.at("inputs").at("data");
   std::ifstream lines(folder / "samples.jsonl");
-  for (std::string line; std::getline(lines, line);) part.samples.push_back(json::parse(line));
+  for (std::string line; std::getline(lines, line);) part.samples.push_back(sample_in(line));
   return part;
 } catch (const json::exception& error) {
   throw UserError(ExitCode::snapshot, concat(folder.string(), ": these are not the files of a test: ", error.what()),

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "pipeline/base/snapshot/atomic_folder.h"
+#include "pipeline/base/telemetry/json_file.h"
 #include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/engine/pictures/picture_files.h"
@@ -136,9 +137,7 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
 }
 
 std::optional<PartOutcome> read_part(const TestPart& part, const ordered_json& inputs) {
-  std::ifstream file(part.folder / summary_name);
-  if (!file) return std::nullopt;
-  const ordered_json summary = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const ordered_json summary = json_of_file(part.folder / summary_name);
   if (!summary.is_object() || summary.value("inputs", ordered_json()) != inputs) return std::nullopt;
   PartOutcome outcome{.part = part, .samples = summary.at("samples")};
   for (auto& [name, value] : summary.at("metrics").items())

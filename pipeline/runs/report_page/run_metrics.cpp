@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/runs/run_reader/appended_lines.h"
 
 namespace flowtrain {
@@ -105,7 +106,7 @@ void RunMetrics::add(std::string_view line) {
   }
   constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped", "samples"};
   if (std::ranges::find(kinds, kind->text) == kinds.end()) return;
-  auto whole = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  auto whole = parse_json(line);
   if (kind->text == "verdict")
     verdict = std::move(whole);
   else if (kind->text == "end")

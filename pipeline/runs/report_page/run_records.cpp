@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/base/telemetry/json_file.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/runs/run_reader/appended_lines.h"
 #include "sampling/core/csv.h"
 
@@ -94,7 +95,7 @@ ordered_json bad_samples_of(const std::filesystem::path& file) {
   std::uint64_t count = 0;
   ordered_json lines = ordered_json::array();
   const auto take = [&](std::string_view line) {
-    auto entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    auto entry = parse_json(line);
     if (!entry.is_object()) return;
     ++count;
     if (lines.size() < most_lines) lines.push_back(std::move(entry));

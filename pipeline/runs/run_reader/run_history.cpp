@@ -1,4 +1,5 @@
 #include "pipeline/runs/run_reader/run_history.h"
+#include "pipeline/base/telemetry/json_text.h"
 
 #include <cmath>
 #include <string_view>
@@ -19,7 +20,7 @@ bool RunHistory::update(const OnLine& on_line) {
     }
     if (appended.text.empty()) return changed;
     for_each_line(appended.text, [&](std::string_view text) {
-      const auto line = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+      const auto line = parse_json(text);
       if (!line.is_object()) return;
       add(line);
       if (on_line) on_line(line);

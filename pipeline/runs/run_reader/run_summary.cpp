@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "pipeline/base/telemetry/json_file.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/runs/run_reader/stored_config.h"
 #include "sampling/core/parse.h"
 #include "stages/system/wall_time.h"
@@ -36,7 +37,7 @@ RunSummary RunWatcher::summary() {
   RunSummary result;
   result.written_s = time_of(folder_ / "metrics.jsonl");
   if (result.written_s) result.age_s = std::max(0.0, wall_time_s() - *result.written_s);
-  const auto line = ordered_json::parse(train_line_, nullptr, /*allow_exceptions=*/false);
+  const auto line = parse_json(train_line_);
   const auto graph = json_of_file(folder_ / "graph.json");
   result.iteration = iteration_;
   result.last_iteration = last_iteration(graph);
@@ -83,7 +84,7 @@ void RunWatcher::read_line(std::string_view text) {
     iteration_ = parse_number<std::uint64_t>(digits.substr(0, digits.find_first_of(",}"))).value_or(iteration_);
     return;
   }
-  const auto line = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto line = parse_json(text);
   const auto iteration = number_in<std::uint64_t>(line, "iter");
   const auto kind = text_in(line, "kind");
   if (!iteration) return;

@@ -8,6 +8,7 @@
 #include "pipeline/base/snapshot/safetensors.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
 #include "pipeline/base/telemetry/json_file.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -69,7 +70,7 @@ void HashJournalReader::next() {
 }
 
 ordered_json HashJournalReader::line() const {
-  auto object = ordered_json::parse(text_, nullptr, /*allow_exceptions=*/false);
+  auto object = parse_json(text_);
   if (!is_journal_line(object)) throw damaged();
   return object;
 }
@@ -82,7 +83,7 @@ UserError HashJournalReader::damaged() const {
 RecordedMetrics read_metrics(const fs::path& run) {
   RecordedMetrics metrics;
   const auto take = [&](std::string_view text) {
-    auto line = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto line = parse_json(text);
     const auto iteration = number_in<std::uint64_t>(line, "iter");
     if (!iteration) return;
     const auto kind = text_in(line, "kind");

@@ -14,6 +14,7 @@
 
 #include "pipeline/base/config/run_folder.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/base/telemetry/json_file.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
@@ -45,8 +46,7 @@ bool handles(int pid, int signal) {
 }
 
 void check_host(const fs::path& run) {
-  std::ifstream file(run / "env.json");
-  const auto facts = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const auto facts = json_of_file(run / "env.json");
   utsname system{};
   ::uname(&system);
   if (!facts.is_object() || !facts.contains("host") || facts.at("host") == system.nodename) return;

@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
   std::ifstream file(run / "metrics.jsonl");
   for (std::string line; std::getline(file, line);) {
-    const auto entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto entry = parse_json(line);
     if (!entry.is_object() || entry.value("kind", "") != "nonfinite") continue;
     if (entry.value("recovery", "") != "scaled down") return entry.value("iter", std::uint64_t{0});
   }
