@@ -84,7 +84,7 @@ struct ChosenSnapshot {
 };
 
 /// Returns the snapshot that `wish` names; otherwise the best one (the link `best`), and without that link the newest
-/// good one. Throws UserError(snapshot) if there is no snapshot of that iteration, or none at all.
+/// good one. Throws UserError(snapshot) if there is no snapshot of that iteration or name, or none at all.
 ChosenSnapshot choose_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotWish& wish);
 
 /// Returns the newest good one. Throws UserError(snapshot) if there is none, with the problem of the newest.

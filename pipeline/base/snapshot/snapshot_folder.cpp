@@ -12,6 +12,7 @@
 #include "pipeline/base/snapshot/atomic_folder.h"
 #include "pipeline/base/snapshot/manifest.h"
 #include "pipeline/base/snapshot/snapshot_files.h"
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -78,7 +79,7 @@ std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
   const auto newest = find_newest(snapshots_dir).path;
   if (!newest) return {};
   try {
-    const auto state = nlohmann::json::parse(open_snapshot(*newest).state_json);
+    const auto state = parse_json<nlohmann::json>(open_snapshot(*newest).state_json);
     const auto ranking = state.value("/best/best/entries"_json_pointer, nlohmann::json::array());
     if (ranking.empty()) return {};
     const auto path = snapshots_dir / snapshot_name(ranking.front().at("iteration").get<std::uint64_t>());
@@ -86,6 +87,21 @@ std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
   } catch (const nlohmann::json::exception&) {  // the state is of another version
     return {};
   }
+}
+
+/// Returns the error of a name that is none of a snapshot.
+UserError no_snapshot(const fs::path& snapshots_dir, const std::string& name) {
+  std::string known;
+  for (const auto& each : names_in(snapshots_dir)) {
+    std::error_code error;
+    if (!is_leftover(each) && fs::exists(snapshots_dir / each / "manifest.json", error))
+      known += (known.empty() ? "" : ", ") + each;
+  }
+  return UserError(ExitCode::snapshot,
+                   snapshots_dir.parent_path().string() + " has no snapshot '" + name + "'" +
+                       (name == "best" ? " (none is ranked)" : "") +
+                       (known.empty() ? "; there is none at all" : "; there are: " + known),
+                   "name one of these, or the folder of a snapshot");
 }
 
 }  // namespace
@@ -143,8 +159,9 @@ ChosenSnapshot choose_snapshot(const fs::path& snapshots_dir, const SnapshotWish
   if (wish.iteration) return {find_iteration(snapshots_dir, *wish.iteration)};
   std::error_code error;
   if (!wish.snapshot.empty()) {
-    const bool is_name = !fs::exists(wish.snapshot, error) && fs::exists(snapshots_dir / wish.snapshot, error);
-    return {is_name ? snapshots_dir / wish.snapshot : wish.snapshot};
+    if (fs::exists(wish.snapshot, error)) return {wish.snapshot};
+    if (fs::exists(snapshots_dir / wish.snapshot, error)) return {snapshots_dir / wish.snapshot};
+    throw no_snapshot(snapshots_dir, wish.snapshot.string());
   }
   if (const auto best = snapshots_dir / "best"; fs::exists(best, error)) {
     const bool is_link = fs::is_symlink(best, error);

@@ -137,6 +137,18 @@ TEST_CASE("export of weights: the best one, or the newest where none is the best
   CHECK(takes({.iteration = 100}) == "iteration 100");
 }
 
+TEST_CASE("a name that no snapshot has is refused with those that are there") {
+  Run run;
+  fs::remove(run.snapshots / "best");
+  const auto refusal = [&](const char* name) {
+    return message_of([&] { choose_snapshot(run.snapshots, {.snapshot = name}); });
+  };
+  CHECK(refusal("best") ==
+        run.run.string() +
+            " has no snapshot 'best' (none is ranked); there are: iter-00000100, iter-00000200, iter-00000300, latest");
+  CHECK(contains(refusal("lates"), " has no snapshot 'lates'; there are: iter-00000100, "));
+}
+
 TEST_CASE("export of weights: the average of a snapshot that has one, and no other weights in its place") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
