@@ -137,10 +137,12 @@ void Predictor::classify(const std::vector<Input>& inputs, const std::function<v
     std::vector<Prediction> predictions;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
       predictions.push_back(of_row(slab, row, inputs[done++], logits));
+    const auto good =
+        static_cast<std::uint64_t>(std::ranges::count_if(predictions, [](auto& each) { return each.damage.empty(); }));
     loader.release(ticket);
     for (auto& prediction : predictions) take(prediction);
     const auto now = Clock::now();
-    count(predictions.size(), std::chrono::duration<double>(now - since).count(), net_seconds);
+    count(good, std::chrono::duration<double>(now - since).count(), net_seconds);
     since = now;
   }
 }
@@ -161,9 +163,10 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
                 std::ranges::stable_sort(prediction.found, std::greater(), &Detection::score);
                 prediction.bgr = &detected.bgr;
               }
+              const std::uint64_t good = prediction.damage.empty() ? 1 : 0;
               take(prediction);
               const auto now = Clock::now();
-              count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
+              count(good, std::chrono::duration<double>(now - since).count(), detected.seconds);
               since = now;
               return true;
             });

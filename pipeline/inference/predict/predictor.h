@@ -27,9 +27,9 @@ struct PredictionLimits {
 
 /// The time that predictions took, without pauses between requests.
 struct PredictionTimes {
-  std::uint64_t pictures = 0;
-  double seconds = 0;      ///< the time from the first byte read to the last prediction
-  double net_seconds = 0;  ///< the part of them that the net took
+  std::uint64_t pictures = 0;  ///< the number of inputs that were predicted; damaged ones do not count
+  double seconds = 0;          ///< the time from the first byte read to the last prediction
+  double net_seconds = 0;      ///< the part of them that the net took
 };
 
 class Predictor {
