@@ -1,6 +1,7 @@
 // The expected ids and types are those of Hugging Face's tokenizers 0.23.3 for the same files.
 #include <doctest/doctest.h>
 
+#include "sampling/core/warning.h"
 #include "sampling/field_parts.h"
 #include "sampling/shown.h"
 #include "sampling/transforms/text_ids.h"
@@ -172,6 +173,28 @@ TEST_CASE("predictions need no tags: tokens then have no labels, but the numbers
   CHECK(sampler->fields()[2].name == words_field);
   CHECK(target_fields_of(fields[0]) == std::vector<std::string>{"label", "label_bytes"});
   CHECK(parts_of(fields[0]).targets == std::vector<std::string>{"tag"});
+}
+
+TEST_CASE("predictions tell of the first text that is cut, also where the configuration gives each key") {
+  static std::vector<std::string> warnings;
+  const auto& entry = samplers().at("fields");
+  const FormsOnly texts({{"txt", Encoding::text}});
+  const std::vector<Settings> fields{table_of("tokens", {{"max", std::int64_t{2}}, {"longer", std::string("cut")}})};
+  for (const bool needs_targets : {true, false}) {
+    warnings.clear();
+    set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+    const auto sampler =
+        entry.make(Settings("sampler", entry.keys),
+                   {.dataset = texts, .training = false, .needs_targets = needs_targets, .fields = fields});
+    std::vector<Row64> rows{Row64(2), Row64(1)};
+    std::vector<std::byte*> starts;
+    for (auto& row : rows) starts.push_back(reinterpret_cast<std::byte*>(row.data()));
+    Stream random(1, Purpose::sample, 0);
+    TextRecord record;
+    sampler->sample(record.text("txt", "abc").record(), random, Row(starts));
+    set_warning_sink(nullptr);
+    CHECK(warnings.size() == (needs_targets ? 0 : 1));
+  }
 }
 
 }  // namespace flowtrain::pair_tags_test
