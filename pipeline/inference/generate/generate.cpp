@@ -105,10 +105,7 @@ class GenerateRun {
     if (!is_json && ::isatty(STDIN_FILENO) == 1) log_info("write a prompt a line; Ctrl-D ends the program");
     for (auto lines = reader.next(most_prompts_at_once); !lines.empty(); lines = reader.next(most_prompts_at_once)) {
       std::vector<GivenPrompt> prompts;
-      for (auto& line : lines) {
-        if (!is_json && line.empty()) continue;
-        prompts.push_back(is_json ? parse_prompt(line) : GivenPrompt{.text = line});
-      }
+      for (auto& line : lines) prompts.push_back(is_json ? parse_prompt(line) : GivenPrompt{.text = line});
       answer(prompts);
     }
   }
@@ -151,7 +148,7 @@ class GenerateRun {
     std::size_t next = 0;
     for (auto& each : given) {
       JsonObject answer;
-      if (!each.id.is_null()) answer["id"] = std::move(each.id);
+      if (each.id) answer["id"] = std::move(*each.id);
       if (each.problem.empty()) answer["prompt"] = each.text;
       if (!each.problem.empty()) {
         answer["error"] = each.problem;

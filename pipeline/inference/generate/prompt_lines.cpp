@@ -2,7 +2,10 @@
 
 #include <utility>
 
+#include "pipeline/base/telemetry/json_text.h"
+#include "pipeline/inference/predict/requests.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "sampling/io/text_lines.h"
 
@@ -23,7 +26,7 @@ constexpr std::pair<const char*, const char*> flags_by_key[] = {{"max_tokens", "
                                                                 {"seed", "--seed"},
                                                                 {"stop", "--stop"}};
 
-GivenPrompt no_prompt(const std::string& problem, ordered_json id = {}) {
+GivenPrompt no_prompt(const std::string& problem, std::optional<ordered_json> id = {}) {
   return {.id = std::move(id), .problem = problem + R"(; a request is a line as {"prompt": "Once upon", "id": 1})"};
 }
 
@@ -31,10 +34,10 @@ GivenPrompt no_prompt(const std::string& problem, ordered_json id = {}) {
 
 GivenPrompt parse_prompt(const std::string& line) {
   if (line.size() > longest_line) return no_prompt("the line is longer than 1 MiB");
-  const ordered_json request = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!request.is_object()) return no_prompt("the line is no JSON object");
+  const ordered_json request = parse_json(line);
+  if (!request.is_object()) return no_prompt(no_object(line));
   const auto prompt = request.find("prompt");
-  const ordered_json id = request.value("id", ordered_json());
+  const auto id = id_of(request);
   if (prompt == request.end() || !prompt->is_string()) return no_prompt("it has no \"prompt\" with a text", id);
   for (const auto& [key, flag] : flags_by_key)
     if (request.contains(key))
@@ -47,7 +50,7 @@ std::vector<GivenPrompt> prompts_of_file(const std::string& path) {
   const bool is_json = path.ends_with(".jsonl") || path.ends_with(".json");
   std::vector<GivenPrompt> prompts;
   for (auto& line : read_text_lines(path)) {
-    if (line.find_first_not_of(" \t") == line.npos) continue;
+    if (trimmed(line).empty()) continue;
     prompts.push_back(is_json ? parse_prompt(line) : GivenPrompt{.text = line});
   }
   if (prompts.empty()) throw UserError(ExitCode::data, path + ": there is no prompt in it", "write a prompt a line");

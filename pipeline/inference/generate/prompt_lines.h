@@ -2,6 +2,7 @@
 // Prompts as lines of files and of standard input.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@ namespace flowtrain {
 /// A prompt that a user gives.
 struct GivenPrompt {
   std::string text = {};
-  nlohmann::ordered_json id = {};  ///< a value of any kind, which the answer repeats; null: none was given
-  std::string problem = {};        ///< the reason why the line is none; empty: it is one
+  std::optional<nlohmann::ordered_json> id = {};  ///< a value of any kind, which the answer repeats
+  std::string problem = {};                       ///< the reason why the line is none; empty: it is one
 };
 
 /// Parses a line {"prompt": "Once upon", "id": 1}. It never fails: other lines have a problem.

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/base/telemetry/json_text.h"
 #include "sampling/audio/sound.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
@@ -17,6 +18,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
+#include "sampling/datasets/tables/columns.h"
 #include "sampling/datasets/tables/table.h"
 #include "sampling/datasets/text/token_shard.h"
 #include "sampling/field_parts.h"
@@ -71,23 +73,18 @@ void append_numbers(const json& value, std::size_t axis, const PartForm& form, G
   append_bytes(part.bytes, whole);
 }
 
-// Returns the part as a text gives it, with paths relative to `folder`.
-GivenPart part_from(const PartForm& form, const std::string& text, const fs::path& folder) {
-  const auto ending = ending_of(text);
+// Returns the part as a text gives it, with paths relative to `folder`. `in_files`: texts are in files.
+GivenPart part_from(const PartForm& form, const std::string& text, const fs::path& folder, bool in_files) {
   const bool is_array = form.encoding == Encoding::array;
-  std::error_code ignored;
-  const bool is_file = is_array ? ending == "npy"
-                       : form.encoding == Encoding::text
-                           ? (ending == "txt" || ending == "json") && fs::is_regular_file(folder / text, ignored)
-                           : true;
-  if (is_file) return {.path = (folder / text).string()};
+  if (is_array ? ending_of(text) == "npy" : form.encoding != Encoding::text || in_files)
+    return {.path = (folder / text).string()};
   GivenPart part;
   if (!is_array) {
     const auto bytes = std::as_bytes(std::span(text));
     part.bytes.assign(bytes.begin(), bytes.end());
     return part;
   }
-  const auto value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto value = parse_json<json>(text);
   if (value.is_discarded())
     throw SampleError(concat("the part '", form.name, "' needs ", form.shape.empty() ? "a number" : "a list of numbers",
                              ": ", text.substr(0, 50)));
@@ -100,7 +97,8 @@ GivenPart part_from(const PartForm& form, const std::string& text, const fs::pat
 // One record that was given by hand.
 class GivenRecord final : public Dataset {
  public:
-  explicit GivenRecord(const LearntParts& parts) : forms_(parts.forms) {
+  /// `name`: the path of the file that it is, which messages need not name again; empty: it is none.
+  explicit GivenRecord(const LearntParts& parts, std::string name = {}) : forms_(parts.forms), name_(std::move(name)) {
     for (auto& form : forms_) values_.push_back(blank_part(form));
   }
 
@@ -133,49 +131,74 @@ class GivenRecord final : public Dataset {
   }
 
  private:
-  static void with_file(const std::string& path, const auto& body) try {
+  void with_file(const std::string& path, const auto& body) const try {
     body(Descriptor::file(path.c_str()));
   } catch (const std::system_error& error) {
-    throw SampleError(as_utf8(path) + ": " + error.code().message());
+    throw damage(path, error.code().message());
   } catch (const std::runtime_error& error) {
-    throw SampleError(as_utf8(path) + ": " + error.what());
+    throw damage(path, error.what());
   } catch (const std::invalid_argument& error) {
-    throw SampleError(as_utf8(path) + ": " + error.what());
+    throw damage(path, error.what());
+  }
+  SampleError damage(const std::string& path, const std::string& what) const {
+    return SampleError(path == name_ ? what : as_utf8(path) + ": " + what);
   }
 
   const std::vector<PartForm>& forms_;
+  const std::string name_;
   std::vector<GivenPart> values_;
   std::string picture_;
 };
 
-Input input_of(std::string name, const LearntParts& parts, const GivenRow& values, const fs::path& folder,
-               const SoundSegment& segment) try {
-  auto record = std::make_shared<GivenRecord>(parts);
-  for (std::size_t i = 0; i < parts.forms.size(); ++i) {
-    const auto& form = parts.forms[i];
-    const auto value = values.find(form.name);
-    const bool given = value != values.end() && (!value->second.empty() || form.encoding == Encoding::text);
-    if (is_among(parts.targets, form.name)) continue;
-    if (!given)
+// Returns the column of a name; null if there is none.
+const TableColumn* column_of(const Table& table, std::string_view name) {
+  const auto found = std::ranges::find(table.columns, name, &TableColumn::name);
+  return found == table.columns.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Input RecordFinder::input_of(std::string name, const Table& table, std::size_t row, bool of_request,
+                             const SoundSegment& segment) const try {
+  // The path of a request is no place: its files are relative to the current folder.
+  const fs::path folder = of_request ? fs::path() : fs::path(table.path).parent_path();
+  auto record = std::make_shared<GivenRecord>(parts_);
+  for (std::size_t i = 0; i < parts_.forms.size(); ++i) {
+    const auto& form = parts_.forms[i];
+    if (is_among(parts_.targets, form.name)) continue;
+    const TableColumn* const column = column_of(table, form.name);
+    const bool is_null = !column || (of_request && column->kinds == 0);
+    const std::string value(is_null ? std::string_view() : column->cells[row]);
+    const bool in_files = !is_null && holds_files(*column, of_request);
+    if (is_null || (value.empty() && (in_files || form.encoding != Encoding::text)))
       return {.name = std::move(name), .problem = concat("it lacks '", form.name, "', which the net learnt from")};
-    GivenPart part = part_from(form, value->second, folder);
+    GivenPart part = part_from(form, value, folder, in_files);
     if (form.encoding == Encoding::audio) part.segment = segment;
     record->set(i, std::move(part));
   }
   for (const auto key : picture_keys) {
-    if (!parts.picture) break;
-    const auto value = values.find(std::string(key));
-    if (value == values.end() || !is_picture(value->second)) continue;
-    record->set_picture((folder / value->second).string());
+    if (!parts_.picture) break;
+    const TableColumn* const column = column_of(table, key);
+    if (!column || !is_picture(column->cells[row])) continue;
+    record->set_picture((folder / column->cells[row]).string());
     return {.name = std::move(name), .records = std::move(record)};
   }
-  if (parts.picture) return {.name = std::move(name), .problem = "it names no picture: the key \"image\" has the path"};
+  if (parts_.picture)
+    return {.name = std::move(name), .problem = "it names no picture: the key \"image\" has the path"};
   return {.name = std::move(name), .records = std::move(record)};
 } catch (const SampleError& error) {
   return {.name = std::move(name), .problem = error.what()};
 }
 
-}  // namespace
+bool RecordFinder::holds_files(const TableColumn& column, bool of_request) const {
+  const auto& data = config_.data(false);
+  const auto& kind = data.text("dataset");
+  if (kind == "manifest") return is_file_column(column, data.texts("files"));
+  if (kind != "webdataset" || of_request) return false;
+  for (std::size_t row = 0; row < column.cells.size(); ++row)
+    if (!is_among(std::array{"", "txt", "json"}, ending_of(column.cells[row]))) return false;
+  return looks_like_files(column);
+}
 
 bool only_groups(const Config& config, const Settings& field) {
   return field.text("as") == "bytes" && field.text("name") == *config.val().group_by;
@@ -255,7 +278,6 @@ bool RecordFinder::takes(const std::string& path) const {
 std::vector<Input> RecordFinder::find(const std::string& path) const try {
   const bool is_table = is_among(table_endings, ending_of(path));
   if (is_table && !parts_.recording()) return rows_of(path);
-  const auto learnt = parts_.forms.size() - parts_.targets.size();
   const auto& kind = config_.data(false).text("dataset");
   std::error_code ignored;
   const bool of_kind = is_table || is_parquet(path) || fs::is_directory(path, ignored) ||
@@ -263,30 +285,58 @@ std::vector<Input> RecordFinder::find(const std::string& path) const try {
                        (kind == "tokens" && ending_of(path) == token_shard_ending) ||
                        (kind == "tensors" && is_among(std::array{"npz", "safetensors"}, ending_of(path)));
   if (of_kind) return records_of(path);
-  if (parts_.picture || learnt != 1)
-    return {{.name = path, .problem = concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)")}};
-  auto record = std::make_shared<GivenRecord>(parts_);
-  for (std::size_t i = 0; i < parts_.forms.size(); ++i)
-    if (!is_among(parts_.targets, parts_.forms[i].name)) record->set(i, {.path = path});
-  return {{.name = path, .records = std::move(record)}};
+  return {only_part(path)};
 } catch (const UserError& error) {
   return {{.name = path, .problem = first_line(error.what())}};
 }
 
-std::optional<Input> RecordFinder::row(const GivenRow& values) const {
-  const auto given = [&](const PartForm& form) { return values.contains(form.name); };
+bool RecordFinder::needs_rows() const { return needed() > 1 || (needed() == 1 && parts_.picture); }
+
+std::optional<Input> RecordFinder::file(const std::string& path) const {
+  if (needed() == 0 || parts_.recording()) return std::nullopt;
+  return only_part(path);
+}
+
+Input RecordFinder::only_part(const std::string& path) const {
+  if (parts_.picture || needed() != 1)
+    return {.name = path, .problem = concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)")};
+  auto record = std::make_shared<GivenRecord>(parts_, path);
+  for (std::size_t i = 0; i < parts_.forms.size(); ++i)
+    if (!is_among(parts_.targets, parts_.forms[i].name)) record->set(i, {.path = path});
+  return {.name = path, .records = std::move(record)};
+}
+
+std::optional<Input> RecordFinder::row(std::string request) const try {
+  if (parts_.forms.empty()) return std::nullopt;
+  Table table{.path = "the request"};
+  read_json_lines(request, 0, table);
+  const auto given = [&](const PartForm& form) { return column_of(table, form.name) != nullptr; };
   if (std::ranges::none_of(parts_.forms, given)) return std::nullopt;
-  Table table{.path = "the request", .lines = {1}};
-  for (auto& [key, value] : values) {
-    table.columns.push_back({.name = key});
-    table.columns.back().cells.add(value);
+  const auto segments = segments_of(table);
+  return input_of("", table, 0, /*of_request=*/true, segments.empty() ? SoundSegment() : segments.front());
+} catch (const UserError& error) {
+  return Input{.name = "", .problem = first_line(error.what())};
+}
+
+std::string RecordFinder::example() const {
+  if (needed() == 0 || parts_.recording())
+    return concat(R"({"file": ")", parts_.recording() ? "a.wav" : "a.jpg", R"(", "id": 1})");
+  std::string line = parts_.picture ? R"({"image": "a.jpg", )" : "{";
+  for (auto& form : parts_.forms) {
+    if (is_among(parts_.targets, form.name)) continue;
+    const bool is_array = form.encoding == Encoding::array;
+    const char* const value = is_array                           ? form.shape.empty() ? "1" : "[1, 2]"
+                              : form.encoding == Encoding::text  ? "\"…\""
+                              : form.encoding == Encoding::audio ? "\"a.wav\""
+                                                                 : "\"FILE\"";
+    line += concat('"', form.name, "\": ", value, ", ");
   }
-  try {
-    const auto segments = segments_of(table);
-    return input_of("", parts_, values, {}, segments.empty() ? SoundSegment() : segments.front());
-  } catch (const UserError& error) {
-    return Input{.name = "", .problem = first_line(error.what())};
-  }
+  return line + "\"id\": 1}";
+}
+
+Settings RecordFinder::table_settings() const {
+  Settings data = config_.data(false);
+  return data.text("dataset") == "manifest" ? data : Settings("data", datasets().at("manifest").keys);
 }
 
 std::vector<SoundSegment> RecordFinder::segments_of(const Table& table) const {
@@ -294,21 +344,16 @@ std::vector<SoundSegment> RecordFinder::segments_of(const Table& table) const {
     return form.encoding == Encoding::audio && !is_among(parts_.targets, form.name);
   };
   if (std::ranges::count_if(parts_.forms, is_recording) != 1) return {};
-  Settings data = config_.data(false);
-  if (data.text("dataset") != "manifest") data = Settings("data", datasets().at("manifest").keys);
-  return read_segments(table, find_segment_columns(table, data));
+  return read_segments(table, find_segment_columns(table, table_settings()));
 }
 
 std::vector<Input> RecordFinder::rows_of(const std::string& path) const {
   const Table table = read_table(path);
   const auto segments = segments_of(table);
   std::vector<Input> inputs;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    GivenRow values;
-    for (auto& column : table.columns) values[column.name] = std::string(column.cells[row]);
-    inputs.push_back(input_of(concat(path, ":", table.lines[row]), parts_, values, fs::path(path).parent_path(),
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    inputs.push_back(input_of(concat(path, ":", table.lines[row]), table, row, /*of_request=*/false,
                               segments.empty() ? SoundSegment() : segments[row]));
-  }
   return inputs;
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "sampling/dataset.h"
 #include "sampling/datasets/class_folders.h"
 #include "sampling/datasets/tables/segments.h"
+#include "sampling/datasets/tables/table.h"
 
 namespace flowtrain {
 
@@ -47,9 +47,6 @@ struct GivenPart {
 /// Returns a value for records that lack the part: zeros, "-0.0", a grey picture, a quarter of a second of a tone.
 GivenPart blank_part(const PartForm& form, std::uint32_t channels = 1);
 
-/// Texts by the names of columns or keys: numbers and lists as in JSON.
-using GivenRow = std::map<std::string, std::string>;
-
 /// Finds records, which the InputFinder then lists as it lists pictures.
 class RecordFinder {
  public:
@@ -66,10 +63,27 @@ class RecordFinder {
   bool takes(const std::string& path) const;
   /// Returns an input for each record of such a file. What cannot be opened is one Input with a `problem`.
   std::vector<Input> find(const std::string& path) const;
-  /// Returns the record of a request; nothing if no value has the name of a part.
-  std::optional<Input> row(const GivenRow& values) const;
+  /// Returns the input that a single file is, also one that is not there; nothing where the net takes it as it stands:
+  /// pictures and recordings.
+  std::optional<Input> file(const std::string& path) const;
+  /// Returns whether one file never is a record: the net learnt from several parts.
+  bool needs_rows() const;
+  /// Returns the record of a request, a JSON object whose values are read as those of a table in JSON lines; but its
+  /// texts are never names of files, unless the data set `manifest` had files there. Nothing if no value has the name
+  /// of a part.
+  std::optional<Input> row(std::string request) const;
+  /// Returns a request as an example: {"text": "…", "id": 1}.
+  std::string example() const;
+  /// Returns the keys of the data set `manifest` by which tables are read: the run's, or else the usual ones.
+  Settings table_settings() const;
 
  private:
+  std::size_t needed() const { return parts_.forms.size() - parts_.targets.size(); }
+  Input only_part(const std::string& path) const;
+  /// Returns whether the texts of a column are in files that it names, as they were in training.
+  bool holds_files(const TableColumn& column, bool of_request) const;
+  Input input_of(std::string name, const Table& table, std::size_t row, bool of_request,
+                 const SoundSegment& segment) const;
   std::vector<Input> rows_of(const std::string& path) const;
   /// Returns the segments of the rows' recordings, by the columns of the data set `manifest`; else none.
   std::vector<SoundSegment> segments_of(const Table& table) const;

@@ -59,6 +59,8 @@ Input InputFinder::single(const std::string& name) {
   if (is_remote(name)) return {.name = name, .remote = access()};
   // The system would end the name there.
   if (name.find('\0') != name.npos) return without_bytes(name, "a file's name has no zero byte");
+  if (records_)
+    if (auto record = records_->file(name)) return std::move(*record);
   return {.name = name};
 }
 

@@ -39,8 +39,7 @@ std::vector<Input> inputs_of(const std::vector<std::string>& words, const Record
     LineReader lines(STDIN_FILENO);
     constexpr std::size_t at_once = 1000;
     for (auto some = lines.next(at_once); !some.empty(); some = lines.next(at_once))
-      for (auto& line : some)
-        if (!line.empty()) add(line);
+      for (auto& line : some) add(line);
   }
   return inputs;
 }
@@ -79,7 +78,7 @@ class PredictRun {
       answer();
     else
       predict_inputs();
-    if (seen_ > 0)
+    if (predictor_.warm_up().pictures > 0)
       log_info(
           describe_times(predictor_.warm_up(), predictor_.warm(), predictor_.records().any() ? "sample" : "picture"));
     if (damaged_ == 0) return ExitCode::ok;

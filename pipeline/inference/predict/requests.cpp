@@ -7,9 +7,13 @@
 #include <cstring>
 #include <utility>
 
+#include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/inference/predict/given_records.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/registry.h"
 #include "sampling/core/text.h"
+#include "sampling/datasets/tables/segments.h"
 #include "sampling/io/text_lines.h"
 
 namespace flowtrain {
@@ -21,8 +25,18 @@ constexpr std::size_t longest_request = 1 << 16;
 // The most requests that are predicted together.
 constexpr std::size_t most_at_once = 256;
 
-Input no_request(const std::string& problem) {
-  return {.name = "", .problem = problem + R"(; a request is a line as {"file": "a.jpg", "id": 1})"};
+Input no_request(const std::string& problem, const InputFinder& finder) {
+  const std::string example = finder.records() ? finder.records()->example() : R"({"file": "a.jpg", "id": 1})";
+  return {.name = "", .problem = concat(problem, "; a request is a line as ", example)};
+}
+
+// Returns the first key that has a bound of a segment; empty: none has one.
+std::string segment_key(const ordered_json& request, const InputFinder& finder) {
+  const Settings table =
+      finder.records() ? finder.records()->table_settings() : Settings("data", datasets().at("manifest").keys);
+  for (auto& [key, value] : request.items())
+    if (!value.is_null() && may_bound_segments(key, table)) return key;
+  return {};
 }
 
 }  // namespace
@@ -40,38 +54,52 @@ bool LineReader::read(bool waits) {
 }
 
 std::vector<std::string> LineReader::next(std::size_t most) {
-  while (text_.find('\n') == text_.npos && read(true)) {
-  }
-  while (text_.size() < longest_request && read(false)) {
-  }
   std::vector<std::string> lines;
-  std::size_t begin = 0;
-  for (std::size_t end; lines.size() < most && (end = text_.find('\n', begin)) != text_.npos; begin = end + 1)
-    lines.push_back(text_.substr(begin, end - begin));
-  text_.erase(0, begin);
-  if (lines.empty() && !text_.empty()) lines.push_back(std::exchange(text_, {}));
-  for (auto& line : lines) line = clean_line(line, ++number_, "standard input");
+  const auto take = [&](std::string_view text) {
+    const auto line = clean_line(text, ++number_, "standard input");
+    if (!trimmed(line).empty()) lines.emplace_back(line);
+  };
+  for (bool over = false; lines.empty() && !over;) {
+    while (text_.find('\n') == text_.npos && read(true)) {
+    }
+    while (text_.size() < longest_request && read(false)) {
+    }
+    std::size_t begin = 0;
+    for (std::size_t end; lines.size() < most && (end = text_.find('\n', begin)) != text_.npos; begin = end + 1)
+      take(std::string_view(text_).substr(begin, end - begin));
+    over = begin == 0;
+    if (over && !text_.empty()) take(std::exchange(text_, {}));
+    text_.erase(0, begin);
+  }
   return lines;
 }
 
+std::optional<ordered_json> id_of(const ordered_json& request) {
+  const auto id = request.find("id");
+  return id == request.end() ? std::nullopt : std::optional<ordered_json>(*id);
+}
+
+std::string no_object(const std::string& line) {
+  return concat("the line is no JSON object",
+                is_nested_too_deep(line) ? concat(": it is nested deeper than ", deepest_json) : "");
+}
+
 PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
-  if (line.size() > longest_request) return {no_request("the line is longer than 64 KiB")};
-  const ordered_json request = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!request.is_object()) return {no_request("the line is no JSON object")};
-  const ordered_json id = request.value("id", ordered_json());
-  if (finder.records()) {
-    GivenRow values;
-    for (auto& [key, value] : request.items())
-      values[key] = value.is_string() ? value.get<std::string>() : value.dump();
-    if (auto record = finder.records()->row(values)) return {std::move(*record), id};
-  }
+  if (line.size() > longest_request) return {no_request("the line is longer than 64 KiB", finder)};
+  const ordered_json request = parse_json(line);
+  if (!request.is_object()) return {no_request(no_object(line), finder)};
+  const auto id = id_of(request);
+  const RecordFinder* const records = finder.records();
+  if (records)
+    if (auto record = records->row(line)) return {std::move(*record), id};
   const auto file = request.find("file");
-  if (file == request.end() || !file->is_string()) return {no_request("it has no \"file\" with a text"), id};
-  for (const char* key : {"begin", "end"})
-    if (request.contains(key))
-      return {no_request(concat("a file is read whole, but the line has \"", key, R"("; a part of a recording is )",
-                                R"({"audio": "a.wav", "begin": 1.5, "end": 4})")),
-              id};
+  if (file == request.end() || !file->is_string()) return {no_request("it has no \"file\" with a text", finder), id};
+  if (const auto key = segment_key(request, finder); !key.empty())
+    return {no_request(concat("a file is read whole, but the line has \"", key, R"("; a part of a recording is )",
+                              R"({"audio": "a.wav", "begin": 1.5, "end": 4})"),
+                       finder),
+            id};
+  if (records && records->needs_rows()) return {no_request("the net did not learn from single files", finder), id};
   return {finder.single(file->get<std::string>()), id};
 }
 
@@ -81,7 +109,7 @@ void answer_requests(int descriptor, Predictor& predictor, const PredictionForma
   InputFinder finder(&predictor.records());
   for (auto lines = reader.next(most_at_once); !lines.empty(); lines = reader.next(most_at_once)) {
     std::vector<Input> inputs;
-    std::vector<ordered_json> ids;
+    std::vector<std::optional<ordered_json>> ids;
     for (auto& line : lines) {
       PredictRequestLine request = parse_request(line, finder);
       inputs.push_back(std::move(request.input));
@@ -91,7 +119,7 @@ void answer_requests(int descriptor, Predictor& predictor, const PredictionForma
     predictor.run(inputs, [&](Prediction& prediction) {
       seen(prediction);
       JsonObject answer;
-      if (!ids[answered].is_null()) answer["id"] = std::move(ids[answered]);
+      if (ids[answered]) answer["id"] = std::move(*ids[answered]);
       ++answered;
       for (auto& [key, value] : to_json(prediction, format)) answer[key] = std::move(value);
       out.write(json_line(std::move(answer)) + "\n");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ class LineReader {
  public:
   explicit LineReader(int descriptor) : descriptor_(descriptor) {}
   /// Waits for a line, and returns it with those that have arrived behind it, `most` at most; none at the end. The last
-  /// one may lack its newline. Lines are clean (see clean_line). Throws UserError(data) where reading fails.
+  /// one may lack its newline. Blank lines are left out. Lines are clean (see clean_line). Throws UserError(data) where
+  /// reading fails.
   std::vector<std::string> next(std::size_t most);
 
  private:
@@ -33,8 +35,14 @@ class LineReader {
 /// repeats.
 struct PredictRequestLine {
   Input input;
-  ordered_json id = {};  ///< null if none was given
+  std::optional<ordered_json> id = {};  ///< empty where none was given
 };
+
+/// Returns the "id" of a request, of any kind; nothing if it has none.
+std::optional<ordered_json> id_of(const ordered_json& request);
+
+/// Returns the reason why a line, which parse_json() did not read as an object, is no request.
+std::string no_object(const std::string& line);
 
 /// Parses a line. It never fails: a line that is not a request becomes an input with a `problem`.
 PredictRequestLine parse_request(const std::string& line, InputFinder& finder);

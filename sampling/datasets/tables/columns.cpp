@@ -159,6 +159,13 @@ bool looks_like_files(const TableColumn& column) {
   return any;
 }
 
+bool is_file_column(const TableColumn& column, const std::vector<std::string>& files) {
+  static constexpr std::string_view usual[] = {"image",     "file",  "path",          "filename",
+                                               "file_name", "audio", "audio_filepath"};
+  if (files != std::vector<std::string>{"auto"}) return std::ranges::find(files, column.name) != files.end();
+  return std::ranges::find(usual, lower_case(column.name)) != std::end(usual) && looks_like_files(column);
+}
+
 bool looks_like_sounds(const TableColumn& column) {
   bool any = false;
   for (std::size_t row = 0; row < column.cells.size(); ++row) {

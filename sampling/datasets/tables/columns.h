@@ -42,6 +42,9 @@ ManifestColumn make_file_column(const Table& table, TableColumn column);
 /// Returns whether the values look like names of files: there are some, and each has an ending.
 bool looks_like_files(const TableColumn& column);
 
+/// Returns whether a column holds paths by the key `files` of the data set `manifest`.
+bool is_file_column(const TableColumn& column, const std::vector<std::string>& files);
+
 /// Returns whether values are names of recordings, and none is one of a text, an array or a picture. A file of a format
 /// that is not read is then a damaged recording.
 bool looks_like_sounds(const TableColumn& column);

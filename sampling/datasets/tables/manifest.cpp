@@ -2,7 +2,9 @@
 // numbers and classes.
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 
 #include "sampling/class_names.h"
@@ -31,6 +33,12 @@ using Texts = std::vector<std::string>;
 
 constexpr std::ptrdiff_t none = -1;
 
+// The usual names of columns.
+constexpr std::array<std::string_view, 3> label_names{"label", "class", "target"},
+    begin_names{"begin", "start", "offset"};
+constexpr std::array<std::string_view, 1> labels_names{"labels"};
+constexpr std::array<std::string_view, 2> end_names{"end", "stop"};
+
 std::ptrdiff_t index_of(const Table& table, std::string_view name, bool any_case = false) {
   const auto found = std::ranges::find_if(table.columns, [&](const TableColumn& column) {
     return any_case ? lower_case(column.name) == name : column.name == name;
@@ -52,7 +60,7 @@ std::ptrdiff_t needed_column(const Table& table, const std::string& name, const 
 
 /// Returns the column of a key that may be "auto": then the first of the `usual` names, in any case, that fits.
 std::ptrdiff_t class_column(const Table& table, const Settings& settings, const std::string& key,
-                            std::initializer_list<std::string_view> usual, bool (*fits)(const TableColumn&)) {
+                            std::span<const std::string_view> usual, bool (*fits)(const TableColumn&)) {
   const auto& name = settings.text(key);
   if (name.empty()) return none;
   if (name != "auto") return needed_column(table, name, settings, key);
@@ -65,16 +73,11 @@ std::ptrdiff_t class_column(const Table& table, const Settings& settings, const 
 
 /// Returns for each column whether it holds paths of files.
 std::vector<bool> file_columns(const Table& table, const Settings& settings) {
-  static constexpr std::string_view usual[] = {"image",     "file",  "path",          "filename",
-                                               "file_name", "audio", "audio_filepath"};
-  std::vector<bool> are_files(table.columns.size());
   const auto& given = settings.texts("files");
-  for (std::size_t i = 0; given == Texts{"auto"} && i < table.columns.size(); ++i)
-    are_files[i] = std::ranges::find(usual, lower_case(table.columns[i].name)) != std::end(usual) &&
-                   looks_like_files(table.columns[i]);
   for (const auto& name : given)
-    if (given != Texts{"auto"})
-      are_files[static_cast<std::size_t>(needed_column(table, name, settings, "files"))] = true;
+    if (given != Texts{"auto"}) needed_column(table, name, settings, "files");
+  std::vector<bool> are_files;
+  for (const auto& column : table.columns) are_files.push_back(is_file_column(column, given));
   return are_files;
 }
 
@@ -82,12 +85,20 @@ std::vector<bool> file_columns(const Table& table, const Settings& settings) {
 
 SegmentColumns find_segment_columns(const Table& table, const Settings& settings) {
   const auto any = [](const TableColumn&) { return true; };
-  SegmentColumns found{class_column(table, settings, "begin", {"begin", "start", "offset"}, any),
-                       class_column(table, settings, "end", {"end", "stop"}, any)};
+  SegmentColumns found{class_column(table, settings, "begin", begin_names, any),
+                       class_column(table, settings, "end", end_names, any)};
   if (found.begin == none || found.end != none || settings.text("end") != "auto") return found;
   found.end = index_of(table, "duration", true);
   found.is_duration = found.end != none;
   return found;
+}
+
+bool may_bound_segments(const std::string& name, const Settings& settings) {
+  const auto may = [&](const char* key, std::span<const std::string_view> usual) {
+    const auto& given = settings.text(key);
+    return given == "auto" ? std::ranges::find(usual, lower_case(name)) != usual.end() : given == name && !name.empty();
+  };
+  return may("begin", begin_names) || may("end", end_names);
 }
 
 std::vector<SoundSegment> read_segments(const Table& table, const SegmentColumns& columns) {
@@ -127,8 +138,9 @@ class Manifest : public NamedDataset {
         folder_(fs::path(table.path).parent_path()),
         access_(std::move(access)),
         rows_(std::move(rows)) {
-    const ClassColumns in{class_column(table, settings, "label", {"label", "class", "target"}, looks_like_classes),
-                          class_column(table, settings, "labels", {"labels"}, [](const TableColumn&) { return true; })};
+    const ClassColumns in{
+        class_column(table, settings, "label", label_names, looks_like_classes),
+        class_column(table, settings, "labels", labels_names, [](const TableColumn&) { return true; })};
     const auto are_files = file_columns(table, settings);
     for (const auto& [key, index] : {std::pair("label", in.label), std::pair("labels", in.labels)})
       if (index != none && are_files[static_cast<std::size_t>(index)])

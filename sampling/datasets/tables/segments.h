@@ -2,6 +2,7 @@
 // The columns of a table whose rows are segments of recordings, as the data set `manifest` finds them (manifest.cpp).
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sampling/core/settings.h"
@@ -25,6 +26,9 @@ struct SegmentColumns {
 /// Finds the columns by the keys `begin` and `end` of the data set `manifest`. Throws UserError(data) at the key that
 /// names a column which the table lacks.
 SegmentColumns find_segment_columns(const Table& table, const Settings& settings);
+
+/// Returns whether a column of this name may be one of those that find_segment_columns() finds.
+bool may_bound_segments(const std::string& name, const Settings& settings);
 
 /// Returns the segment of each row. Throws UserError(data), with its place, for a cell that is no time.
 std::vector<SoundSegment> read_segments(const Table& table, const SegmentColumns& columns);

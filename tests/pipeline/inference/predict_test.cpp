@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "pipeline/inference/generate/prompt_lines.h"
 #include "pipeline/inference/predict/folder_watch.h"
 #include "pipeline/inference/predict/input_dataset.h"
 #include "pipeline/inference/predict/requests.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/samplers/stored.h"
 #include "tests/support/sounds.h"
 #include "tests/support/tar_helper.h"
@@ -107,9 +109,125 @@ TEST_CASE("rows and requests of recordings are the segments that a manifest make
   CHECK(frames(rows[0]) == 250);
   CHECK(frames(rows[1]) == 1000);
   const auto audio = (folder.path() / "a.wav").string();
-  CHECK(frames(*records.row({{"audio", audio}, {"offset", "0.5"}, {"end", "0.6"}})) == 100);
-  CHECK(records.row({{"audio", audio}, {"begin", "x"}})->problem.find("'x' is no time in seconds") !=
-        std::string::npos);
+  const auto row = [&](const std::string& values) {
+    return *records.row(R"({"audio": ")" + audio + "\"" + values + "}");
+  };
+  CHECK(frames(row(R"(, "offset": 0.5, "end": "0.6")")) == 100);
+  CHECK(frames(row(R"(, "begin": null)")) == 1000);
+  CHECK(row(R"(, "begin": "x")").problem.find("'x' is no time in seconds") != std::string::npos);
+
+  InputFinder finder(&records);
+  for (const char* const key : {"begin", "end", "start", "Stop", "offset"})
+    CHECK(parse_request(R"({"file": "a.wav", ")" + std::string(key) + "\": 1}", finder)
+              .input.problem.starts_with(concat("a file is read whole, but the line has \"", key, '"')));
+  CHECK(parse_request(R"({"file": "a.wav", "duration": 1, "begin": null})", finder).input.problem.empty());
+}
+
+TEST_CASE("a request with a file is refused where it has the run's own columns of segments") {
+  const TempFolder folder;
+  const auto config =
+      load_config(folder.write("a.toml",
+                               "[data]\ndataset = \"manifest\"\npath = \"t.csv\"\nbegin = \"from\"\nend = \"\"\n"
+                               "[[field]]\nname = \"x\"\nfrom = \"audio\"\nas = \"wave\"\n"),
+                  {});
+  const auto parts = LearntParts::of(config, {{"audio", Encoding::audio}});
+  const RecordFinder records(config, parts);
+  InputFinder finder(&records);
+  CHECK(parse_request(R"({"file": "a.wav", "from": 1})", finder).input.problem.starts_with("a file is read whole"));
+  CHECK(parse_request(R"({"file": "a.wav", "end": 1, "start": 1})", finder).input.problem.empty());
+}
+
+namespace {
+
+/// A net that learnt from the texts of one column.
+class TextRecords {
+ public:
+  explicit TextRecords(const std::string& data, const std::string& from = "text")
+      : config_(
+            load_config(folder.write("a.toml", data + "\npath = \"t.jsonl\"\n[[field]]\nname = \"tokens\"\nfrom = \"" +
+                                                   from + "\"\nas = \"tokens\"\nmax = 9\n"),
+                        {})),
+        parts_(LearntParts::of(config_, {{from, Encoding::text}})) {}
+
+  /// Returns the text of an input, or the problem behind a bar.
+  std::string read(const Input& input) const {
+    if (!input.problem.empty()) return "|" + input.problem;
+    const std::vector<Input> inputs{input};
+    ReadBuffer buffer;
+    try {
+      const Record record = InputDataset(inputs, {}, std::nullopt, parts_).read(1, buffer);
+      const auto& bytes = record.parts[0].bytes;
+      return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    } catch (const SampleError& error) {
+      return std::string("|") + error.what();
+    }
+  }
+  std::string request(const std::string& line) {
+    InputFinder finder(&records_);
+    return read(parse_request(line, finder).input);
+  }
+  Texts found(const std::string& word) {
+    InputFinder finder(&records_);
+    Texts texts;
+    for (auto& input : finder.find((folder.path() / word).string())) texts.push_back(read(input));
+    return texts;
+  }
+
+  const TempFolder folder;
+
+ private:
+  const Config config_;
+  const LearntParts parts_;
+  const RecordFinder records_{config_, parts_};
+};
+
+}  // namespace
+
+TEST_CASE("texts of requests are those that a table in JSON lines has: digits and lists as they stand, no null") {
+  TextRecords run("[data]\ndataset = \"manifest\"");
+  CHECK(run.request(R"({"text": "a \"b\"", "id": 1})") == "a \"b\"");
+  CHECK(run.request(R"({"text": 1.50})") == "1.50");
+  CHECK(run.request(R"({"text": 12345678901234567890123})") == "12345678901234567890123");
+  CHECK(run.request(R"({"text": true})") == "1");
+  CHECK(run.request(R"({"text": ["a",  "b"]})") == R"(["a",  "b"])");
+  CHECK(run.request(R"({"text": ""})").empty());
+  CHECK(run.request(R"({"text": null})") == "|it lacks 'text', which the net learnt from");
+  CHECK(run.request(R"({"text": "a", "text": "b"})") == "|the request:1: 'text' occurs twice");
+}
+
+TEST_CASE("a text that is the name of a file stays a text, unless training read the column's files") {
+  for (const char* const data : {"[data]\ndataset = \"manifest\"", "[data]\ndataset = \"webdataset\""}) {
+    TextRecords run(data);
+    const auto file = run.folder.write("letter.txt", "secret").string();
+    CHECK(run.request(R"({"text": ")" + file + "\"}") == file);
+  }
+  TextRecords texts("[data]\ndataset = \"manifest\"");
+  texts.folder.write("letter.txt", "content");
+  texts.folder.write("new.csv", "text\nletter.txt\nb.txt\n");
+  CHECK(texts.found("new.csv") == Texts{"letter.txt", "b.txt"});
+
+  TextRecords files("[data]\ndataset = \"manifest\"\nfiles = [\"text\"]");
+  const auto file = files.folder.write("letter.txt", "content").string();
+  files.folder.write("new.csv", "text\nletter.txt\n");
+  CHECK(files.found("new.csv") == Texts{"content"});
+  CHECK(files.request(R"({"text": ")" + file + "\"}") == "content");
+
+  TextRecords members("[data]\ndataset = \"webdataset\"", "txt");
+  members.folder.write("letter.txt", "content");
+  members.folder.write("new.csv", "txt\nletter.txt\n");
+  members.folder.write("texts.csv", "txt\nletter.txt\na fine text\n");
+  CHECK(members.found("new.csv") == Texts{"content"});
+  CHECK(members.found("texts.csv") == Texts{"letter.txt", "a fine text"});
+}
+
+TEST_CASE("a file is the text of a net that learnt from one text, in requests, too, and a missing one is told") {
+  TextRecords run("[data]\ndataset = \"manifest\"");
+  const auto file = run.folder.write("letter.txt", "content").string();
+  CHECK(run.request(R"({"file": ")" + file + "\"}") == "content");
+  CHECK(run.found("letter.txt") == Texts{"content"});
+  CHECK(run.found("gone.txt") == Texts{"|No such file or directory"});
+  CHECK(run.request(R"({"file": "gone.txt"})") == "|No such file or directory");
+  CHECK(run.request("{}") == R"(|it has no "file" with a text; a request is a line as {"text": "…", "id": 1})");
 }
 
 TEST_CASE("inputs of a net that learnt from recordings: the recordings of folders and archives, whole or in tables") {
@@ -163,9 +281,8 @@ TEST_CASE("inputs of a net that learnt from recordings: the recordings of folder
   CHECK(form(4).frames == 3200);
   CHECK(form(5).frames == 1600);
   CHECK(form(6).frames == 4800);  // its content decides
-  GivenRow request;
-  request["audio"] = (folder.path() / "all/b.WAV").string();
-  CHECK(records.row(request));
+  CHECK(records.row(R"({"audio": ")" + (folder.path() / "all/b.WAV").string() + "\"}"));
+  CHECK(!records.row(R"({"file": "all/b.WAV"})"));
 }
 
 TEST_CASE("a data set of inputs: record 0 has the form of the training data, and stands for what is damaged") {
@@ -294,7 +411,9 @@ TEST_CASE("predictions as JSON and CSV: boxes, errors, names that need quotes, n
   CHECK(printable("a\x1b[31m\nb") == "a?[31m?b");
 }
 
-TEST_CASE("lines of a pipe arrive as they are written, several at once, the last one without its newline") {
+TEST_CASE(
+    "lines of a pipe arrive as they are written, several at once, the last one without its newline, and none is "
+    "blank") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const auto write = [&](const std::string& text) {
@@ -304,9 +423,9 @@ TEST_CASE("lines of a pipe arrive as they are written, several at once, the last
   write("one\ntwo\nthree\nfo");
   CHECK(lines.next(2) == Texts{"one", "two"});
   CHECK(lines.next(2) == Texts{"three"});
-  write("ur\n\nfive");
+  write("ur\n\n \t\nfive");
   ::close(ends[1]);
-  CHECK(lines.next(9) == Texts{"four", ""});
+  CHECK(lines.next(9) == Texts{"four"});
   CHECK(lines.next(9) == Texts{"five"});
   CHECK(lines.next(9).empty());
   ::close(ends[0]);
@@ -317,16 +436,36 @@ TEST_CASE("requests: what is none becomes an input with a problem") {
   const auto good = parse_request(R"({"id": [1, "x"], "file": "a.jpg", "more": 1})", finder);
   CHECK(good.input.name == "a.jpg");
   CHECK(good.input.problem.empty());
-  CHECK(good.id.dump() == R"([1,"x"])");
-  CHECK(parse_request(R"({"file": "a.jpg"})", finder).id.is_null());
+  REQUIRE(good.id);
+  CHECK(good.id->dump() == R"([1,"x"])");
+  CHECK(!parse_request(R"({"file": "a.jpg"})", finder).id);
+  const auto null = parse_request(R"({"file": "a.jpg", "id": null})", finder);
+  CHECK((null.id && null.id->is_null()));
   const auto nameless = parse_request(R"({"id": 3, "file": 7})", finder);
   CHECK(nameless.input.problem.starts_with("it has no \"file\""));
-  CHECK(nameless.id == 3);
+  CHECK(*nameless.id == 3);
   CHECK(parse_request(R"({"file": "a.wav", "begin": 1})", finder).input.problem.starts_with("a file is read whole"));
   for (const std::string& line : {std::string(), std::string("{"), std::string("\"a.jpg\""), std::string(60'000, '['),
                                   std::string("{\"file\": \"\xff\"}")})
     CHECK(parse_request(line, finder).input.problem.starts_with("the line is no JSON object"));
+  for (const char* const key : {"id", "file", "more"}) {
+    const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
+    CHECK(parse_request(concat("{\"", key, "\": ", deep, "}"), finder)
+              .input.problem.starts_with("the line is no JSON object: it is nested deeper than 100"));
+  }
   CHECK(parse_request(std::string(70'000, ' '), finder).input.problem.starts_with("the line is longer"));
+}
+
+TEST_CASE("prompts: lines that are none have a problem, also those of many brackets, and an id of null is one") {
+  const auto good = parse_prompt(R"({"prompt": "a", "id": null})");
+  CHECK(good.text == "a");
+  CHECK((good.id && good.id->is_null()));
+  CHECK(!parse_prompt(R"({"prompt": "a"})").id);
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const char* const key : {"id", "prompt", "more"})
+    CHECK(parse_prompt(concat("{\"", key, "\": ", deep, "}"))
+              .problem.starts_with("the line is no JSON object: it is nested deeper than 100"));
+  CHECK(parse_prompt("[1]").problem.starts_with("the line is no JSON object; a request"));
 }
 
 }  // namespace flowtrain::predict_test
