@@ -1,4 +1,4 @@
-#include <fstream>
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <fstream>
