@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sampling/audio/libsndfile.h"
+#include "sampling/audio/mp3.h"
 #include "sampling/audio/ogg.h"
 #include "sampling/audio/wav.h"
 #include "sampling/core/error.h"
@@ -67,6 +68,64 @@ void check_size(std::uint64_t frames, std::uint32_t channels) {
                              " channels are more than a sample may have (1 GiB): cut the recording into segments"));
 }
 
+/// A file with other bytes at its beginning: `beginning` in the place of the first `replaced_bytes`.
+class RenewedFile final : public ByteSource {
+ public:
+  RenewedFile(const ByteSource& file, std::uint64_t replaced_bytes, std::vector<std::byte> beginning)
+      : file_(&file), replaced_bytes_(replaced_bytes), beginning_(std::move(beginning)) {}
+
+  std::uint64_t size_bytes() const override { return file_->size_bytes() - replaced_bytes_ + beginning_.size(); }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    const auto own = MemoryFile(beginning_).read_at(offset, into);
+    const auto rest = std::max<std::uint64_t>(offset, beginning_.size()) - beginning_.size();
+    return own == into.size() ? own : own + file_->read_at(replaced_bytes_ + rest, into.subspan(own));
+  }
+
+ private:
+  const ByteSource* file_;
+  std::uint64_t replaced_bytes_;
+  std::vector<std::byte> beginning_;
+};
+
+/// Returns an MP3 file with a header of its length; nothing if libsndfile reads one, or there are no frames to count.
+std::optional<RenewedFile> with_mp3_header(const ByteSource& file) {
+  const auto start = mp3_start(file);
+  if (!start || start->is_read) return {};
+  return RenewedFile(file, start->first, mp3_header(*start, count_mp3_frames(file, *start)));
+}
+
+void check_mp3_frames(const ByteSource& file) {
+  if (const auto start = mp3_start(file); start && start->is_read) count_mp3_frames(file, *start);
+}
+
+/// Returns a FLAC file whose header tells of one frame more, so that libsndfile looks for what follows the last one;
+/// nothing if the header tells of none.
+std::optional<RenewedFile> with_longer_flac(const ByteSource& file) {
+  constexpr std::size_t type_at = 4, count_at = 21, count_end = 26;  // the number of frames has 36 bits
+  constexpr std::byte no_count{0xf0}, any_type{0x7f};
+  std::vector<std::byte> header(count_end);
+  if (file.read_at(0, header) < count_end || (header[type_at] & any_type) != std::byte{}) return {};
+  auto frames = std::to_integer<std::uint64_t>(header[count_at] & ~no_count);
+  for (auto i = count_at + 1; i < count_end; ++i) frames = frames << 8 | std::to_integer<std::uint64_t>(header[i]);
+  if (frames == 0 || frames > most_frames) return {};
+  ++frames;
+  for (auto i = count_end; --i > count_at; frames >>= 8) header[i] = static_cast<std::byte>(frames);
+  header[count_at] = (header[count_at] & no_count) | static_cast<std::byte>(frames);
+  return RenewedFile(file, count_end, std::move(header));
+}
+
+/// Throws SampleError if a second FLAC file follows the first one, behind whose end libsndfile reads nothing.
+void check_flac_streams(std::span<const std::byte> file) {
+  constexpr std::string_view tag = "fLaC";
+  // The first block of metadata, with others behind it, or alone.
+  constexpr std::string_view first_blocks[] = {{"\0\0\0\x22", 4}, {"\x80\0\0\x22", 4}};
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  for (auto at = text.find(tag, tag.size()); at != text.npos; at = text.find(tag, at + tag.size()))
+    if (std::ranges::count(first_blocks, text.substr(at + tag.size(), 4)) > 0)
+      throw SampleError(concat("at byte ", at, " a second FLAC stream follows, and only the first one would be read: ",
+                               "write them as files of their own"));
+}
+
 /// The state of an open file for libsndfile, through whose C code no exception may pass.
 struct VirtualFile {
   const ByteSource* source = nullptr;      ///< file that is read
@@ -120,10 +179,12 @@ SF_VIRTUAL_IO virtual_functions() {
 class DecodedFile {
  public:
   explicit DecodedFile(const ByteSource& source) : kind_(kind_of_sound(source)) {
-    if (const std::string_view kind = kind_; kind == "MP3" && !reads_mp3(library_.version_string()))
+    if (kind_ == "MP3" && !reads_mp3(library_.version_string()))
       throw UserError(ExitCode::data, concat(library_.version_string(), " reads no MP3 files"),
                       "install version 1.1 or newer, or convert the recordings to FLAC files");
-    file_.source = &source;
+    if (kind_ == "MP3") renewed_ = with_mp3_header(source);
+    if (kind_ == "FLAC") renewed_ = with_longer_flac(source);
+    file_.source = renewed_ ? &*renewed_ : &source;
     auto functions = virtual_functions();
     SF_INFO info{};
     handle_ = library_.open_virtual(&functions, SFM_READ, &info, &file_);
@@ -131,6 +192,8 @@ class DecodedFile {
     if (!handle_ || file_.failure) fail("the header cannot be read");  // strerror(nullptr) is shared by threads
     form_ = {info.frames < 0 ? 0 : static_cast<std::uint64_t>(info.frames), static_cast<std::uint32_t>(info.channels),
              static_cast<std::uint32_t>(info.samplerate)};
+    if (kind_ == "FLAC" && renewed_) --form_.frames;
+    can_seek_ = info.seekable != 0;
     try {
       check_form(form_);
     } catch (...) {
@@ -145,6 +208,11 @@ class DecodedFile {
   const SoundForm& form() const { return form_; }
 
   void seek(std::uint64_t frame) {
+    if (frame == 0) return;
+    if (!can_seek_)
+      throw SampleError(concat("the samples of this ", kind_,
+                               " file can only be read whole, so it has no segments: convert it to a FLAC file",
+                               " (ffmpeg -i IN OUT.flac)"));
     const auto at = library_.seek(handle_, static_cast<sf_count_t>(frame), SEEK_SET);
     if (at < 0 || file_.failure) fail(library_.strerror(handle_));
   }
@@ -167,6 +235,15 @@ class DecodedFile {
     }
   }
 
+  /// Throws SampleError if frames follow those that were read, which are the last ones that the header tells of.
+  void check_end() {
+    if (kind_ != "FLAC" || !renewed_) return;
+    std::vector<float> frame(form_.channels);
+    if (library_.readf_float(handle_, frame.data(), 1) > 0 || file_.failure)
+      fail(concat("more sound follows behind the ", form_.frames,
+                  " frames that the header tells of: write the file anew (ffmpeg -i IN OUT.flac)"));
+  }
+
  private:
   /// Throws the failure of a read, if there was one: libsndfile may go on with silence, or with less of the file.
   [[noreturn]] void fail(const std::string& what) const {
@@ -174,7 +251,9 @@ class DecodedFile {
     throw SampleError(concat("damaged ", kind_, " file, for ", library_.version_string(), ": ", what));
   }
 
-  const char* kind_;
+  std::string_view kind_;
+  std::optional<RenewedFile> renewed_;
+  bool can_seek_ = true;
   const LibSndfile& library_ = libsndfile();
   VirtualFile file_;
   SNDFILE* handle_ = nullptr;
@@ -210,9 +289,13 @@ void decode_sound(std::span<const std::byte> file, Sound& into, Silence silence)
     into.channels = form.channels;
     into.rate = form.rate;
   } else {
-    if (std::string_view(kind_of_sound(source)) == "Ogg") check_ogg_pages(file);
+    const std::string_view kind = kind_of_sound(source);
+    if (kind == "Ogg") check_ogg_pages(file);
+    if (kind == "FLAC") check_flac_streams(file);
+    if (kind == "MP3") check_mp3_frames(source);
     DecodedFile decoded(source);
     decoded.read(decoded.form().frames, into.samples);
+    decoded.check_end();
     check_finite(into.samples, decoded.form().channels);
     into.channels = decoded.form().channels;
     into.rate = decoded.form().rate;
@@ -251,6 +334,7 @@ void cut_sound(const ByteSource& file, std::uint64_t offset, std::uint64_t size_
   thread_local std::vector<float> samples;  // keeps its memory
   decoded.seek(first);
   decoded.read(frames, samples);
+  if (first + frames == decoded.form().frames) decoded.check_end();
   const auto header_bytes =
       begin_wav({{frames, decoded.form().channels, decoded.form().rate}, true, sizeof(float), 0}, into);
   std::memcpy(into.data() + header_bytes, samples.data(), samples.size() * sizeof(float));

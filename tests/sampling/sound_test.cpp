@@ -7,8 +7,11 @@
 #include <stdexcept>
 
 #include "sampling/audio/libsndfile.h"
+#include "sampling/audio/mp3.h"
 #include "sampling/audio/ogg.h"
 #include "sampling/core/error.h"
+#include "sampling/core/random.h"
+#include "sampling/core/text.h"
 #include "sampling/io/descriptor.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/skip.h"
@@ -128,6 +131,30 @@ TEST_CASE("sounds: a segment of a WAV file has exactly its frames") {
     failure_of<SampleError>([&] { cut(range.first, range.second); });
 }
 
+TEST_CASE("sounds: a segment of samples that can only be read whole is refused with the way out") {
+  SKIP_UNLESS(has_libsndfile(), "libsndfile1", "the library is not installed");
+  TempFolder temp;
+  const std::uint32_t blocks = 20, block_bytes = 65, block_frames = 320, rate = 8000;
+  std::string noise(blocks * block_bytes, '\0');
+  Stream random(1, Purpose::sample, 1);
+  for (char& each : noise) each = static_cast<char>(random.below(256));
+  auto file = raw_wav(49, 0, 1, noise, blocks * block_bytes, rate);  // GSM 6.10
+  const auto extension = as_text<std::uint16_t>({2, block_frames});
+  file.replace(16, 1, 1, char(20));
+  file.replace(28, 8, as_text<std::uint32_t>({rate * block_bytes / block_frames, block_bytes}));
+  file.insert(36, extension + "fact" + as_text<std::uint32_t>({4, blocks * block_frames}));
+  CHECK(decoded(file).frames() == blocks * block_frames);
+  const auto path = temp.write("a.wav", file);
+  const auto source = Descriptor::file(path.c_str());
+  std::vector<std::byte> segment;
+  const auto error = failure_of<SampleError>([&] { cut_sound(source, 0, source.size_bytes(), 0.1, 0.2, segment); });
+  CHECK(std::string(error.what()) ==
+        "the samples of this WAV file can only be read whole, so it has no segments: convert it to a FLAC file "
+        "(ffmpeg -i IN OUT.flac)");
+  cut_sound(source, 0, source.size_bytes(), 0, 0.1, segment);
+  CHECK(decoded(bytes_of(segment)).frames() == rate / 10);
+}
+
 TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused") {
   SKIP_UNLESS(has_libsndfile(), "libsndfile1", "the library is not installed");
   TempFolder temp;
@@ -152,6 +179,11 @@ TEST_CASE("sounds: FLAC is lossless, also of segments, and a cut file is refused
   auto lying = flac;
   lying[22] = '\1';  // the number of frames
   check_refused(lying, "only 20000 of 16797216 frames can be read");
+  lying = flac;
+  lying[24] = '\x4e', lying[25] = '\x1f';  // 19999 frames
+  check_refused(lying, "more sound follows behind the 19999 frames that the header tells of");
+  check_refused(flac + flac, concat("at byte ", flac.size(), " a second FLAC stream follows"));
+  CHECK(decoded(flac + "TAG" + std::string(125, 'x')).samples == sound.samples);
 }
 
 /// A page of Ogg with one segment. Its checksum is computed bit by bit.
@@ -210,6 +242,7 @@ class FailingSource final : public ByteSource {
   std::uint64_t size_bytes() const override { return bytes_.size(); }
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override {
     if (end > 0 && offset + into.size() > end) throw std::runtime_error("the disk failed");
+    if (offset >= bytes_.size()) return 0;
     return static_cast<std::size_t>(bytes_.copy(reinterpret_cast<char*>(into.data()), into.size(), offset));
   }
   std::uint64_t end = 0;
@@ -217,6 +250,80 @@ class FailingSource final : public ByteSource {
  private:
   std::string bytes_;
 };
+
+/// Returns MP3 frames of silence, MPEG-1 at 44.1 kHz and mono, with these numbers of the table of bit rates.
+std::string mp3_frames(const std::vector<int>& rates) {
+  constexpr std::size_t kilobits[] = {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320};
+  std::string frames;
+  for (const int rate : rates) {
+    std::string frame(144'000 * kilobits[rate] / 44100, '\0');
+    frame.replace(0, 4, {'\xff', '\xfb', static_cast<char>(rate << 4), '\xc0'});
+    frames += frame;
+  }
+  return frames;
+}
+
+/// Returns a frame with the header "Xing" of so many frames behind it.
+std::string xing_frame(char frames) {
+  auto frame = mp3_frames({5});
+  return frame.replace(4 + 17, 12, std::string("Xing\0\0\0\1\0\0\0", 11) + frames);
+}
+
+bool has_mp3() { return has_libsndfile() && reads_mp3(libsndfile().version_string()); }
+
+TEST_CASE("sounds: an MP3 file without a header of its length has the frames that are there, at any bit rates") {
+  SKIP_UNLESS(has_mp3(), "libsndfile1", "the library is not installed, or reads no MP3 files");
+  const auto frames_of = [](const std::string& file) { return decoded(file, Silence::keep).frames(); };
+  std::vector<int> rising(40, 1), falling(40, 14);  // a guess by the first frame is too great, or too small
+  rising.insert(rising.end(), 20, 14);
+  falling.insert(falling.end(), 20, 1);
+  for (const auto& rates : {rising, falling, std::vector<int>(60, 9)}) {
+    const auto file = mp3_frames(rates);
+    CHECK(frames_of(file) == 60 * 1152);
+    CHECK(frames_of(std::string("ID3\4\0\0\0\0\1\0", 10) + std::string(128, 'x') + file) == 60 * 1152);
+    CHECK(frames_of(file + "TAG" + std::string(125, 'x')) == 60 * 1152);
+    CHECK(frames_of(file.substr(0, file.size() - 50)) == 59 * 1152);  // nothing tells of the last one
+    CHECK(frames_of(file + file) == 120 * 1152);
+  }
+  TempFolder temp;
+  const auto path = temp.write("a.mp3", mp3_frames(rising));
+  const auto file = Descriptor::file(path.c_str());
+  CHECK(sound_form(file, 0, file.size_bytes()).frames == 60 * 1152);
+  std::vector<std::byte> segment;
+  cut_sound(file, 0, file.size_bytes(), 0.5, -1, segment);
+  CHECK(decoded(bytes_of(segment), Silence::keep).frames() == 60 * 1152 - 22050);
+}
+
+TEST_CASE("sounds: an MP3 file with more sound than its header tells of, or with bytes between frames, is damaged") {
+  SKIP_UNLESS(has_mp3(), "libsndfile1", "the library is not installed, or reads no MP3 files");
+  const auto sound = mp3_frames(std::vector<int>(20, 9));
+  const auto whole = xing_frame(20) + sound;
+  CHECK(decoded(whole, Silence::keep).frames() > 19 * 1152);
+  check_refused(whole + whole,
+                concat("damaged MP3 file: at byte ", whole.size(), " more sound follows behind the 20 "));
+  check_refused(xing_frame(19) + sound, "more sound follows behind the 19 frames that the header tells of");
+  check_refused(whole.substr(0, whole.size() / 2), "damaged MP3 file, for libsndfile");
+  check_refused(sound + std::string(9, 'x') + sound, concat("at byte ", sound.size(), " there are 9 other bytes"));
+}
+
+TEST_CASE("sounds: headers of MP3 frames that lie, end early or are damaged do no harm") {
+  auto file = std::string("ID3\4\0\x10\x7f\x7f\x7f\x7f", 10) + xing_frame(20) + mp3_frames(std::vector<int>(20, 9));
+  Stream random(1, Purpose::sample, 1);
+  for (std::size_t round = 0; round < 2000; ++round) {
+    auto damaged = file.substr(round % 3 == 0 ? 0 : 10, random.below(file.size()));
+    for (std::size_t i = 0; i < round % 7 && !damaged.empty(); ++i)
+      damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
+    const FailingSource source(damaged);
+    try {
+      const auto start = mp3_start(source);
+      const auto frames = start ? count_mp3_frames(source, *start) : 0;
+      CHECK(frames <= damaged.size() / 24);
+    } catch (const SampleError&) {
+    }
+  }
+  const FailingSource ones(std::string(100'000, '\xff'));
+  CHECK_FALSE(mp3_start(ones));
+}
 
 TEST_CASE("sounds: versions of libsndfile before 1.1 read no MP3 files") {
   for (const char* old : {"libsndfile-1.0.31", "libsndfile-1.0.25pre"}) CHECK_FALSE(reads_mp3(old));
