@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,11 +58,12 @@ class PackedSampler final : public Sampler {
       if (inner_[i].free_axes > 0) extents[axis++] = extent;
     }
     sampler_->measure(record, std::span(lengths).first(axis));
-    const std::int64_t length = std::min(lengths[0], extent);
     if (std::ranges::any_of(std::span(lengths).first(axis), [&](auto each) { return each != lengths[0]; }))
       throw SampleError(
           concat("the fields of a packed row have different lengths in it: ", join(std::span(lengths).first(axis))));
+    const std::int64_t measured = std::min(lengths[0], extent);
     sampler_->sample(record, random, Row({starts.data(), inner_.size()}, std::span(extents).first(axis)));
+    const std::int64_t length = length_of(lengths, measured);
     auto* const position = reinterpret_cast<std::int32_t*>(row[own]);
     auto* const segment = reinterpret_cast<std::int32_t*>(row[own + 1]);
     for (std::int64_t i = 0; i < extent; ++i) {
@@ -80,6 +83,20 @@ class PackedSampler final : public Sampler {
     return field.free_axes == 0 && std::ranges::any_of(inner_, [&](auto& other) {
              return other.free_axes > 0 && field.name == other.name + "_length";
            });
+  }
+
+  /// Returns the length that the fields of a row state, which may be shorter than the one that was measured; that one
+  /// if none does.
+  std::int64_t length_of(std::span<const std::int64_t> lengths, std::int64_t measured) const {
+    std::optional<std::int64_t> stated;
+    for (std::size_t i = 0; i < inner_.size(); ++i) {
+      if (!states_length(inner_[i])) continue;
+      if (stated && *stated != lengths[i])
+        throw SampleError(concat("the fields of a packed row state different lengths of it: ", *stated, " and ",
+                                 lengths[i], " (", inner_[i].name, ")"));
+      stated = lengths[i];
+    }
+    return std::min(stated.value_or(measured), measured);
   }
 
   void add(Field field) {
