@@ -116,7 +116,8 @@ FeatureExtractor::FeatureExtractor(FeatureOptions options) : options_(std::move(
   if (o.snips)
     skipped_ = inside;
   else
-    before_ = is_kaldi ? o.length / 2 - std::min(o.length, o.hop) / 2 : o.size / 2 - inside;
+    before_ = static_cast<std::int64_t>(is_kaldi ? o.length / 2 : o.size / 2 - inside) -
+              static_cast<std::int64_t>(is_kaldi ? o.hop / 2 : 0);
 
   for (std::size_t b = 0; b < o.bins; ++b)
     for (std::size_t c = 0; c < o.coefficients; ++c) {
@@ -155,11 +156,11 @@ std::span<const float> FeatureExtractor::padded(std::span<const float> samples) 
     while (i < 0 || i >= count) i = i < 0 ? (repeats ? -i - 1 : -i) : 2 * count - (repeats ? 1 : 2) - i;
     return samples[static_cast<std::size_t>(i)];
   };
-  const auto size = static_cast<std::int64_t>(all.size()), before = static_cast<std::int64_t>(before_);
-  const auto end = std::clamp(before + count, before, size);
-  for (std::int64_t i = 0; i < std::min(before, size); ++i) all[static_cast<std::size_t>(i)] = at_end(i - before);
-  std::copy_n(samples.begin(), end - before, all.begin() + before);
-  for (auto i = end; i < size; ++i) all[static_cast<std::size_t>(i)] = at_end(i - before);
+  const auto size = static_cast<std::int64_t>(all.size());
+  const auto begin = std::clamp<std::int64_t>(before_, 0, size), end = std::clamp(before_ + count, begin, size);
+  for (std::int64_t i = 0; i < begin; ++i) all[static_cast<std::size_t>(i)] = at_end(i - before_);
+  std::copy_n(samples.begin() + (begin - before_), end - begin, all.begin() + begin);
+  for (auto i = end; i < size; ++i) all[static_cast<std::size_t>(i)] = at_end(i - before_);
   return all;
 }
 

@@ -69,7 +69,7 @@ class FeatureExtractor {
 
   FeatureOptions options_;
   FramePlan plan_;
-  std::size_t before_ = 0;      ///< reflected samples before the signal
+  std::int64_t before_ = 0;     ///< reflected samples before the signal; < 0: samples of it before the first frame
   std::size_t skipped_ = 0;     ///< samples before the first frame's window
   std::vector<float> cosines_;  ///< (bins, coefficients), lifted
 };

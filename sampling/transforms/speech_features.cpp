@@ -93,6 +93,12 @@ std::vector<Key> speech_feature_keys(std::vector<Key> own) {
   return recording_keys(std::move(keys));
 }
 
+/// Returns the samples of so many milliseconds: as Kaldi computes them, cut off to a whole number, or the nearest one.
+std::size_t samples_in(double milliseconds, double rate, bool is_kaldi) {
+  if (!is_kaldi) return static_cast<std::size_t>(std::llround(milliseconds * rate / 1000));
+  return static_cast<std::size_t>(rate * 0.001 * static_cast<float>(milliseconds));
+}
+
 FeatureOptions feature_options(const Settings& settings) {
   FeatureOptions o;
   const auto& values = settings.text("values");
@@ -104,8 +110,8 @@ FeatureOptions feature_options(const Settings& settings) {
     throw settings.error("values", "Whisper has no cepstra", ExitCode::usage, "choose kaldi or torchaudio");
   const auto rate = static_cast<double>(settings.integer("rate"));
   o.rate = static_cast<std::uint32_t>(rate);
-  o.length = static_cast<std::size_t>(std::llround(settings.real("frame_ms") * rate / 1000));
-  o.hop = static_cast<std::size_t>(std::llround(settings.real("hop_ms") * rate / 1000));
+  o.length = samples_in(settings.real("frame_ms"), rate, is_kaldi);
+  o.hop = samples_in(settings.real("hop_ms"), rate, is_kaldi);
   o.size = static_cast<std::size_t>(settings.integer("n_fft"));
   if (o.size == 0) o.size = is_kaldi ? std::bit_ceil(o.length) : o.length;
   o.bins = static_cast<std::size_t>(settings.integer("bins"));

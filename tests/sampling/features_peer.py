@@ -2,7 +2,7 @@
 
     features_peer.py KIND SIGNALS OUTPUT
 
-SIGNALS holds f32: for each signal its length, and its samples at 16 kHz. KIND is one of the functions below.
+SIGNALS holds f32: for each signal its length, and its samples. KIND is one of the functions below.
 """
 import sys
 
@@ -48,21 +48,44 @@ def online(x, kind, options):
     import kaldi_native_fbank
     options.frame_opts.dither = 0
     computer = getattr(kaldi_native_fbank, kind)(options)
-    computer.accept_waveform(16000, (x * numpy.float32(32768)).tolist())
+    computer.accept_waveform(options.frame_opts.samp_freq, (x * numpy.float32(32768)).tolist())
     computer.input_finished()
     return numpy.stack([computer.get_frame(i) for i in range(computer.num_frames_ready)])
 
 
-def kaldi_logmel(x, snip=True):
+def kaldi_logmel(x, snip=True, rate=16000, bins=80, frame_ms=25, hop_ms=10):
     import kaldi_native_fbank
     options = kaldi_native_fbank.FbankOptions()
-    options.mel_opts.num_bins = 80
+    options.mel_opts.num_bins = bins
     options.frame_opts.snip_edges = snip
+    options.frame_opts.samp_freq = rate
+    options.frame_opts.frame_length_ms = frame_ms
+    options.frame_opts.frame_shift_ms = hop_ms
     return online(x, "OnlineFbank", options)
 
 
 def kaldi_reflected(x):
     return kaldi_logmel(x, snip=False)
+
+
+def kaldi_11025_hertz(x):
+    return kaldi_logmel(x, rate=11025, bins=40)
+
+
+def kaldi_22050_hertz(x):
+    return kaldi_logmel(x, rate=22050, bins=40)
+
+
+def kaldi_44100_hertz(x):
+    return kaldi_logmel(x, rate=44100, bins=40, hop_ms=2.5)
+
+
+def kaldi_fractions(x):
+    return kaldi_logmel(x, bins=23, frame_ms=11.3, hop_ms=3.7)
+
+
+def kaldi_gaps(x):
+    return kaldi_logmel(x, snip=False, bins=23, frame_ms=10, hop_ms=15)
 
 
 def kaldi_mfcc(x, energy=False):

@@ -131,10 +131,17 @@ struct Reference {
   Values settings;
   std::size_t frames, width;
   std::vector<double> golden;
+  std::uint32_t rate = 16000;
 };
 
 const std::vector<Reference>& references() {
-  static const Value no_bins = std::int64_t{40};
+  static const Value no_bins = std::int64_t{40}, few_bins = std::int64_t{23};
+  static const auto at_rate = [](std::int64_t rate) { return Values{{"rate", rate}, {"bins", no_bins}}; };
+  static const auto at_44100 = [] {
+    auto values = at_rate(44100);
+    values.emplace_back("hop_ms", 2.5);
+    return values;
+  };
   static const std::vector<Reference> all{
       {"torchaudio_logmel",
        "torchaudio",
@@ -179,6 +186,44 @@ const std::vector<Reference>& references() {
        20,
        80,
        {13.6484, 14.7331, 18.9201, 24.6039, 12.3779}},
+      {"kaldi_11025_hertz",
+       "kaldi_native_fbank",
+       "logmel",
+       at_rate(11025),
+       27,
+       40,
+       {15.9712, 15.5386, 21.8748, 23.3342, 13.2929},
+       11025},
+      {"kaldi_22050_hertz",
+       "kaldi_native_fbank",
+       "logmel",
+       at_rate(22050),
+       13,
+       40,
+       {14.0042, 16.9797, 22.3601, 26.1606, 14.395},
+       22050},
+      {"kaldi_44100_hertz",
+       "kaldi_native_fbank",
+       "logmel",
+       at_44100(),
+       20,
+       40,
+       {16.0392, 17.9414, 22.3068, 27.6336, 15.4491},
+       44100},
+      {"kaldi_fractions",
+       "kaldi_native_fbank",
+       "logmel",
+       {{"bins", few_bins}, {"frame_ms", 11.3}, {"hop_ms", 3.7}},
+       52,
+       23,
+       {13.3618, 18.1546, 21.1581, 23.0148, 15.0969}},
+      {"kaldi_gaps",
+       "kaldi_native_fbank",
+       "logmel",
+       {{"bins", few_bins}, {"edges", words("reflect")}, {"frame_ms", 10.0}, {"hop_ms", 15.0}},
+       13,
+       23,
+       {14.4534, 17.9969, 19.4632, 23.9616, 13.4197}},
       {"kaldi_mfcc", "kaldi_native_fbank", "mfcc", {}, 18, 13, {101.787, 5.52246, 3.04442, -3.43797, -39.6184}},
       {"kaldi_energy",
        "kaldi_native_fbank",
@@ -200,10 +245,10 @@ std::vector<float> floats_in(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("features have the values of torchaudio, Kaldi and Whisper") {
-  const auto file = wav_of(drawn_signal(3200));
-  const AudioRecord one(file);
   for (const auto& reference : references()) {
     CAPTURE(reference.name);
+    const auto file = wav_of(drawn_signal(3200), 1, reference.rate);
+    const AudioRecord one(file);
     const auto row = make_row(*speech(reference.transform, reference.settings), one.record, 3, 2);
     REQUIRE(row.length == static_cast<std::int64_t>(reference.frames));
     REQUIRE(row.values.size() == (reference.frames + 2) * reference.width);
@@ -227,7 +272,7 @@ TEST_CASE("features of 1,000 random signals differ from their references by less
   std::string bytes;
   Stream random(1, Purpose::sample, 1);
   for (int i = 0; i < 1000; ++i) {
-    auto& signal = signals.emplace_back(700 + random.below(6000));
+    auto& signal = signals.emplace_back(1200 + random.below(6000));
     const double loudness = std::pow(10.0, random.uniform(-2, -0.5)), tone = random.uniform(0.01, 1.5);
     for (std::size_t n = 0; n < signal.size(); ++n)
       signal[n] = static_cast<float>(loudness * (0.3 * random.normal() + 0.5 * std::sin(tone * double(n))));
@@ -247,7 +292,7 @@ TEST_CASE("features of 1,000 random signals differ from their references by less
     float worst = 0;
     std::size_t beyond = 0;
     for (const auto& signal : signals) {
-      const auto file = wav_of(signal);
+      const auto file = wav_of(signal, 1, reference.rate);
       const auto row = make_row(*transform, AudioRecord(file).record);
       REQUIRE(at + row.values.size() <= expected.size());
       for (const float each : row.values) {
