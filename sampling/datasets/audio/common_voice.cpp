@@ -66,22 +66,33 @@ void add_clips(const fs::path& list, Utterances& found) {
   }
 }
 
-Utterances read_common_voice(const Settings& settings, bool training) {
-  const fs::path folder(settings.text("path"));
+/// Returns the names of the lists of a folder, without those that tell which samples data.val_share holds out.
+std::vector<std::string> lists_in(const fs::path& folder) {
   std::vector<std::string> lists;
   std::error_code failed;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
-    if (const auto& name = it->path(); name.extension() == ".tsv") lists.push_back(name.stem().string());
+    if (const auto& name = it->path(); name.extension() == ".tsv" && !name.stem().string().starts_with("val_share-"))
+      lists.push_back(name.stem().string());
   std::ranges::sort(lists);
-  const auto usual = training ? "train" : "dev";
-  const auto chosen = choose_list(lists, settings.text("split"), usual, training);
+  return lists;
+}
+
+Utterances read_common_voice(const Settings& settings, bool training) {
+  const fs::path folder(settings.text("path"));
+  const auto lists = lists_in(folder);
+  const auto splits = find_splits(lists);
+  // If there is no list to validate on, both sides read that of training, which data.val_share divides.
+  const bool has_split = !settings.text("split").empty() || !splits.validation.empty() || !splits.test.empty();
+  const bool reads_training = training || !has_split;
+  const auto usual = reads_training ? "train" : "dev";
+  const auto chosen = choose_list(lists, settings.text("split"), usual, reads_training);
   if (!chosen)
     throw settings.error(
         settings.text("split").empty() ? "path" : "split",
         concat("there is no list ", settings.text("split").empty() ? usual : as_utf8(settings.text("split")),
                ".tsv in ", folder.string(), lists.empty() ? "" : "; there are " + listed_classes(lists)),
         ExitCode::data, "name the folder of a language, with train.tsv and clips/");
-  Utterances found{.has_split = true, .place = (folder / (*chosen + ".tsv")).string()};
+  Utterances found{.has_split = has_split, .place = (folder / (*chosen + ".tsv")).string()};
   if (training && settings.text("split").empty()) found.notes = notes_on_lists(lists, nullptr);
   add_clips(found.place, found);
   return found;
@@ -95,7 +106,7 @@ DatasetEntry common_voice_entry() {
       .help =
           "the layout of Mozilla's Common Voice: lists such as train.tsv beside clips/, as the parts audio, text (the "
           "sentence) and speaker (the client_id). path: the folder of a language; split: the name of a list; default: "
-          "train, or dev to validate",
+          "train, or dev to validate; if there is no list for that, data.val_share makes a split",
       .make = [](const Settings& settings, const DatasetInput& input) {
         return make_utterances(read_common_voice(settings, input.training), input);
       }};

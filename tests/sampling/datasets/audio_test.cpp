@@ -151,6 +151,28 @@ TEST_CASE("common_voice: a list's clips with sentences that may hold quotes") {
                 ExitCode::data, "there is no list other.tsv");
 }
 
+TEST_CASE("common_voice: without a list to validate on, both sides read that of training, which is to be divided") {
+  const Place place;
+  const std::string head = "client_id\tpath\tsentence\n";
+  place.write("en/clips/a.wav", wav_of(tone(50)));
+  place.write("en/train.tsv", head + "s1\ta.wav\tyes\n");
+  place.write("en/validated.tsv", head);
+  place.write("en/val_share-0.1.tsv", "name\tsplit\n");
+  for (const bool training : {true, false}) {
+    const auto set = open(common_voice_entry(), place.path() / "en", {}, training);
+    CHECK(all_shown(*set) == Texts{"audio=50 text=yes speaker=s1"});
+    CHECK_FALSE(dynamic_cast<const NamedDataset&>(*set).has_split());
+  }
+  place.write("en/test.tsv", head + "s2\ta.wav\tno\n");
+  for (const bool training : {true, false}) {
+    const auto set = open(common_voice_entry(), place.path() / "en", {}, training);
+    CHECK(all_shown(*set) == Texts{training ? "audio=50 text=yes speaker=s1" : "audio=50 text=no speaker=s2"});
+    CHECK(dynamic_cast<const NamedDataset&>(*set).has_split());
+  }
+  check_failure(failure_of([&] { open(common_voice_entry(), place.path()); }), ExitCode::data,
+                "there is no list train.tsv");
+}
+
 TEST_CASE("kaldi: recordings and segments with texts and speakers") {
   const Place place;
   place.write("k/train/long.wav", wav_of(tone(16000)));
