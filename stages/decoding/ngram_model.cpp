@@ -15,6 +15,7 @@
 #include "sampling/core/text.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/io/descriptor.h"
+#include "sampling/io/text_lines.h"
 #include "sampling/shown.h"
 
 namespace flowtrain {
@@ -67,9 +68,9 @@ class NgramModel::Reader {
     do {
       at_end_ = left_.empty();
       const auto end = std::min(left_.find('\n'), left_.size());
-      line_ = trimmed(left_.substr(0, end));
-      left_.remove_prefix(std::min(end + 1, left_.size()));
       if (!at_end_) ++number_;
+      line_ = trimmed(clean_line(left_.substr(0, end), number_, name_));
+      left_.remove_prefix(std::min(end + 1, left_.size()));
     } while (line_.empty() && !at_end_);
     return line_;
   }

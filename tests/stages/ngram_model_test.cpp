@@ -59,7 +59,9 @@ TEST_CASE("the longest n-gram of a text counts, and the weights of those that th
   CHECK_FALSE(model.knows(hash_of_word("emu")));
 }
 
-TEST_CASE("files may lack special words, be packed, and end lines as on Windows") {
+TEST_CASE("files may lack special words, be packed, begin with a byte order mark, and end lines as on Windows") {
+  const NgramModel marked("\xef\xbb\xbf\\data\\\nngram 1=1\n\\1-grams:\n-1 word\n\\end\\", "lm.arpa");
+  CHECK(log10_of(marked, {"word"}) == doctest::Approx(-1));
   const NgramModel plain("\\data\\\nngram 1=1\n\\1-grams:\n-1 word\n\\end\\", "lm.arpa");
   CHECK(log10_of(plain, {"word"}) == doctest::Approx(-1));
   CHECK(log10_of(plain, {"other"}) == doctest::Approx(-100));
