@@ -88,11 +88,13 @@ std::string usual_split(const std::string& name) {
   return found->split == Split::training ? "train" : found->split == Split::validation ? "val" : "test";
 }
 
-Splits find_splits(const std::vector<std::string>& names) {
+Splits find_splits(const std::vector<std::string>& names, bool takes_groups) {
   std::map<std::string, Group> groups;  // keyed by the rest of the names
   for (const auto& name : names)
     if (const auto found = split_name(name)) groups[found->rest][found->split].push_back(name);
-  const bool plain = groups.contains("");
+  const bool takes_all =
+      takes_groups && std::ranges::any_of(groups, [](const auto& each) { return is_complete(each.second); });
+  const bool plain = groups.contains("") && !takes_all;
   std::erase_if(groups, [&](auto& each) { return plain ? !each.first.empty() : !is_complete(each.second); });
   Splits splits;
   for (auto& [rest, group] : groups) splits.groups += is_complete(group) ? 1 : 0;
@@ -167,10 +169,10 @@ UserError unclear_split(const Settings& settings, const std::string& message) {
 }
 
 std::optional<SplitChoice> choose_split(const std::vector<std::string>& names, const std::string& folder,
-                                        const char* what, const Settings& settings, bool training) {
+                                        const char* what, const Settings& settings, bool training, bool takes_groups) {
   const auto mode = split_names_of(settings);
   if (mode == SplitNames::ignore) return {};
-  const auto splits = find_splits(names);
+  const auto splits = find_splits(names, takes_groups);
   if (!splits.any()) return {};
   const auto& measured = splits.validation.empty() ? splits.test : splits.validation;
   const auto& found = splits.training.empty() ? measured : splits.training;

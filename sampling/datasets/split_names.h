@@ -40,8 +40,9 @@ struct Splits {
 };
 
 /// Divides the names of one place. Plain names of splits ("train", "Val2017") always count. Names with other words,
-/// such as "seg_train", count only if such a group ("seg_train", "seg_test") is complete, and no plain ones are.
-Splits find_splits(const std::vector<std::string>& names);
+/// such as "seg_train", count only if such a group ("seg_train", "seg_test") is complete, and no plain ones are. If
+/// `takes_groups`, as names of tensors do ("train_images", "train_labels"), all groups that are complete count.
+Splits find_splits(const std::vector<std::string>& names, bool takes_groups = false);
 
 /// Chooses the list that a data set reads among those of splits in one place: the one that the key `split` gives, in
 /// any case if no list has exactly that name; if it is empty, the `usual` name, or else the only list that is named
@@ -77,6 +78,7 @@ struct SplitChoice {
 /// Chooses among the names of one place, `folder`, by find_splits() and the key `split_names`; `what` says in notes
 /// what they name: "folders". Returns nothing if they are no splits: then all data are one set. Throws unclear_split().
 std::optional<SplitChoice> choose_split(const std::vector<std::string>& names, const std::string& folder,
-                                        const char* what, const Settings& settings, bool training);
+                                        const char* what, const Settings& settings, bool training,
+                                        bool takes_groups = false);
 
 }  // namespace flowtrain

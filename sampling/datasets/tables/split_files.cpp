@@ -47,9 +47,9 @@ class SplitSearch {
     if (files_.empty())
       throw settings_.error("path", concat("there is no ", listed_endings(endings_), " in ", folder_.string()),
                             ExitCode::data, "name a file, or a folder that holds some");
-    std::vector<std::string> stems;
-    for (const auto& file : files_) stems.push_back(stem_of(file));
-    auto choice = choose(stems, "files");
+    // A folder of .npy files has a tensor in each, so "x_train" and "y_train" are two of one split.
+    const bool are_tensors = std::ranges::all_of(files_, [](auto& file) { return ending_of(file) == "npy"; });
+    auto choice = choose(stems(), "files", are_tensors);
     if (!choice || !choice->has_split) return {files_, false, folder_.string()};
     SplitFiles found{{}, true, folder_.string(), std::move(choice->notes)};
     for (const auto& file : files_)
@@ -65,8 +65,15 @@ class SplitSearch {
  private:
   static std::string stem_of(const std::string& file) { return fs::path(file).stem().string(); }
 
-  std::optional<SplitChoice> choose(const std::vector<std::string>& names, const char* what) const {
-    return choose_split(names, folder_.string(), what, settings_, training_);
+  std::vector<std::string> stems() const {
+    std::vector<std::string> stems;
+    for (const auto& file : files_) stems.push_back(stem_of(file));
+    return stems;
+  }
+
+  std::optional<SplitChoice> choose(const std::vector<std::string>& names, const char* what,
+                                    bool takes_groups = false) const {
+    return choose_split(names, folder_.string(), what, settings_, training_, takes_groups);
   }
 
   std::vector<std::string> files_in(const fs::path& folder) const {

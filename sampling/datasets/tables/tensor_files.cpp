@@ -109,16 +109,15 @@ std::string without_split(const std::string& name) {
   return found->rest.empty() ? "x" : found->rest;
 }
 
-/// Sorts the tensors of a file by name, and checks that each has the same number of records.
-TensorFile checked(std::string path, std::vector<StoredTensor> tensors) {
+/// Checks that each tensor of a file has the same number of records, and sorts them by name. Names of tensors that are
+/// `divided` into splits lose the word of theirs.
+TensorFile checked(std::string path, std::vector<StoredTensor> tensors, bool divided) {
   const auto fail = [&](const std::string& what, const std::string& hint) {
     throw UserError(ExitCode::data, path + ": " + what, hint);
   };
   if (tensors.empty()) fail("it holds no tensors", "");
   std::ranges::sort(tensors, {}, &StoredTensor::name);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& tensor = tensors[i];
-    if (i > 0 && tensor.name == tensors[i - 1].name) fail("two tensors are called '" + tensor.name + "'", "rename one");
+  for (const auto& tensor : tensors) {
     if (tensor.shape.empty())
       fail("tensor '" + tensor.name + "' is a single number",
            "remove it, or give it a first axis that counts the records");
@@ -127,25 +126,31 @@ TensorFile checked(std::string path, std::vector<StoredTensor> tensors) {
                   tensors[0].shape[0]),
            "the first axis counts the records, and is the same for all tensors");
   }
+  if (divided) {
+    for (auto& tensor : tensors) tensor.name = without_split(tensor.name);
+    std::ranges::sort(tensors, {}, &StoredTensor::name);
+  }
+  const auto twice = std::ranges::adjacent_find(tensors, {}, &StoredTensor::name);
+  if (twice != tensors.end()) fail("two tensors are called '" + twice->name + "'", "rename one");
   const auto records = static_cast<std::uint64_t>(tensors[0].shape[0]);
   return {std::move(path), std::move(tensors), records};
 }
 
-/// Keeps the tensors of this side, if names of all tensors of a file are divided into splits.
-void choose_tensors(TensorFiles& files, std::vector<StoredTensor>& tensors, const Settings& settings, bool training) {
+/// Keeps the tensors of this side, if names of tensors of a file are divided into splits. Returns whether they are.
+bool choose_tensors(TensorFiles& files, std::vector<StoredTensor>& tensors, const Settings& settings, bool training) {
   std::vector<std::string> names;
   names.reserve(tensors.size());
   for (const auto& tensor : tensors) names.push_back(tensor.name);
   // Names that are no splits, as "test_scores" may be, need no decision of the user: they are names like all others.
-  const auto splits = find_splits(names);
-  if (split_names_of(settings) == SplitNames::ignore || !splits.is_complete()) return;
-  auto choice = *choose_split(names, files.place, "tensors", settings, training);
+  const auto splits = find_splits(names, /*takes_groups=*/true);
+  if (split_names_of(settings) == SplitNames::ignore || !splits.is_complete()) return false;
+  auto choice = *choose_split(names, files.place, "tensors", settings, training, /*takes_groups=*/true);
   if (const auto split = usual_split(settings.text("split")); !split.empty())
     choice = {split == "train" ? splits.training : split == "val" ? splits.validation : splits.test};
   std::erase_if(tensors, [&](auto& each) { return std::ranges::find(choice.names, each.name) == choice.names.end(); });
-  for (auto& tensor : tensors) tensor.name = without_split(tensor.name);
   files.has_split = true;
   for (auto& note : choice.notes) files.notes.push_back(std::move(note));
+  return true;
 }
 
 /// Checks that the tensors of two files differ in their numbers of records only.
@@ -178,19 +183,19 @@ std::vector<TensorFile> open_all(TensorFiles& files, const SplitFiles& found, co
       tensors.push_back(opened(path, [&] {
         const auto file = open_file(path);
         const auto name = as_utf8(std::filesystem::path(path).stem().string());
-        return from_npy(divided ? without_split(name) : name, file, 0, file->size_bytes());
+        return from_npy(name, file, 0, file->size_bytes());
       }));
-    all.push_back(checked(found.place, std::move(tensors)));
+    all.push_back(checked(found.place, std::move(tensors), divided));
     return all;
   }
   for (const auto& path : found.paths) {
     auto tensors = ending_of(path) == "npz" ? open_npz(path) : open_safetensors(path);
-    choose_tensors(files, tensors, settings, training);
+    const bool divided = choose_tensors(files, tensors, settings, training);
     if (path == settings.text("path") && !settings.text("split").empty() && (tensors.empty() || !files.has_split))
       throw settings.error("split",
                            concat("no tensors of ", path, " are named after the split '", settings.text("split"), "'"),
                            ExitCode::data);
-    all.push_back(checked(path, std::move(tensors)));
+    all.push_back(checked(path, std::move(tensors), divided));
     check_alike(all.front(), all.back());
   }
   return all;

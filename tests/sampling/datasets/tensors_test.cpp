@@ -215,6 +215,23 @@ TEST_CASE("tensors: folders, files and tensors are divided by the usual names of
   temp.write("one.npz", zip({{"y_train.npy", three}, {"y_test.npy", two_labels}}));
   CHECK(sizes("one.npz") == std::pair<std::uint64_t, std::uint64_t>(3, 2));
   CHECK(open(temp.path() / "one.npz", {{"split", "test"}})->size() == 2);
+  const auto pictures = npy("|u1", "(3, 1, 1)", "abc");
+  temp.write("images.npz", zip({{"train_images.npy", pictures},
+                                {"train_labels.npy", three},
+                                {"val_images.npy", two_pictures},
+                                {"val_labels.npy", two_labels}}));
+  CHECK(sizes("images.npz") == std::pair<std::uint64_t, std::uint64_t>(3, 2));
+  temp.write("images/train_images.npy", pictures);
+  temp.write("images/train_labels.npy", three);
+  temp.write("images/val_images.npy", two_pictures);
+  temp.write("images/val_labels.npy", two_labels);
+  CHECK(sizes("images") == std::pair<std::uint64_t, std::uint64_t>(3, 2));
+  for (const auto* name : {"images.npz", "images"}) {
+    const auto set = open(temp.path() / name);
+    ReadBuffer buffer;
+    CHECK(set->read(1, buffer).encoding == Encoding::pixels);
+    CHECK(set->label(1) == 1);
+  }
   CHECK(std::string(failure_of([&] {
                       open(temp.path() / "one.npz", {{"split", "val"}});
                     }).what()) == "test.toml:1:1: data.split: no tensors of " + (temp.path() / "one.npz").string() +
@@ -252,6 +269,11 @@ TEST_CASE("tensors: what is wrong is named whole") {
   CHECK(says("a.npz", zip({{"a.txt", "x"}})) == "FILE:a.txt: it is no .npy file");
   CHECK(says("a.npz", zip({{"x.npy", two_pictures}, {"z.npy", npy("|u1", "(3,)", "abc")}})) ==
         "FILE: tensor 'z' has 3 records, but 'x' has 2");
+  CHECK(says("a.npz", zip({{"x_train.npy", two_pictures},
+                           {"y_train.npy", npy("|u1", "(3,)", "abc")},
+                           {"x_test.npy", two_pictures},
+                           {"y_test.npy", two_labels}})) ==
+        "FILE: tensor 'y_train' has 3 records, but 'x_train' has 2");
   auto damaged = zip({{"x.npy", npy("|u1", "(100,)", std::string(100, 'x'))}}, true);
   damaged[14] = static_cast<char>(damaged[14] ^ 1);
   damaged[damaged.rfind("PK\1\2") + 16] = damaged[14];
