@@ -145,6 +145,27 @@ std::string note_on_test(const std::string& what) {
                 "; data.val_share = 0.1 splits the training data instead");
 }
 
+std::string note_on_unused(const char* what, const std::vector<std::string>& names) {
+  return concat("not used: the ", what, " ", listed_classes(names));
+}
+
+namespace {
+
+constexpr std::string_view list_beginning = "val_share-", list_ending = ".tsv";
+
+}  // namespace
+
+std::string name_of_held_out_list(const std::string& share, std::string split) {
+  std::ranges::replace(split, '/', '_');
+  return concat(list_beginning, share, split.empty() ? "" : "-" + split, list_ending);
+}
+
+bool is_held_out_list(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);  // + 0 without a slash
+  const auto at = name.rfind(list_beginning);
+  return at != name.npos && (at == 0 || name[at - 1] == '.') && name.ends_with(list_ending);
+}
+
 Key split_names_key() {
   Key key{"split_names", Kind::text, "auto",
           "use of names such as train, valid or test as splits: auto refuses such a name if it may also be that of a "
@@ -187,8 +208,7 @@ std::optional<SplitChoice> choose_split(const std::vector<std::string>& names, c
   else if (!splits.test.empty())
     choice.notes.push_back(concat("test data: the ", what, " ", listed_classes(splits.test),
                                   "; the run does not use them, `flowtrain test` does if data.test.split names them"));
-  if (!splits.others.empty())
-    choice.notes.push_back(concat("not used: the ", what, " ", listed_classes(splits.others)));
+  if (!splits.others.empty()) choice.notes.push_back(note_on_unused(what, splits.others));
   return choice;
 }
 

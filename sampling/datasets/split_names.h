@@ -57,6 +57,14 @@ std::vector<std::string> notes_on_lists(const std::vector<std::string>& lists,
 
 /// Returns the note that validation uses the test data `what`.
 std::string note_on_test(const std::string& what);
+/// Returns the note that the names of files, folders or tensors (`what`) are not used.
+std::string note_on_unused(const char* what, const std::vector<std::string>& names);
+
+/// Returns the name of the list beside the data that keeps which samples data.val_share = `share` holds out of `split`:
+/// "val_share-0.1.tsv". That of a single file follows its name and a dot.
+std::string name_of_held_out_list(const std::string& share, std::string split);
+/// Returns whether a file has such a name: then it is no data.
+bool is_held_out_list(std::string_view name);
 
 /// Makes the key `split_names` of data sets whose folders or shards may be named after splits.
 Key split_names_key();

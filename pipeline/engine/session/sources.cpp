@@ -17,6 +17,7 @@
 #include "sampling/core/registry.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/relabelled_dataset.h"
+#include "sampling/datasets/split_names.h"
 #include "sampling/field_parts.h"
 #include "sampling/field_text.h"
 #include "sampling/plugin_host/plugin.h"
@@ -213,9 +214,7 @@ double share_to_hold_out(const Config& config, bool has_split) {
 std::optional<SplitFile> split_file_of(const Settings& data, double share) {
   namespace fs = std::filesystem;
   const fs::path path = data.text("path");
-  std::string split = data.text("split");
-  std::ranges::replace(split, '/', '_');
-  const auto name = concat("val_share-", printed("%g", share), split.empty() ? "" : "-" + split, ".tsv");
+  const auto name = name_of_held_out_list(printed("%g", share), data.text("split"));
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return SplitFile(path / name);
   if (fs::is_regular_file(path, ignored)) return SplitFile(concat(path.string(), ".", name));

@@ -71,7 +71,7 @@ std::vector<std::string> lists_in(const fs::path& folder) {
   std::vector<std::string> lists;
   std::error_code failed;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
-    if (const auto& name = it->path(); name.extension() == ".tsv" && !name.stem().string().starts_with("val_share-"))
+    if (const auto& name = it->path(); name.extension() == ".tsv" && !is_held_out_list(name.filename().native()))
       lists.push_back(name.stem().string());
   std::ranges::sort(lists);
   return lists;

@@ -41,6 +41,7 @@ class SplitSearch {
       if (choice->names.size() > 1)
         throw unclear_split(
             settings_, concat(folder_.string(), ": several folders may be one split: ", listed_classes(choice->names)));
+      if (training_ && !files_.empty()) choice->notes.push_back(note_on_unused("files", stems()));
       return of_folder(choice->names.front(), choice->has_split, std::move(choice->notes));
     }
     if (files_.empty() && folders_.size() == 1) return of_folder(folders_.front(), false, {});
@@ -82,8 +83,9 @@ class SplitSearch {
     for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
       const auto& path = it->path().native();
       std::error_code dangling;
-      const bool fits = std::ranges::find(endings_, ending_of(path)) != endings_.end();
-      if (fits && !is_hidden(it->path().filename().native()) && !it->is_directory(dangling)) files.push_back(path);
+      const auto name = it->path().filename().native();
+      const bool fits = std::ranges::find(endings_, ending_of(path)) != endings_.end() && !is_held_out_list(name);
+      if (fits && !is_hidden(name) && !it->is_directory(dangling)) files.push_back(path);
     }
     std::ranges::sort(files);
     return files;

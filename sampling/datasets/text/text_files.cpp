@@ -70,8 +70,7 @@ bool exists(const std::string& path) {
 
 /// Returns whether flowtrain itself has written a file beside the texts: an index, or the list of a split.
 bool is_own_file(const Files& files, std::string_view name) {
-  const bool is_list = name.find("val_share-") != name.npos && name.ends_with(".tsv");
-  return is_list || (name.ends_with(".index") && files.find(name.substr(0, name.size() - 6)));
+  return is_held_out_list(name) || (name.ends_with(".index") && files.find(name.substr(0, name.size() - 6)));
 }
 
 /// The files of a folder that fit its patterns, divided into splits by their names.
@@ -105,6 +104,8 @@ class FolderSearch {
     if (choice && choice->names.size() > 1)
       throw unclear_split(settings_,
                           concat(folder_, ": several folders may be one split: ", listed_classes(choice->names)));
+    if (choice && training_ && !stems.empty())
+      choice->notes.push_back(note_on_unused("files", {stems.begin(), stems.end()}));
     // A single name such as "test" or "training.txt" among files of text is mostly a title.
     if (!choice && find_splits({stems.begin(), stems.end()}).is_complete()) choice = choose(stems, "files");
     if (!choice) return chosen(names_, false, folder_, {});

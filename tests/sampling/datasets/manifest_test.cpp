@@ -260,6 +260,33 @@ TEST_CASE("manifest: tables and folders are divided by the usual names of splits
             (temp.path() / "f/one.csv").string() + ", " + (temp.path() / "f/two.csv").string());
 }
 
+TEST_CASE("manifest: a list of what is held out is no table, and tables beside folders of splits are told") {
+  TempFolder temp;
+  for (const std::string name : {"train.csv", "data.csv"}) {
+    CAPTURE(name);
+    const auto folder = name.substr(0, name.find('.')) + "/";
+    temp.write(folder + name, "t\na\nb\n");
+    temp.write(folder + "val_share-0.1.tsv", "split\tname\ntraining\ta\nsamples\t1\n");
+    temp.write(folder + name + ".val_share-0.1.tsv", "split\tname\ntraining\ta\nsamples\t1\n");
+    for (const bool training : {true, false}) CHECK(open(temp.path() / folder, {}, training)->size() == 2);
+  }
+  temp.write("d/train/a.csv", "t\na\n");
+  temp.write("d/val/a.csv", "t\nb\n");
+  temp.write("d/root.csv", "t\nc\n");
+  const auto set = open(temp.path() / "d");
+  CHECK(dynamic_cast<const NamedDataset&>(*set).notes() == Texts{"not used: the files root"});
+}
+
+TEST_CASE("manifest: JSON's true and false are numbers in columns of flags, and texts beside texts") {
+  TempFolder temp;
+  const auto flags = open(temp.write("a.jsonl", "{\"a\": true, \"b\": true}\n{\"a\": false, \"b\": 2}\n{}\n"));
+  CHECK(shown(*flags, 0) == "a=i64 (): 1; b=i64 (): 1");
+  CHECK(shown(*flags, 1) == "a=i64 (): 0; b=i64 (): 2");
+  const auto texts = open(temp.write("b.jsonl", "{\"a\": true}\n{\"a\": \"maybe\"}\n{\"a\": false}\n"));
+  CHECK(shown(*texts, 0) == "a=true");
+  CHECK(shown(*texts, 2) == "a=false");
+}
+
 TEST_CASE("manifest: what is wrong is named with its line and column") {
   TempFolder temp;
   const auto says = [&](const std::string& name, const std::string& text, Values values = {}) {

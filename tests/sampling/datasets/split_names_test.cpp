@@ -42,6 +42,26 @@ TEST_CASE("names with other words are splits where their group has training and 
   CHECK_FALSE(classes.is_complete());
 }
 
+TEST_CASE("of names of tensors all groups are splits that have training and something to measure on") {
+  const Texts names{"test_images", "test_labels", "train_images", "train_labels", "weights"};
+  const auto both = find_splits(names, true);
+  CHECK(both.training == Texts{"train_images", "train_labels"});
+  CHECK(both.test == Texts{"test_images", "test_labels"});
+  CHECK(both.others == Texts{"weights"});
+  CHECK(find_splits(names).training == Texts{"train_images"});
+  CHECK(find_splits({"train", "x_test", "x_train"}, true).training == Texts{"x_train"});
+  CHECK(find_splits({"test_scores", "train"}, true).training == Texts{"train"});
+}
+
+TEST_CASE("the list of what is held out is told from data by its name") {
+  CHECK(name_of_held_out_list("0.1", "") == "val_share-0.1.tsv");
+  CHECK(name_of_held_out_list("0.25", "a/train") == "val_share-0.25-a_train.tsv");
+  for (const char* list : {"val_share-0.1.tsv", "train.jsonl.val_share-0.1.tsv", "sub/val_share-0.1-train.tsv"})
+    CHECK(is_held_out_list(list));
+  for (const char* other : {"val_share.tsv", "val_share-0.1.csv", "interval_share-1.tsv", "train.tsv"})
+    CHECK_FALSE(is_held_out_list(other));
+}
+
 TEST_CASE("a list is chosen by the name that is given, by its usual one, or as the only one of its split") {
   const Texts lists{"Test", "Train", "trainval", "val2"};
   CHECK(choose_list(lists, "test", "train", true) == "Test");

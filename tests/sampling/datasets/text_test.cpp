@@ -215,6 +215,10 @@ TEST_CASE("text: names of folders and files divide it into splits, and data.spli
                   open(temp.path() / "f", {{"split", "dev"}});
                 }),
                 ExitCode::data, "no file or folder 'dev' with texts in ");
+  temp.write("a/other/x.txt", "another");
+  temp.write("a/root.txt", "a file beside the folders");
+  CHECK(dynamic_cast<const NamedDataset&>(*open(temp.path() / "a")).notes() ==
+        Texts{"not used: the folders other", "not used: the files root"});
   temp.write("w/one/more/train/x.txt", "inner");
   temp.write("w/one/more/val/x.txt", "inner val");
   CHECK(texts_of(*open(temp.path() / "w")) == Texts{"inner"});
