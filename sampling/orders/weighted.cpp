@@ -9,6 +9,7 @@
 #include "sampling/core/text.h"
 #include "sampling/io/text_lines.h"
 #include "sampling/orders/entries.h"
+#include "sampling/sources/hold_out.h"
 
 namespace flowtrain {
 namespace {
@@ -76,7 +77,10 @@ std::vector<double> weights_by_class(const Settings& settings, const Dataset& da
   return weights;
 }
 
-std::vector<double> weights_from_file(const Settings& settings, std::uint64_t samples) {
+/// Reads the weights of all records of a data set; returns those of the records that are not held out of it.
+std::vector<double> weights_from_file(const Settings& settings, const Dataset& dataset) {
+  const auto* part = dynamic_cast<const SubsetDataset*>(&dataset);
+  const std::uint64_t records = part ? part->size_of_whole() : dataset.size();
   const auto& path = settings.text("weights_file");
   std::ifstream file(path);
   if (!file)
@@ -85,7 +89,7 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
     return UserError(ExitCode::data, path + what, "write one weight per line, in record order");
   };
   std::vector<double> weights;
-  for (std::string raw; std::getline(file, raw) && weights.size() <= samples;) {
+  for (std::string raw; std::getline(file, raw) && weights.size() <= records;) {
     const std::string line(clean_line(raw, weights.size() + 1, path));
     char* end = nullptr;
     const double weight = std::strtod(line.c_str(), &end);
@@ -95,20 +99,26 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
           concat(":", weights.size() + 1, ": expected a number that is not negative, got '", line.substr(0, 40), "'"));
     weights.push_back(weight);
   }
-  if (weights.size() != samples)
-    throw fault(concat(": ", weights.size() > samples ? "more than " : "",
-                       std::min<std::uint64_t>(weights.size(), samples), " weights for ", samples, " records"));
-  return weights;
+  if (weights.size() != records)
+    throw fault(
+        concat(": ", weights.size() > records ? "more than " : "", std::min<std::uint64_t>(weights.size(), records),
+               " weights for ", records, " records",
+               part ? concat(", of which ", dataset.size(), " are trained on: those held out have weights, too") : ""));
+  if (!part) return weights;
+  std::vector<double> own(dataset.size());
+  for (std::uint64_t id = 0; id < own.size(); ++id) own[id] = weights[part->id_in_whole(id)];
+  return own;
 }
 
 std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput& input) {
-  const auto samples = samples_of(input);
+  samples_of(input);  // refuses none
   const bool by_class = !settings.reals("weights").empty(), by_record = !settings.text("weights_file").empty();
   if (by_class == by_record)
     throw settings.error(by_class ? "weights_file" : "weights",
                          by_class ? "order.weights is also given" : "neither this nor order.weights_file is given",
                          ExitCode::usage, "give either weights, one per class, or weights_file, one per record");
-  const auto weights = by_class ? weights_by_class(settings, input.dataset) : weights_from_file(settings, samples);
+  const auto weights =
+      by_class ? weights_by_class(settings, input.dataset) : weights_from_file(settings, input.dataset);
   if (std::ranges::max(weights) == 0)
     throw settings.error(by_class ? "weights" : "weights_file", "no record has a weight above 0");
   return std::make_unique<Weighted>(weights, input.seed);
@@ -124,7 +134,7 @@ OrderEntry weighted_entry() {
                    {.name = "weights_file",
                     .kind = Kind::text,
                     .fallback = "",
-                    .help = "text file with the weight of each record, one per line",
+                    .help = "text file with the weight of each record, also of those held out, one per line",
                     .is_path = true}},
           .make = make_weighted};
 }

@@ -51,6 +51,11 @@ class SubsetDataset : public Dataset {
   SubsetDataset(std::unique_ptr<Dataset> whole, std::vector<std::uint64_t> ids)
       : whole_(std::move(whole)), ids_(std::move(ids)) {}
 
+  /// Returns the number of records of the other data set.
+  std::uint64_t size_of_whole() const { return whole_->size(); }
+  /// Returns the number there of a record.
+  std::uint64_t id_in_whole(std::uint64_t id) const { return ids_[id]; }
+
   std::uint64_t size() const override { return ids_.size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
   std::vector<PartForm> parts() const override { return whole_->parts(); }

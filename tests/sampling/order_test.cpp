@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "sampling/core/registry.h"
+#include "sampling/sources/hold_out.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -244,6 +246,20 @@ TEST_CASE("weighted by file draws in proportion, at any scale") {
       for (const auto id : epoch_of(*order, epoch)) ++counts[id];
     CHECK(surprise(counts, {10'000, 0, 25'000, 5'000}) < 4);
   }
+}
+
+TEST_CASE("weighted by file has a weight of each record, also of those that are held out") {
+  const TempFolder folder;
+  const SubsetDataset dataset(std::make_unique<Labelled>(5), {1, 3, 4});
+  const auto order_of = [&](const std::string& text) {
+    return make("weighted", dataset, 3, {{"weights_file", folder.write("w.txt", text).string()}});
+  };
+  const auto order = order_of("9\n0\n9\n1\n0\n");
+  CHECK(order->size() == 3);
+  for (const auto id : epoch_of(*order, 0)) CHECK(id == 1);
+  CHECK(std::string(failure_of([&] { order_of("1\n1\n1\n"); }).what()) ==
+        (folder.path() / "w.txt").string() +
+            ": 3 weights for 5 records, of which 3 are trained on: those held out have weights, too");
 }
 
 TEST_CASE("weighted refuses weights that do not fit") {
