@@ -44,7 +44,7 @@ class RowReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, RowRead
   }
 
   bool Null() { return value({}, 0); }
-  bool Bool(bool flag) { return value(flag ? "1" : "0", TableColumn::flag); }
+  bool Bool(bool flag) { return value(flag ? "true" : "false", TableColumn::flag); }
   bool RawNumber(const char* digits, rapidjson::SizeType size, bool) {
     return value({digits, size}, TableColumn::number);
   }
@@ -142,6 +142,18 @@ class RowReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, RowRead
   int depth_ = 0;
 };
 
+/// Makes numbers of the flags of a column, 1 of true, if it holds no other values than flags and numbers.
+void number_flags(TableColumn& column) {
+  if ((column.kinds & TableColumn::flag) == 0 || (column.kinds & ~(TableColumn::flag | TableColumn::number)) != 0)
+    return;
+  Names cells;
+  for (std::size_t row = 0; row < column.cells.size(); ++row) {
+    const auto cell = column.cells[row];
+    cells.add(cell == "true" ? "1" : cell == "false" ? "0" : cell);
+  }
+  column.cells = std::move(cells);
+}
+
 }  // namespace
 
 void read_json_lines(std::string& text, std::size_t begin, Table& table) {
@@ -155,6 +167,7 @@ void read_json_lines(std::string& text, std::size_t begin, Table& table) {
     if (!trimmed(line).empty()) reader.read(line, number);
     begin = end + 1;
   }
+  for (auto& column : table.columns) number_flags(column);
 }
 
 }  // namespace flowtrain
