@@ -13,6 +13,7 @@
 #include "sampling/core/warning.h"
 #include "sampling/datasets/audio/utterances.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/same_files.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
@@ -77,6 +78,7 @@ void add_recordings(const fs::path& folder, const fs::path& root, Utterances& fo
       });
   if (!is_there)
     throw UserError(ExitCode::data, concat("there is no wav.scp in ", folder.string()), "name a data folder of Kaldi");
+  found.firsts = firsts_of_same_files(found.paths, ".");
 }
 
 /// Reads a time. -1 stands for the end of the recording.

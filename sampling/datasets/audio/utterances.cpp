@@ -99,9 +99,10 @@ class UtteranceDataset final : public NamedDataset {
     if (!utterance.is_segment()) return path;
     return concat(path, " from ", utterance.begin, " s", utterance.end < 0 ? "" : concat(" to ", utterance.end, " s"));
   }
-  /// Returns the recording's name, which its segments share.
+  /// Returns the name of the first recording with this file, which all segments of it share.
   std::string name(std::uint64_t id) const override {
-    const auto recording = found_.all[id].recording;
+    auto recording = found_.all[id].recording;
+    if (!found_.firsts.empty()) recording = found_.firsts[recording];
     return as_utf8(found_.files ? found_.files->name(recording).substr(found_.base.size()) : found_.names[recording]);
   }
   bool has_split() const override { return found_.has_split; }

@@ -28,9 +28,10 @@ struct Utterance {
 
 /// The findings of the reader of a layout. Each list of all utterances has an entry for each, or none at all.
 struct Utterances {
-  std::optional<Files> files = {};  ///< the folder or archive that holds the recordings
-  Names paths = {};                 ///< paths of the recordings if there are no `files`
-  Names names = {};                 ///< names of these recordings, which do not depend on the folder
+  std::optional<Files> files = {};         ///< the folder or archive that holds the recordings
+  Names paths = {};                        ///< paths of the recordings if there are no `files`
+  Names names = {};                        ///< names of these recordings, which do not depend on the folder
+  std::vector<std::uint32_t> firsts = {};  ///< the first recording with the file of each; empty: each has its own
   std::vector<Utterance> all = {};
   Names texts = {}, speakers = {};
   std::vector<std::string> classes = {};

@@ -13,6 +13,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/datasets/same_files.h"
 #include "sampling/datasets/sound_forms.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/parquet_rows.h"
@@ -168,6 +169,7 @@ class Manifest : public NamedDataset {
     }
     take_picture();
     take_recordings();
+    if (may_have_same_files(named_paths())) firsts_ = firsts_of_same_files(named_paths(), folder_);
     leave_out_unused(used);
     if (rows_) choose_parquet_columns(table);
     for (auto& column : columns_) {
@@ -245,10 +247,12 @@ class Manifest : public NamedDataset {
   std::string describe(std::uint64_t id) const override {
     return as_utf8(concat(rows_ ? rows_->path_of(id) : table_.path, ":", table_.lines[id]));
   }
-  /// Returns the path of the picture or of the only recording, which its segments share, or else the number of the row.
+  /// Returns the path of the picture or of the only recording, as the first of the rows that share the file has it, or
+  /// else the number of the row.
   std::string name(std::uint64_t id) const override {
-    const Names& paths = has_picture_ ? picture_ : recordings_;
-    return !rows_ && paths.size() > 0 && !paths[id].empty() ? as_utf8(paths[id]) : std::to_string(id);
+    const Names& paths = named_paths();
+    if (rows_ || paths.size() == 0 || paths[id].empty()) return std::to_string(id);
+    return as_utf8(paths[firsts_.empty() ? id : firsts_[id]]);
   }
   bool has_split() const override { return place_.has_split; }
   std::string place() const override { return as_utf8(table_.path); }
@@ -268,6 +272,9 @@ class Manifest : public NamedDataset {
   std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
  private:
+  /// Returns the paths that name the records.
+  const Names& named_paths() const { return has_picture_ ? picture_ : recordings_; }
+
   /// Reads the segments if there are recordings; returns the columns that they take.
   SegmentColumns take_segments(const Table& table, const std::vector<bool>& are_files, const Settings& settings) {
     std::size_t recordings = 0;
@@ -458,6 +465,7 @@ class Manifest : public NamedDataset {
   bool has_picture_ = false;
   std::string picture_column_;
   Names picture_, recordings_;          ///< paths; `recordings_` are those of the only column of them
+  std::vector<std::uint32_t> firsts_;   ///< the first row with the file of each row; empty: all have their own paths
   std::vector<SoundSegment> segments_;  ///< segments of the rows' recordings; empty: they are whole
   std::unique_ptr<const SoundForms> sounds_;
   std::vector<ManifestColumn> columns_;

@@ -276,6 +276,23 @@ TEST_CASE("manifest: segments of one recording are all for training or all for v
   }
 }
 
+TEST_CASE("recordings that are written in two ways, or have two names, are those of one file") {
+  const Place place;
+  const auto path = place.write("s.csv", concat("audio,text\nr0.wav,a\n./r0.wav,b\nx/../r1.wav,c\n",
+                                                (place.path() / "r1.wav").string(), ",d\nr2.wav,e\n"));
+  for (int i = 0; i < 3; ++i) place.write(concat("r", i, ".wav"), wav_of(tone(50)));
+  const auto set = open(manifest_entry(), path);
+  const Texts names{"r0.wav", "r0.wav", "x/../r1.wav", "x/../r1.wav", "r2.wav"};
+  for (std::uint64_t id = 0; id < names.size(); ++id) CHECK(name_of(*set, id) == names[id]);
+  place.write("k/wav.scp", concat("a r.wav\nb ", (place.path() / "k/./r.wav").string(), "\nc other.wav\n"));
+  place.write("k/r.wav", wav_of(tone(50)));
+  place.write("k/other.wav", wav_of(tone(50)));
+  const auto kaldi = open(kaldi_entry(), place.path() / "k");
+  CHECK(name_of(*kaldi, 0) == "a");
+  CHECK(name_of(*kaldi, 1) == "a");
+  CHECK(name_of(*kaldi, 2) == "c");
+}
+
 TEST_CASE("webdataset: recordings of all kinds are the part audio") {
   const Place place;
   TarBytes tar;
