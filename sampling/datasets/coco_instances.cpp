@@ -1,6 +1,7 @@
 #include "sampling/datasets/coco_instances.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "sampling/core/parse.h"
@@ -85,6 +86,17 @@ Places places_of(const List& list, const CocoTextIds& texts, const std::string& 
   return places;
 }
 
+/// Refuses two categories of one name, of which a box would not tell which it is.
+void check_names(const CocoInstances& instances, const std::string& path) {
+  std::map<std::string_view, std::int64_t> ids;
+  for (const auto& category : instances.categories) {
+    const auto [first, is_new] = ids.try_emplace(category.name, category.id);
+    if (!is_new)
+      fail_file(path, concat("categories ", shown(first->second, instances.text_ids), " and ",
+                             shown(category.id, instances.text_ids), " are both called '", category.name, "'"));
+  }
+}
+
 /// Replaces ids by positions.
 void resolve_ids(Reader& reader, const std::string& path) {
   auto& out = reader.out;
@@ -95,6 +107,7 @@ void resolve_ids(Reader& reader, const std::string& path) {
   const auto images = places_of(out.images, out.text_ids, path, "images");
   const auto categories = places_of(out.categories, out.text_ids, path, "categories");
   places_of(out.annotations, out.text_ids, path, "annotations");
+  check_names(out, path);
   for (std::size_t i = 0; i < out.annotations.size(); ++i) {
     auto& annotation = out.annotations[i];
     const auto place_of = [&](const Places& places, std::int64_t id, const char* kind) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "sampling/class_names.h"
@@ -33,12 +34,24 @@ std::filesystem::path names_file(const std::string& shard) {
 }
 
 /// Returns the lines of a file without blanks around them, up to the last one that is not empty; none without a file.
+/// Throws UserError(data), with the line, for one that is empty or a name that occurs before.
 std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
   auto names = read_text_lines(path);
   for (auto& name : names) name = as_utf8(trimmed(name));
   while (!names.empty() && names.back().empty()) names.pop_back();
+  std::map<std::string_view, std::size_t> lines;
+  for (std::size_t line = 1; line <= names.size(); ++line) {
+    const auto& name = names[line - 1];
+    const auto [first, is_new] = lines.try_emplace(name, line);
+    if (name.empty() || !is_new)
+      throw UserError(ExitCode::data,
+                      concat(as_utf8(path.string()), ":", line, ": ",
+                             name.empty() ? "the line is empty, but others that name classes follow"
+                                          : concat("'", name, "' is the name of line ", first->second, ", too")),
+                      "write one name of its own for each class, in label order");
+  }
   return names;
 }
 

@@ -223,6 +223,8 @@ TEST_CASE("coco: damaged annotations are refused by name") {
                 "a.json: images 1: its id occurs twice");
   check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), ExitCode::data,
                 "a.json: categories 2: its id occurs twice");
+  check_failure(failure_of([&] { parse(instances(image, "", category + R"(,{"id": 5, "name": "c"})")); }),
+                ExitCode::data, "a.json: categories 2 and 5 are both called 'c'");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), ExitCode::data,
                 "images 1: 'file_name' is empty");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),

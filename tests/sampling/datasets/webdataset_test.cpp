@@ -330,15 +330,20 @@ std::string text_of(std::span<const std::byte> bytes) {
 TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   TempFolder temp;
   const auto path = temp.write("d/train/s.tar", shard({{"a", 0}, {"b", 1}}));
-  temp.write("d/train/classes.txt", "\xef\xbb\xbfwhite cell\r\n platelet \n\nred cell\n\r\n\n");
+  temp.write("d/train/classes.txt", "\xef\xbb\xbfwhite cell\r\n platelet \nred cell\n\r\n\n");
   const auto set = open(temp.path() / "d");
-  CHECK(set->classes() == Texts{"white cell", "platelet", "", "red cell"});
+  CHECK(set->classes() == Texts{"white cell", "platelet", "red cell"});
   CHECK(open(path)->classes() == set->classes());
   CHECK(open(temp.path() / "d", "", 2)->classes() == Texts{"0", "1"});
   temp.write("d/train/classes.txt", "one\n");
   const auto failure = failure_of([&] { open(path); });
   check_failure(failure, ExitCode::data, "classes.txt: it names 1 classes, but there is label 1");
   CHECK(failure.hint().find("data.classes") != std::string::npos);
+  temp.write("d/train/classes.txt", "one\ntwo\n\nthree\n");
+  check_failure(failure_of([&] { open(path); }), ExitCode::data,
+                "classes.txt:3: the line is empty, but others that name classes follow");
+  temp.write("d/train/classes.txt", "one\ntwo\none\n");
+  check_failure(failure_of([&] { open(path); }), ExitCode::data, "classes.txt:3: 'one' is the name of line 1, too");
   temp.write("d/train/classes.txt", "");
   CHECK(open(path)->classes() == Texts{"0", "1"});
   std::filesystem::remove(temp.path() / "d/train/classes.txt");
