@@ -114,7 +114,8 @@ TextIds::TextIds(const Settings& settings, const PartForm& from, Takes takes,
   const bool are_ids = is_stored_ && from.shape.size() == 1 && (from.dtype == DType::i32 || from.dtype == DType::i64);
   if (takes == Takes::texts_and_ids && is_stored_ && !are_ids)
     throw wrong_part(settings, from, "of arrays those of ids: i32 or i64 of one axis",
-                     "a column of numbers alone is no text: write a table of JSON lines, with quotes around each text");
+                     "a column of numbers alone is no text: write a table of JSON lines, with quotes around each text; "
+                     "in such a table, put quotes around the numbers");
   if (is_stored_ ? takes == Takes::texts : from.encoding == Encoding::pixels || from.encoding == Encoding::image)
     throw wrong_part(settings, from, takes == Takes::texts ? "a text" : "a text, or an array of ids");
   const std::string& name = settings.text("tokenizer");

@@ -366,7 +366,13 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
   const Settings& settings = config.table("sampler");
   check_stored_ids(config, input.training);
   const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
-  if (whole.empty()) return sampler_of(config, input, validation_fields(config));
+  if (whole.empty()) try {
+      return sampler_of(config, input, validation_fields(config));
+    } catch (const UserError& error) {
+      if (input.training) throw;
+      throw UserError(error.code(), concat(place_of(input.dataset, config.data(false)), ": ", error.what()),
+                      error.hint());
+    }
   if (has_groups(config)) return make_group_sampler(config, whole);
   const auto& sources = config.list("data.source");
   std::vector<Field> first;
