@@ -82,7 +82,7 @@ std::vector<std::string> class_names(const Settings& settings, const IdxFile& la
   const auto values = labels.values();
   const auto largest = std::ranges::max_element(values);
   const auto classes = std::to_integer<std::size_t>(*largest) + 1;
-  auto names = settings.texts("class_names");
+  auto names = given_class_names(settings);
   if (names.empty()) names = numbered_classes(classes);
   if (names.size() < classes)
     throw settings.error("class_names",

@@ -178,9 +178,7 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
 
 /// Returns the classes in label order.
 std::vector<std::string> class_names(const Settings& settings, const std::vector<Annotated>& pictures) {
-  const auto& given = settings.texts("class_names");
-  const std::set<std::string> distinct(given.begin(), given.end());
-  if (distinct.size() < given.size()) throw settings.error("class_names", "a name occurs twice");
+  const auto& given = given_class_names(settings);
   if (!given.empty()) return given;
   std::set<std::string> found;
   for (const auto& picture : pictures)

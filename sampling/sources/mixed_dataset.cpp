@@ -11,8 +11,10 @@ namespace flowtrain {
 
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second) {
   if (first.size() != second.size()) throw std::invalid_argument(concat(second.size(), " classes, not ", first.size()));
-  if (has_only_numbers(first)) return second;
-  if (has_only_numbers(second)) return first;
+  // Labels that have no names fit any names but numbers, which would be those of other labels.
+  const auto fits_labels = [](const auto& names) { return std::ranges::none_of(names, is_number); };
+  if (has_only_numbers(first) && (first == second || fits_labels(second))) return second;
+  if (has_only_numbers(second) && fits_labels(first)) return first;
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i])
       throw std::invalid_argument(concat("class ", i, " is '", second[i], "', not '", first[i], "'"));

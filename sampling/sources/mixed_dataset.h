@@ -61,7 +61,8 @@ class MixedDataset : public Dataset {
 };
 
 /// Returns the classes of two data sets, if they are equal. If one of them has only numbers for names, the other's
-/// names are used. Throws std::invalid_argument that says what differs: "class 3 is 'cat', not 'dog'".
+/// names are used if none of them is a number. Throws std::invalid_argument that says what differs: "class 3 is 'cat',
+/// not 'dog'".
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second);
 
 }  // namespace flowtrain

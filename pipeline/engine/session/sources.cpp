@@ -108,9 +108,11 @@ std::unique_ptr<Dataset> open_sources(const Config& config, bool tells, bool all
         if (!named || both != classes) named = &each;
         classes = std::move(both);
       } catch (const std::invalid_argument& differs) {
-        throw each.error("dataset", concat("the classes differ from those of ", place_of(*named), ": ", differs.what()),
-                         ExitCode::data,
-                         "sources that are trained on together have the same classes, in the same order");
+        throw each.error(
+            "dataset", concat("the classes differ from those of ", place_of(*named), ": ", differs.what()),
+            ExitCode::data,
+            "sources that are trained on together have the same classes, in the same order; class_names, if "
+            "the data set has it, sets them");
       }
     sources.push_back({name_of_source(each), std::move(dataset)});
   }
@@ -297,6 +299,22 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool 
   return share > 0 ? part_of(std::move(dataset), data, share, training, training && keeps_split) : std::move(dataset);
 }
 
+namespace {
+
+/// Refuses classes of other places where records have lists of them, which are indices of the data set's own classes.
+void check_class_lists(const Config& config, const std::vector<std::int32_t>& labels) {
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    for (auto& field : validation_fields(config))
+      if (labels[i] != static_cast<std::int32_t>(i) && field.text("as") == "labels")
+        throw config.data(false).error(
+            "dataset",
+            concat("the classes are in other places than those of the training data, but the field '",
+                   field.text("name"), "' is made from lists of their indices"),
+            ExitCode::data, "give both the same classes in the same order, by class_names if the data set has it");
+}
+
+}  // namespace
+
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
                                                  bool is_leader) {
   auto dataset = open_dataset(config, false, is_leader);
@@ -304,10 +322,11 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
   if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
   const Settings& data = config.data(false);
   try {
-    auto places = places_among(learnt, classes);
+    auto places = places_among(learnt, classes, [&] { return occurring_classes(*dataset); });
+    check_class_lists(config, places.labels);
     if (is_leader && !places.lacking.empty())
-      log_info(concat("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
-                      listed_classes(places.lacking), "; labels are those of the training data"));
+      log_info(concat("validation data: ", learnt.size() - places.lacking.size(), " of the ", learnt.size(),
+                      " classes, without ", listed_classes(places.lacking), "; labels are those of the training data"));
     return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {
     throw data.error("dataset", concat("the classes differ from those of the training data: ", differs.what()),

@@ -99,9 +99,7 @@ class ClassFinder {
            concat(column(fraction->first).cells[fraction->second], " is no class, which is a text or an integer"),
            "set data.label = \"\": the column is then one of numbers");
     for (const auto& name : given_) classes_.try_emplace(name, static_cast<std::int32_t>(classes_.size()));
-    const bool given_have_all =
-        !given_.empty() && std::ranges::all_of(names, [&](const auto& name) { return classes_.contains(name); });
-    are_numbers_ = numbers && !given_have_all;
+    are_numbers_ = numbers && std::ranges::none_of(given_, is_number);
     if (are_numbers_ || !given_.empty()) return;
     names_.assign(names.begin(), names.end());
     for (const auto& name : names_) classes_.try_emplace(name, static_cast<std::int32_t>(classes_.size()));
@@ -128,8 +126,13 @@ class ClassFinder {
     const auto found = classes_.find(item);
     if (found != classes_.end()) return found->second;
     const auto near = nearest(item, given_);
+    const auto number = std::ranges::find_if(given_, is_number);
     fail(index, row, "'" + item + "' is no class of data.class_names",
-         near.empty() ? "add it to data.class_names" : "did you mean '" + near + "'?");
+         is_number(item) && number != given_.end()
+             ? concat("as data.class_names has the number ", *number, ", labels are names of it, not indices: add ",
+                      item, ", or give names that are no numbers")
+         : near.empty() ? "add it to data.class_names"
+                        : "did you mean '" + near + "'?");
   }
 
   const Table& table_;

@@ -65,7 +65,8 @@ struct ManifestClasses {
 };
 
 /// Finds the class of each row. Without `class_names`, texts are classes in their sorted order, and integers are class
-/// indices. Throws UserError(data), with the place, for a row without a class and for a value that is none.
+/// indices. With them, integers are indices only if none of the names is an integer. Throws UserError(data), with the
+/// place, for a row without a class and for a value that is none.
 ManifestClasses find_classes(const Table& table, ClassColumns columns, const std::vector<std::string>& class_names);
 
 }  // namespace flowtrain

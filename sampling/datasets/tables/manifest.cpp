@@ -150,7 +150,7 @@ class Manifest : public NamedDataset {
       throw settings.error("labels", "the column is that of data.label, too", ExitCode::usage, "set data.label = \"\"");
     for (const auto index : {in.label, in.labels})
       if (rows_ && index != none) rows_->fill(table, static_cast<std::size_t>(index));
-    auto classes = find_classes(table, in, settings.texts("class_names"));
+    auto classes = find_classes(table, in, given_class_names(settings));
     labels_ = std::move(classes.labels);
     classes_ = in.label == none && in.labels == none ? Texts() : std::move(classes.names);
     const auto segments = take_segments(table, are_files, settings);

@@ -230,7 +230,7 @@ class Tensors : public NamedDataset {
   }
 
   void name_classes(const Settings& settings) {
-    classes_ = settings.texts("class_names");
+    classes_ = given_class_names(settings);
     if (labels_.empty() && !classes_.empty())
       throw settings.error("class_names", "names classes, but there is no tensor of labels: set data.label");
     if (labels_.empty()) return;

@@ -113,6 +113,79 @@ TEST_CASE("shards are held against training's by the names of classes.txt, or el
   }
 }
 
+TEST_CASE("labels of a table are those of training's classes that are called by numbers") {
+  const DataFolder place;
+  const auto table = [&](const std::string& name, const Texts& labels) {
+    std::string text = "image,label\n";
+    for (auto& label : labels) text += "a.jpg," + label + "\n";
+    place.write(name, text);
+  };
+  const std::string tables = "[data]\ndataset = \"manifest\"\npath = \"DIR/t\"\n[sampler]\nsize = 8\n";
+  for (const auto* picture : {"a.jpg", "t/a.jpg"}) place.write(picture, "no picture");
+  SUBCASE("beside texts") {
+    table("t/train.csv", {"1", "2", "x"});
+    table("t/val.csv", {"1", "2", "2"});
+    const auto sets = place.sets(tables);
+    CHECK(labels_of(*sets[0]) == Labels{0, 1, 1});
+    CHECK(sets[0]->data.dataset->classes() == Texts{"1", "2", "x"});
+    table("t/val.csv", {"1", "0"});
+    check_failure(failure_of([&] { place.sets(tables); }), ExitCode::data, "training does not know the class 0 (");
+  }
+  SUBCASE("of folders") {
+    place.pictures({"1/a.jpg", "2/a.jpg", "3/a.jpg"});
+    table("v.csv", {"1", "2"});
+    const auto sets = place.sets(
+        "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n"
+        "[data.val]\ndataset = \"manifest\"\npath = \"DIR/v.csv\"\n");
+    CHECK(labels_of(*sets[0]) == Labels{0, 1});
+  }
+  SUBCASE("not those of names by their alphabet") {
+    table("t/train.csv", {"0", "1"});
+    table("t/val.csv", {"cat", "dog"});
+    check_failure(failure_of([&] { place.sets(tables); }), ExitCode::data,
+                  "(its 2 classes: cat, dog; the 2 of training: 0, 1)");
+  }
+  SUBCASE("also where the configuration names them") {
+    table("t/train.csv", {"3", "1", "2"});
+    table("t/val.csv", {"1", "2"});
+    auto named = tables;
+    named.insert(named.find("[sampler]"), "class_names = [\"1\", \"2\", \"3\"]\n");
+    CHECK(labels_of(*place.sets(named)[0]) == Labels{0, 1});
+    table("t/train.csv", {"0", "1", "2"});
+    check_failure(failure_of([&] { place.sets(named); }), ExitCode::data, "'0' is no class of data.class_names");
+  }
+}
+
+TEST_CASE("lists of classes are refused where a validation set has its classes in other places") {
+  const DataFolder place;
+  const std::string tables =
+      "[data]\ndataset = \"manifest\"\npath = \"DIR/t\"\n"
+      "[[field]]\nname = \"kinds\"\nfrom = \"labels\"\nas = \"labels\"\n";
+  place.write("t/train.csv", "text,labels\nx,a;b\ny,c\n");
+  place.write("t/val.csv", "text,labels\nx,a\ny,b\n");
+  CHECK(place.sets(tables)[0]->data.dataset->classes() == Texts{"a", "b", "c"});
+  place.write("t/val.csv", "text,labels\nx,c\ny,b\n");
+  check_failure(failure_of([&] { place.sets(tables); }), ExitCode::data,
+                "but the field 'kinds' is made from lists of their indices");
+  auto named = tables;
+  named.insert(named.find("[[field]]"), "class_names = [\"a\", \"b\", \"c\"]\n");
+  CHECK(place.sets(named)[0]->data.dataset->classes() == Texts{"a", "b", "c"});
+}
+
+TEST_CASE("what a validation table cannot be used for is told with its path") {
+  const DataFolder place;
+  place.write("t/train.csv", "text,label\nhello,a\n");
+  place.write("t/val.csv", "text,label\n12,a\n");
+  const auto failure = failure_of([&] {
+    place.sets(
+        "[data]\ndataset = \"manifest\"\npath = \"DIR/t\"\n"
+        "[[field]]\nname = \"tokens\"\nfrom = \"text\"\nas = \"tokens\"\nmax = 8\n");
+  });
+  CHECK(std::string(failure.what()).starts_with((place.path() / "t/val.csv").string() + ": "));
+  check_failure(failure, ExitCode::usage, "the part 'text' is of ");
+  CHECK(failure.hint().ends_with("put quotes around the numbers"));
+}
+
 TEST_CASE("boxes of a validation set have training's labels as well") {
   const DataFolder place;
   const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");

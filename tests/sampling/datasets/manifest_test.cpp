@@ -5,6 +5,7 @@
 
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
@@ -229,6 +230,16 @@ TEST_CASE("manifest: classes are names, indices, or those that the configuration
         std::pair(Labels{1, 0}, Texts{"no", "yes"}));
   CHECK(labels("t,label\nx,10\ny,7\n", {{"class_names", Texts{"7", "10"}}}) ==
         std::pair(Labels{1, 0}, Texts{"7", "10"}));
+  // Whether integers are names or indices is told by the names alone.
+  CHECK(labels("t,label\nx,2\ny,1\n", {{"class_names", Texts{"1", "2", "3"}}}) ==
+        std::pair(Labels{1, 0}, Texts{"1", "2", "3"}));
+  check_failure(failure_of([&] {
+                  labels("t,label\nx,0\ny,1\n", {{"class_names", Texts{"1", "2", "3"}}});
+                }),
+                ExitCode::data, "a.csv:2: column 'label': '0' is no class of data.class_names");
+  CHECK(std::string(failure_of([&] {
+                      labels("t,label\nx,a\n", {{"class_names", Texts{"a", "a", "c"}}});
+                    }).what()) == "test.toml:1:1: data.class_names: a name occurs twice: 'a'");
   CHECK(labels("t,label\nx,b\ny,a\n", {{"label", ""}}) == std::pair(Labels{-1, -1}, Texts{}));
   CHECK(labels("t,label\nx,0.5\ny,1.5\n") == std::pair(Labels{-1, -1}, Texts{}));  // no classes, but numbers
   const auto several =

@@ -103,6 +103,8 @@ TEST_CASE("sources have the same classes") {
   CHECK(agreed_classes({"0", "1"}, {"cat", "dog"}) == Names{"cat", "dog"});
   CHECK(agreed_classes({"cat", "dog"}, {"0", "1"}) == Names{"cat", "dog"});
   CHECK(difference({"cat", "dog"}, {"cat", "cow"}) == "class 1 is 'cow', not 'dog'");
+  CHECK(difference({"1", "2", "x"}, {"0", "1", "2"}) == "class 0 is '0', not '1'");
+  CHECK(difference({"0", "1", "2"}, {"1", "2", "x"}) == "class 0 is '1', not '0'");
   CHECK(difference({"cat", "dog"}, {"cat"}) == "1 classes, not 2");
   CHECK_THROWS_AS(both(std::make_unique<MemoryDataset>(items(3, 2), 4)), std::invalid_argument);
 }
