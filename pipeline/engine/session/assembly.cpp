@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
+#include "pipeline/engine/session/fingerprints.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
 #include "sampling/images/picture_cache.h"
@@ -81,6 +83,89 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   if (mixing.mixes() && (!label || target)) refuse("batch_augment", alpha, "class `label` alone to mix");
 }
 
+/// The records of a data set, whose pictures appear in the form of others: for making a sampler, which reads one.
+class InFormOf final : public Dataset {
+ public:
+  /// `stored` must outlive it.
+  InFormOf(const Dataset& stored, const StoredForm& form) : stored_(stored), form_(form) {
+    if (form_.encoding == Encoding::image) return;
+    const auto side = [](int given) { return static_cast<std::uint32_t>(std::max(given, 1)); };
+    height_ = side(form_.height), width_ = side(form_.width);
+    blank_.resize(std::size_t{height_} * width_ * static_cast<std::size_t>(form_.channels));
+  }
+
+  std::uint64_t size() const override { return stored_.size(); }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    Record record = stored_.read(id, buffer);
+    record.region = {0, 0, 0, 0, -1};
+    record.encoding = form_.encoding == Encoding::image ? Encoding::image : Encoding::pixels;
+    if (record.encoding == Encoding::image) return record;
+    record.bytes = blank_;
+    record.height = height_, record.width = width_, record.channels = static_cast<std::uint32_t>(form_.channels);
+    if (form_.height == 0) record.region = {0, 0, 1, 1, 0};  // Only parts of pictures have no common size.
+    return record;
+  }
+  std::vector<PartForm> parts() const override { return stored_.parts(); }
+  std::int64_t label(std::uint64_t id) const override { return stored_.label(id); }
+  std::vector<std::string> classes() const override { return stored_.classes(); }
+  std::string missing_labels() const override { return stored_.missing_labels(); }
+  bool has_boxes() const override { return stored_.has_boxes(); }
+  std::shared_ptr<const BoxAnnotations> annotations() const override { return stored_.annotations(); }
+  std::string describe(std::uint64_t id) const override { return stored_.describe(id); }
+  bool resident() const override { return stored_.resident(); }
+  std::uint64_t fingerprint() const override { return stored_.fingerprint(); }
+
+ private:
+  const Dataset& stored_;
+  StoredForm form_;
+  std::uint32_t height_ = 0, width_ = 0;
+  std::vector<std::byte> blank_;
+};
+
+std::string describe_form(const StoredForm& form) {
+  const std::string channels = concat(form.channels, form.channels == 1 ? " channel" : " channels");
+  if (form.encoding == Encoding::image) return "picture files";
+  return form.height > 0 ? concat("pictures of ", form.height, "x", form.width, " with ", channels)
+                         : concat("parts of pictures with ", channels);
+}
+
+/// Throws UserError(data) if the sampler can make rows of none of the first records.
+void check_first_rows(const Sampler& sampler, const Dataset& dataset, const Settings& data, const StoredForm& own,
+                      const StoredForm& learnt) {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<std::byte*> row;
+  for (auto& field : sampler.fields()) memory.emplace_back(field.row_bytes());
+  for (auto& bytes : memory) row.push_back(bytes.data());
+  ReadBuffer buffer;
+  std::string problem;
+  for (std::uint64_t id = 0; id < std::min(dataset.size(), records_tried); ++id) try {
+      Stream random(0, Purpose::sample, id);
+      return sampler.sample(dataset.read(id, buffer), random, row);
+    } catch (const SampleError& error) {
+      if (problem.empty()) problem = concat(dataset.describe(id), ": ", error.what());
+    }
+  throw data.error("dataset",
+                   concat("these are ", describe_form(own), ", and the training data are ", describe_form(learnt),
+                          "; the sampler cannot make rows of one form of both: ", problem),
+                   ExitCode::data, "store both in one form, or choose a sampler that resizes: classify");
+}
+
+/// Makes the sampler of validation data, whose pictures may be stored in another form than those that the net learns
+/// from.
+std::unique_ptr<Sampler> validation_sampler(const Config& config, const Dataset& dataset, bool needs_targets,
+                                            const std::optional<StoredForm>& learnt) {
+  const auto make = [&](const Dataset& from) { return make_sampler(config, {from, false, needs_targets}); };
+  if (!learnt) return make(dataset);
+  const StoredForm own = record_form(pixel_form(dataset));
+  const auto looks = [](const StoredForm& form) {
+    return std::tuple(form.encoding == Encoding::image, form.height, form.width, form.channels);
+  };
+  if (looks(own) == looks(*learnt)) return make(dataset);
+  auto sampler = make(InFormOf(dataset, *learnt));
+  check_first_rows(*sampler, dataset, config.data(false), own, *learnt);
+  return sampler;
+}
+
 }  // namespace
 
 std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world) {
@@ -98,7 +183,7 @@ std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset
 }
 
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const DataSlice& data_slice, bool needs_targets) {
+                       const DataSlice& data_slice, bool needs_targets, const std::optional<StoredForm>& learnt) {
   const LoaderKeys loader = config.loader();
   DataParts parts;
   parts.dataset = std::move(dataset);
@@ -114,7 +199,8 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   } else {
     parts.order = make_validation_order(config, *parts.dataset);
   }
-  parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
+  parts.sampler = training ? make_sampler(config, {*parts.dataset, training, needs_targets})
+                           : validation_sampler(config, *parts.dataset, needs_targets, learnt);
   if (training) check_mixing(config, parts.sampler->fields());
   parts.slice = data_slice.slice;
   const LastBatch last = training ? last_batch(*loader.last_batch) : LastBatch::pad;
@@ -172,10 +258,10 @@ DataParts open_training_data(const Config& config, const std::string& device, co
   return with_dataset(open_dataset(config, true, keeps_split), config, true, device, data_slice);
 }
 
-DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+DataParts open_validation_data(const Config& config, const LearntData& learnt, const std::string& device,
                                const DataSlice& data_slice, bool is_leader, bool needs_targets) {
-  return with_dataset(open_validation_dataset(config, learnt, is_leader), config, false, device, data_slice,
-                      needs_targets);
+  return with_dataset(open_validation_dataset(config, learnt.classes, is_leader), config, false, device, data_slice,
+                      needs_targets, learnt.form);
 }
 
 SlabLayout slab_layout(const DataParts& data) {

@@ -16,6 +16,7 @@
 #include "sampling/images/mix.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "sampling/samplers/stored.h"
 #include "stages/device/device.h"
 #include "stages/loader/shape_plan.h"
 
@@ -51,10 +52,18 @@ struct DataSlice {
 DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice = {},
                              bool keeps_split = false);
 
+/// The facts about training data that hold for all other data of their net, too.
+struct LearntData {
+  std::vector<std::string> classes = {};  ///< The classes in label order.
+  /// The form of the pictures, from which keys of a sampler have their defaults; empty: each data set's own.
+  std::optional<StoredForm> form = {};
+};
+
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
-/// augmented, epochs padded, five batches prefetched. Without `needs_targets` the data may lack the targets of a loss.
-/// Throws UserError(usage or data).
-DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+/// augmented, epochs padded, five batches prefetched. Its pictures become rows as those that the net learns from do.
+/// Without `needs_targets` the data may lack the targets of a loss. Throws UserError(usage or data), also for pictures
+/// that the sampler cannot make such rows of.
+DataParts open_validation_data(const Config& config, const LearntData& learnt, const std::string& device,
                                const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
 /// Returns the rows of a batch of all `world` processes: loader.batch or loader.batch_per_rank; for validation
@@ -67,9 +76,11 @@ std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset
 /// the `processes_here`. Warns of a number that is far beyond the cores, and returns less.
 unsigned workers_of(const Setting<Value>& key, unsigned processes_here = 1);
 
-/// Makes the parts for a data set that is already open, in place of the one that the configuration names.
+/// Makes the parts for a data set that is already open, in place of the one that the configuration names. `learnt` is
+/// LearntData::form.
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const DataSlice& data_slice = {}, bool needs_targets = true);
+                       const DataSlice& data_slice = {}, bool needs_targets = true,
+                       const std::optional<StoredForm>& learnt = {});
 
 /// Measures the records of `parts`, whose data set, order and sampler are set, and sets its plan, batches and sampler
 /// by loader.budget, loader.pack, loader.resizing and the rows of groups. Without free axes and groups it changes

@@ -46,7 +46,7 @@ class Run {
     train_errors();  // Refuses impossible values before data is opened.
     state_.inputs.samples_per_epoch = session_.open_training().dataset->size();
     state_.inputs.classes = session_.classes();
-    state_.inputs.pixels = pixel_form(*session_.train().dataset);
+    state_.inputs.pixels = learnt_pixels(config_, *session_.train().dataset);
     state_.inputs.parts = used_parts(config_, *session_.train().dataset);
     check_split(*session_.train().dataset, *options_.group);
     session_.open_validation();

@@ -6,6 +6,7 @@
 
 #include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/values/periods.h"
+#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/session/memory_check.h"
 #include "sampling/core/error.h"
 
@@ -58,15 +59,17 @@ ValidationSets& Session::open_validation() {
   const auto tell = [&](const EmptyDataset& empty, const std::string& set) {
     if (options_.group->leads()) tell_empty_set(empty, set, config_);
   };
-  return open_sets(validation_set_configs(config_), classes_, tell);
+  return open_sets(validation_set_configs(config_), {classes_, record_form(learnt_pixels(config_, *train_.dataset))},
+                   tell);
 }
 
-ValidationSets& Session::open_sets(const std::vector<SetConfig>& sets, const std::vector<std::string>& classes,
+ValidationSets& Session::open_sets(const std::vector<SetConfig>& sets, const LearntData& learnt,
                                    const OnEmptySet& on_empty, bool needs_targets) {
   const bool is_leader = options_.group->leads();
-  validation_ = open_validation_sets(sets, classes, device_, data_slice(), is_leader, on_empty, needs_targets);
+  validation_ = open_validation_sets(sets, learnt, device_, data_slice(), is_leader, on_empty, needs_targets);
   if (!train_.dataset)
-    classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
+    classes_ =
+        learnt.classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : learnt.classes;
   return validation_;
 }
 
@@ -104,7 +107,7 @@ void Session::make_validation_loaders(const std::map<std::string, ValidationStat
     parts.profile = profile;
     set->loader = make_loader(std::move(parts));
   }
-  check_rows(validation_);
+  check_rows(validation_, train_.sampler.get());
 }
 
 RunPlan Session::run_plan(std::uint64_t first) const {

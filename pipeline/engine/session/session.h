@@ -41,10 +41,10 @@ class Session {
   DataParts& open_training();
   /// Opens [data.val] and each [[val.set]], if a run of this kind validates.
   ValidationSets& open_validation();
-  /// Opens these sets for a net of these classes; without classes and training data, for those of the first set. The
-  /// other parameters are those of open_validation_sets().
-  ValidationSets& open_sets(const std::vector<SetConfig>& sets, const std::vector<std::string>& classes,
-                            const OnEmptySet& on_empty, bool needs_targets = true);
+  /// Opens these sets for a net of this training data; without classes and training data, for the classes of the first
+  /// set. The other parameters are those of open_validation_sets().
+  ValidationSets& open_sets(const std::vector<SetConfig>& sets, const LearntData& learnt, const OnEmptySet& on_empty,
+                            bool needs_targets = true);
   /// Makes room for the threads of all loaders, once all data is open and before the first loader. Throws
   /// UserError(usage) if the batches do not fit into memory.
   void prepare();

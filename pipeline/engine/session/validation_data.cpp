@@ -7,6 +7,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "sampling/core/settings.h"
+#include "sampling/field_text.h"
 #include "sampling/samplers/keys.h"
 #include "sampling/sources/hold_out.h"
 #include "stages/evaluation/detection_metrics.h"
@@ -83,7 +84,7 @@ std::vector<SetConfig> validation_set_configs(const Config& config) {
   return all;
 }
 
-ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const std::vector<std::string>& learnt,
+ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const LearntData& learnt,
                                     const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty, bool needs_targets) {
   ValidationSets sets;
@@ -92,7 +93,7 @@ ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
     if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
   };
-  if (!configs.empty()) check_classes_of_groups(configs.front().config, learnt);
+  if (!configs.empty()) check_classes_of_groups(configs.front().config, learnt.classes);
   for (auto& [name, config] : configs) try {
       open(name, config);
     } catch (const EmptyDataset& empty) {
@@ -137,7 +138,26 @@ void check_split(const Dataset& training, Group& group) {
                     "val_share-….tsv");
 }
 
-void check_rows(const ValidationSets& sets) {
+namespace {
+
+void check_rows_like_training(const ValidationData& set, const std::vector<Field>& training) {
+  const auto is_fixed = [](const Field& field) { return field.free_axes == 0 && field.group == 0; };
+  for (auto& field : set.data.sampler->fields()) {
+    const auto learnt = std::ranges::find(training, field.name, &Field::name);
+    if (learnt == training.end() || !is_fixed(field) || !is_fixed(*learnt)) continue;
+    if (field.dtype == learnt->dtype && field.shape == learnt->shape) continue;
+    throw set.config.data(false).error("dataset",
+                                       concat("the rows have ", describe_fields({field}),
+                                              ", but those of the training data have ", describe_fields({*learnt})),
+                                       ExitCode::data, "give both data sets samples of one form");
+  }
+}
+
+}  // namespace
+
+void check_rows(const ValidationSets& sets, const Sampler* training) {
+  if (training)
+    for (auto& set : sets) check_rows_like_training(*set, training->fields());
   const auto same = [](const Field& a, const Field& b) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;
   };

@@ -50,11 +50,11 @@ struct SetConfig {
 /// Returns those of [data.val] and of each [[val.set]].
 std::vector<SetConfig> validation_set_configs(const Config& config);
 
-/// Opens all sets that have samples, and calls `on_empty` (may be null) for the others. Their classes become those that
-/// the net learns, `learnt`; if a set lacks some, the log of the leader says so. `needs_targets` is that of
-/// open_validation_data(). Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about
-/// the group of an unknown class.
-ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const std::vector<std::string>& learnt,
+/// Opens all sets that have samples, and calls `on_empty` (may be null) for the others. Their classes and the form of
+/// their pictures become those that the net learns, `learnt`; if a set lacks some classes, the log of the leader says
+/// so. `needs_targets` is that of open_validation_data(). Throws UserError: data, also for a class that is not among
+/// the learnt ones; usage for a rule about the group of an unknown class.
+ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const LearntData& learnt,
                                     const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty = {}, bool needs_targets = true);
 
@@ -68,8 +68,9 @@ void warn_of_same_samples(const Dataset& training, const ValidationSets& sets);
 /// other files, or other lists of earlier splits. A collective.
 void check_split(const Dataset& training, Group& group);
 
-/// Throws UserError(data) if the samplers' rows differ in form: the learner takes only one.
-void check_rows(const ValidationSets& sets);
+/// Throws UserError(data) if the samplers' rows differ in form, from each other or from the rows of `training` (may be
+/// null) in a field that each row of it has in the same form: the learner takes only one.
+void check_rows(const ValidationSets& sets, const Sampler* training = nullptr);
 
 /// Returns whether the sets include the one of a rule's metric, named as in [[best]]; else the rule must not act.
 bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& scalar);

@@ -188,7 +188,7 @@ class TestRun {
       });
     });
     if (!loaded) return;
-    std::vector<std::string> classes;
+    json learnt;
     const auto close = [&] {
       finish_writing();
       bench_.reset();
@@ -196,11 +196,11 @@ class TestRun {
     close();
     for (auto& snapshot : snapshots)
       attempt(parts_of(snapshot), [&] {
-        const auto learnt = classes_of(snapshot, *config);
-        if (!bench_ || learnt != classes) {
+        const json own = learnt_by(snapshot, *config);
+        if (!bench_ || own != learnt) {
           close();
           together(group_, "the data of a test", [&] {
-            bench_ = std::make_unique<TestBench>(*config, options_, sets, classes = learnt);
+            bench_ = std::make_unique<TestBench>(*config, options_, sets, learnt_from(learnt = own));
             if (group_.leads() && !std::exchange(has_looked_at_training_, true)) bench_->warn_of_training_samples();
           });
         }
@@ -239,17 +239,24 @@ class TestRun {
     return static_cast<int>(users ? users->code() : ExitCode::usage);
   }
 
-  std::vector<std::string> classes_of(const TestedSnapshot& snapshot, const Config& config) {
-    json classes;
+  // Returns the classes and the form of the pixels that a snapshot's net learnt from.
+  json learnt_by(const TestedSnapshot& snapshot, const Config& config) {
+    json learnt;
     in_leader(group_, "the classes of a snapshot", [&] {
       opened_.reset();
       opened_.emplace(open_snapshot(snapshot.path));
       const RunInputs inputs = RunState::from_json(opened_->state_json).inputs;
-      classes = inputs.classes;
+      learnt = {{"classes", inputs.classes}, {"pixels", nullptr}};
+      if (const auto& form = inputs.pixels) learnt["pixels"] = {form->height, form->width, form->channels};
       if (!std::exchange(has_compared_files_, true)) warn_of_changed_files(inputs, config);
     });
-    return unpacked_json(group_.broadcast("a snapshot's classes", packed_json(classes)))
-        .get<std::vector<std::string>>();
+    return unpacked_json(group_.broadcast("a snapshot's classes", packed_json(learnt)));
+  }
+
+  static LearntData learnt_from(const json& learnt) {
+    std::optional<PixelForm> pixels;
+    if (const json& form = learnt.at("pixels"); !form.is_null()) pixels.emplace(form.at(0), form.at(1), form.at(2));
+    return {learnt.at("classes"), record_form(pixels)};
   }
 
   // Measures the sets that have samples and no results yet.

@@ -22,7 +22,7 @@ std::string title(const Config& config, const std::string& set) {
 }  // namespace
 
 TestBench::TestBench(const Config& config, const TestOptions& options, const std::vector<SetConfig>& sets,
-                     const std::vector<std::string>& classes)
+                     const LearntData& learnt)
     : session_(config, {.group = options.group,
                         .processes_here = options.processes_here,
                         .local_rank = options.local_rank,
@@ -33,7 +33,7 @@ TestBench::TestBench(const Config& config, const TestOptions& options, const std
     if (sets.size() > 1 && options.group->leads()) log_warn(concat(title(config, set), " is left out: ", empty.what()));
   };
   const Group& group = *options.group;
-  for (auto& set : session_.open_sets(sets, classes, on_empty, false))
+  for (auto& set : session_.open_sets(sets, learnt, on_empty, false))
     set->data.batches =
         set->data.batches.every(static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size()));
   if (session_.validation().empty()) std::rethrow_exception(empty_set);

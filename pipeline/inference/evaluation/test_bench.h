@@ -11,13 +11,13 @@
 
 namespace flowtrain {
 
-/// A configuration's data and net, for snapshots of nets that know the same classes. Sets without samples are left out
+/// A configuration's data and net, for snapshots of nets that learnt from data of the same classes and form. Sets without samples are left out
 /// with a warning. The processes of the group take whole batches of each set in turn.
 class TestBench {
  public:
   /// `config` and `options` must outlive it. Throws UserError; EmptyDataset where no set has samples.
   TestBench(const Config& config, const TestOptions& options, const std::vector<SetConfig>& sets,
-            const std::vector<std::string>& classes);
+            const LearntData& learnt);
 
   const Session& session() const { return session_; }
 

@@ -8,6 +8,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
+#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/session/session.h"
 #include "pipeline/engine/train/snapshot_branch.h"
 #include "pipeline/library/computing/commands.h"
@@ -22,10 +23,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// Opens the first set with samples.
-const ValidationData& open_samples(Session& session, const std::vector<std::string>& classes) {
+const ValidationData& open_samples(Session& session, const LearntData& learnt) {
   std::exception_ptr empty;
   const auto on_empty = [&](const EmptyDataset&, const std::string&) { empty = std::current_exception(); };
-  ValidationSets& sets = session.open_sets(validation_set_configs(session.config()), classes, on_empty, false);
+  ValidationSets& sets = session.open_sets(validation_set_configs(session.config()), learnt, on_empty, false);
   if (sets.empty()) std::rethrow_exception(empty);
   session.prepare();
   session.make_validation_loaders();
@@ -67,8 +68,8 @@ int export_net(const ExportRequest& request) {
   Session session(request.config, options);
   const OpenSnapshot snapshot = open_snapshot(request.snapshot);
   if (request.averaged) require_average(snapshot);
-  const auto classes = RunState::from_json(snapshot.state_json).inputs.classes;
-  const ValidationData& samples = open_samples(session, classes);
+  const RunInputs inputs = RunState::from_json(snapshot.state_json).inputs;
+  const ValidationData& samples = open_samples(session, {inputs.classes, record_form(inputs.pixels)});
   const LearnerSpec spec = session.learner_spec(samples.loader->layout(), request.config);
   samples.loader->start();
   const TorchScript script = trace_net(spec, read_model(snapshot, request.averaged), first_batch(*samples.loader),

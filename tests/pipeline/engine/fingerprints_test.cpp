@@ -62,7 +62,7 @@ struct Place : TempFolder {
   RunInputs inputs() const {
     const Config loaded = config();
     const auto training = open_dataset(loaded, true);
-    const auto sets = open_validation_sets(validation_set_configs(loaded), training->classes(), "cpu", {}, false);
+    const auto sets = open_validation_sets(validation_set_configs(loaded), {training->classes()}, "cpu", {}, false);
     return {training->size(), training->classes(), {}, fingerprints_of(loaded, *training, sets)};
   }
   void check_same(const RunInputs& before) const { check_inputs(before, inputs(), config(), false); }

@@ -4,11 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/validation/validation.h"
 #include "sampling/core/error.h"
 #include "sampling/core/registry.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
+#include "tests/support/pictures.h"
 #include "tests/support/tar_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -45,7 +47,10 @@ struct DataFolder : TempFolder {
   ValidationSets sets(const std::string& text) const {
     const Config loaded = config(text);
     const auto training = open_training_data(loaded, "cpu");
-    return open_validation_sets(validation_set_configs(loaded), training.dataset->classes(), "cpu", {}, true);
+    const LearntData learnt{training.dataset->classes(), record_form(learnt_pixels(loaded, *training.dataset))};
+    auto sets = open_validation_sets(validation_set_configs(loaded), learnt, "cpu", {}, true);
+    check_rows(sets, training.sampler.get());
+    return sets;
   }
 };
 
@@ -69,6 +74,40 @@ TEST_CASE("a validation set that lacks a class has training's labels, by the cla
   CHECK(labels_of(*sets[1]) == Labels{2});
   for (auto& set : sets) CHECK(set->data.dataset->classes() == Texts{"cat", "dog", "emu"});
   CHECK(sets[0]->data.dataset->describe(0).ends_with("val/dog/1.jpg"));
+}
+
+TEST_CASE("pictures of validation become rows as those of training do, however they are stored") {
+  const DataFolder place;
+  const auto picture = encode_jpeg(gradient_picture(24, 20, 3));
+  for (const char* name : {"circle", "square", "triangle", "cross", "ring", "star"})
+    place.write(std::string("p/val/") + name + "/1.jpg",
+                {reinterpret_cast<const char*>(picture.data()), picture.size()});
+  const std::string shapes = "[data.train]\ndataset = \"shapes\"\nsamples = 12\nsize = 16\n",
+                    files = "[data.val]\ndataset = \"image_folder\"\npath = \"DIR/p\"\nsplit = \"val\"\n",
+                    others = "[data.val]\ndataset = \"shapes\"\nval_samples = 12\nsize = 12\n";
+  for (auto& validation : {files, others}) {
+    const Field field = place.sets(shapes + validation).front()->data.sampler->fields().front();
+    CHECK(field.shape == Labels{16, 16, 3});
+    CHECK(field.mean == std::vector{0.5, 0.5, 0.5});
+    CHECK(field.stddev == std::vector{0.5, 0.5, 0.5});
+  }
+  const Field given = place.sets(shapes + files + "[sampler]\nsize = 8\nmean = [0.1, 0.2, 0.3]\nstddev = [1, 1, 1]\n")
+                          .front()
+                          ->data.sampler->fields()
+                          .front();
+  CHECK(given.shape == Labels{8, 8, 3});
+  CHECK(given.mean == std::vector{0.1, 0.2, 0.3});
+}
+
+TEST_CASE("pictures that the sampler cannot make rows of one form of are refused at the start") {
+  const DataFolder place;
+  const auto refused = failure_of([&] {
+    place.sets(
+        "[data.train]\ndataset = \"shapes\"\nsize = 16\n[data.val]\ndataset = \"shapes\"\nsize = 12\n"
+        "[sampler]\nname = \"copy\"\n");
+  });
+  check_failure(refused, ExitCode::data, "data.val.dataset: these are pictures of 12x12 with 3 channels");
+  check_failure(refused, ExitCode::data, "the training data are pictures of 16x16 with 3 channels");
 }
 
 TEST_CASE("a class that training does not know is an error of the data, with both lists") {
@@ -190,7 +229,7 @@ TEST_CASE("boxes of a validation set have training's labels as well") {
   const DataFolder place;
   const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
   const Texts learnt{"square", "star", "circle"};
-  const auto sets = open_validation_sets(validation_set_configs(training), learnt, "cpu", {}, false);
+  const auto sets = open_validation_sets(validation_set_configs(training), {learnt}, "cpu", {}, false);
   const auto own = open_dataset(training, false);
   REQUIRE(own->classes() == Texts{"circle", "square"});
   ReadBuffer buffer, other;
