@@ -74,8 +74,83 @@ ScheduleInput input_of(const Settings& settings, const Config& config) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the number of iterations of which an optimizer makes one update.
+std::uint64_t update_length(const Settings& optim) {
+  const auto every = static_cast<std::uint64_t>(optim.integer("every")),
+             accum = static_cast<std::uint64_t>(optim.integer("accum"));
+  return every > ~std::uint64_t{0} / accum ? ~std::uint64_t{0} : every * accum;
+}
+
+/// Adds a note on the iterations after the last update.
+void note_lost_iterations(std::vector<std::string>& notes, const Config& config, std::uint64_t last) {
+  for (auto& optim : config.list("optim")) {
+    const std::uint64_t lost = last % update_length(optim);
+    if (optim.integer("accum") == 1 || lost == 0) continue;
+    const std::string which = lost == 1 ? concat("iteration ", last, " makes")
+                                        : concat("iterations ", last - lost + 1, " to ", last, " make");
+    notes.push_back(concat(optim.table(), ".accum (", optim.origin("accum").text(), "): ", which,
+                           " no update, as the run ends before the next one"));
+  }
+}
+
+/// Adds a note on the rules that compare validations, if there is one validation only, at the end of the run.
+void note_idle_rules(std::vector<std::string>& notes, const Config& config, const Every& epoch, std::uint64_t last) {
+  const ValKeys val = config.val();
+  const Every every = period(val.every).to_iterations(epoch);
+  if (every.off() || every.iterations(1) < last) return;
+  const auto add = [&](const Settings& table, const char* key) {
+    notes.push_back(concat(table.table(), ".", key, " (", table.origin(key).text(),
+                           ") never acts: the run has one validation, at its end (val.every, ",
+                           val.every.origin().text(), ")"));
+  };
+  if (const Settings& stop = config.table("early_stop"); stop.integer("patience") > 0) add(stop, "patience");
+  for (auto& schedule : config.list("schedule"))
+    if (schedules().at(schedule.text("name")).traits.has_state) add(schedule, "name");
+}
+
+/// Adds a note on a learning rate that is 0 in a sixteenth of the run or more, after which it may rise again.
+void note_zero_rate(std::vector<std::string>& notes, const HyperParameterPlan& plan, std::uint64_t last) {
+  constexpr std::uint64_t looks = 512, least_looks = looks / 16;
+  const std::uint64_t step = std::max<std::uint64_t>(1, last / looks);
+  const std::uint64_t zeros_needed = std::max<std::uint64_t>(2, std::min(least_looks, last / 16));
+  const auto is_zero = [&](std::uint64_t iteration) { return plan.at(iteration).lr == 0; };
+  if (plan.base.lr == 0) return;
+  std::uint64_t zeros = 0;
+  for (std::uint64_t at = 1; at <= last; at += step) {
+    zeros = is_zero(at) ? zeros + 1 : 0;
+    if (zeros < zeros_needed) continue;
+    std::uint64_t first = at - (zeros - 1) * step, before = first > step ? first - step : 0;
+    while (first - before > 1) {
+      const std::uint64_t middle = before + (first - before) / 2;
+      (is_zero(middle) ? first : before) = middle;
+    }
+    notes.push_back(concat("the learning rate of ", plan.label, " is 0 from iteration ", first,
+                           " on: schedules that overlap multiply, and what one came to stays after its end"));
+    return;
+  }
+}
+
+}  // namespace
+
+void check_updates(const Config& config, std::uint64_t last) {
+  for (auto& optim : config.list("optim")) {
+    const std::uint64_t length = update_length(optim);
+    if (length <= last) continue;
+    const char* const key = optim.integer("accum") > 1 ? "accum" : "every";
+    throw optim.error(key,
+                      concat("one update takes ", length, " iterations, and the run has ", last, ", so ",
+                             label_of(optim), " never changes a parameter"),
+                      ExitCode::usage, "lower it, or let the run be longer: --max-iter");
+  }
+}
+
 std::vector<std::string> schedule_notes(const Config& config, const Every& epoch, std::uint64_t last) {
   std::vector<std::string> notes;
+  note_lost_iterations(notes, config, last);
+  note_idle_rules(notes, config, epoch, last);
+  for (auto& plan : hyper_parameter_plans(config, 1, epoch, last)) note_zero_rate(notes, plan, last);
   for (auto& settings : schedule_settings(config))
     if (TimedSchedule(settings, epoch, last, input_of(settings, config)).is_cut_short())
       notes.push_back(concat(settings.table(), " (", settings.text("name"), ", ", settings.origin("name").text(),

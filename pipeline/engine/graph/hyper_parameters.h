@@ -29,7 +29,11 @@ struct HyperParameterPlan {
 std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std::uint64_t step_samples,
                                                       const Every& epoch, std::uint64_t last);
 
-/// Returns a sentence for each schedule that the run's end cuts short.
+/// Throws UserError(usage) for an optimizer that makes no update in a run of `last` iterations.
+void check_updates(const Config& config, std::uint64_t last);
+
+/// Returns a sentence for each schedule that the run's end cuts short, for learning rates of 0 over a long stretch, for
+/// rules that meet one validation only, and for the iterations at the end whose gradients make no update.
 std::vector<std::string> schedule_notes(const Config& config, const Every& epoch, std::uint64_t last);
 
 /// Returns all of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.

@@ -120,6 +120,7 @@ RunPlan Session::run_plan(std::uint64_t first) const {
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
   LearnerSpec spec{.tables = {.net = config.table("net"),
                               .loss = config.table("loss"),
+  if (options_.mode == TrainMode::full && !options_.dry_run) check_updates(config_, run_plan.last);
                               .optims = config.list("optim"),
                               .groups = config.list("group"),
                               .train = config.train(),

@@ -25,6 +25,7 @@ label = "a"
 params = "x"
 lr = 0.1
 momentum = 0.9
+weight_decay = 0.1
 [[optim]]
 label = "b"
 name = "adamw"
@@ -153,6 +154,37 @@ TEST_CASE("another end of the run counts where a schedule goes by it") {
                                    epochs.with("run", "max_epochs", std::int64_t{4}));
   REQUIRE(longer.size() == 1);
   CHECK(longer[0].is == "4 epochs, the run's");
+}
+
+TEST_CASE("an optimizer that makes no update within the run is refused, and lost iterations are noted") {
+  const Config config = loaded("accum = 4\n");
+  CHECK_THROWS_WITH_AS(check_updates(config, 3),
+                       doctest::Contains("optim.1.accum: one update takes 4 iterations, and the run has 3, so b never "
+                                         "changes a parameter"),
+                       UserError);
+  check_updates(config, 4);
+  CHECK(schedule_notes(config, 10, 4).empty());
+  const auto notes = schedule_notes(config, 10, 6);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].find("): iterations 5 to 6 make no update") != std::string::npos);
+  CHECK(schedule_notes(config, 10, 9).at(0).find("iteration 9 makes no update") != std::string::npos);
+}
+
+TEST_CASE("a note tells of a rate that stays 0, and of rules that meet one validation only") {
+  const std::string first = "[[schedule]]\nname = \"cosine\"\nend = 20\n";
+  const auto zero = schedule_notes(loaded(first + "[[schedule]]\nname = \"cosine\"\nbegin = 20\n"), 10, 40);
+  REQUIRE(zero.size() == 2);
+  CHECK(zero[0].starts_with("the learning rate of a is 0 from iteration 21 on: schedules that overlap multiply"));
+  CHECK(schedule_notes(loaded("[[schedule]]\nname = \"cosine\"\n"), 10, 40).empty());
+  CHECK(schedule_notes(loaded(first), 10, 1000000).at(0).find("is 0 from iteration 21 on") != std::string::npos);
+
+  const std::string plateau = "[[schedule]]\nname = \"plateau\"\n[early_stop]\npatience = 2\n[val]\nevery = ";
+  const auto idle = schedule_notes(loaded(plateau + "40\n"), 10, 40);
+  REQUIRE(idle.size() == 2);
+  CHECK(idle[0].starts_with("early_stop.patience ("));
+  CHECK(idle[0].find("never acts: the run has one validation, at its end") != std::string::npos);
+  CHECK(idle[1].starts_with("schedule.0.name ("));
+  CHECK(schedule_notes(loaded(plateau + "39\n"), 10, 40).empty());
 }
 
 TEST_CASE("what no schedule names stays, and periods in epochs become iterations") {
