@@ -25,7 +25,8 @@ void keep_later(Document& document, const std::string& first, const std::string&
   document.values.erase(a->second.layer < b->second.layer ? a : b);
 }
 
-/// Keeps the one of [lr] and [[schedule]] that the later source has, as they exclude each other.
+/// Lets a later [[schedule]] replace [lr], as they exclude each other. A later [lr] is refused: one key of it would
+/// remove all schedules.
 void keep_later_schedule(Document& document) {
   const auto list = document.lists.find("schedule");
   if (list == document.lists.end()) return;
@@ -34,11 +35,12 @@ void keep_later_schedule(Document& document) {
     if (key.starts_with("lr.") && (!latest || written.layer > latest->layer)) latest = &written;
   if (!latest) return;
   const TableList& schedules = list->second;
-  if (latest->layer == schedules.layer)
+  if (latest->layer >= schedules.layer)
     throw UserError(ExitCode::usage,
                     latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
-                    "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"");
-  erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
+                    "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"; schedule.0.KEY is a "
+                    "key of the first one, also on the command line");
+  erase_table(document, "lr");
 }
 
 /// Keeps the one of [data] and [[data.source]] that the later source has, as both name the training data. A data set

@@ -42,13 +42,16 @@ std::string what_is_not_finite(const StepStats& result) {
 }
 
 UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
-                          const std::string& run, const std::string& why) {
+                          const NonFinitePolicy& policy, const std::string& why) {
+  const char* const warmup = policy.has_schedules ? "a [[schedule]] of name = \"warmup\"" : "lr.warmup";
+  const char* const rest = policy.action == NonFinitePolicy::Action::skip
+                               ? ", or set train.clip"
+                               : ", set train.clip, or let train.nonfinite skip such updates";
   return UserError(ExitCode::numerics,
                    concat(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
                           "; samples of its last batch: ", join(samples)),
-                   concat("`flowtrain replay ", run,
-                          " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
-                          "train.clip, or let train.nonfinite skip such updates"));
+                   concat("`flowtrain replay ", policy.run,
+                          " --find-nan` names the sample and the layer; lower optim.lr, add ", warmup, rest));
 }
 
 ErrorPolicy ErrorPolicy::from(const TrainKeys& train, const Settings& dist, int processes) {

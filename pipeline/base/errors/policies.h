@@ -27,6 +27,7 @@ struct NonFinitePolicy {
   double rollback_lr = 0.5;    ///< factor on the learning rate at each rollback
   std::size_t targets = 3;     ///< number of snapshots to go back to
   std::string run = "CONFIG";  ///< name of the run in a command: its folder, if it has one
+  bool has_schedules = false;  ///< the configuration has [[schedule]]s, which exclude [lr]
 
   /// Reads [train].
   static NonFinitePolicy from(const TrainKeys& train);
@@ -40,9 +41,9 @@ std::string what_is_not_finite(const StepStats& result);
 
 /// Makes the error that ends the run: it names the iteration, the value that is not finite, and `samples`, the ids of
 /// its last batch. `why`, if given, says why the policy did not help: "10 in a row". The hint names the command that
-/// finds out more about `run`.
+/// finds out more about the run, and what can be tried beside the policy.
 UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
-                          const std::string& run, const std::string& why = {});
+                          const NonFinitePolicy& policy, const std::string& why = {});
 
 /// train.on_error, val.on_error.
 struct ErrorPolicy {

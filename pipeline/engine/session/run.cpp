@@ -189,6 +189,7 @@ class Run {
     rules.errors = train_errors();
     rules.schedules = stateful_schedules(config_, epoch(), run_plan_.last,
                                          [this](const std::string& scalar) { return is_measured(scalar); });
+    rules.nonfinite.has_schedules = !config_.list("schedule").empty();
     return rules;
   }
 

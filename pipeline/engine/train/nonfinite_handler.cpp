@@ -9,7 +9,7 @@
 namespace flowtrain {
 
 UserError NonFiniteHandler::error(std::uint64_t iteration, const StepStats& stats, const std::string& why) const {
-  return nonfinite_error(iteration, run_.samples.last_batch(), stats, policy_.run, why);
+  return nonfinite_error(iteration, run_.samples.last_batch(), stats, policy_, why);
 }
 
 // Statistics are deferred only if a single process trains on a GPU and train.nonfinite is "stop".
@@ -21,7 +21,7 @@ void NonFiniteHandler::read_deferred(std::uint64_t iteration, const DeferredStat
     StepStats then;
     then.loss = deferred.loss;
     then.grad_norm = deferred.grad_norm;
-    throw nonfinite_error(deferred.nonfinite, run_.samples.drawn(deferred.nonfinite), then, policy_.run,
+    throw nonfinite_error(deferred.nonfinite, run_.samples.drawn(deferred.nonfinite), then, policy_,
                           concat("found at iteration ", iteration, ", the next one that was looked at"));
   }
   const auto in_a_row = std::max(deferred.most_in_a_row, state_.in_a_row);

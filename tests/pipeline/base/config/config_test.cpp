@@ -434,8 +434,34 @@ TEST_CASE("a later source's list takes the place of an earlier one's") {
   REQUIRE(config.list("optim").size() == 1);
   CHECK(config.list("optim")[0].text("label").empty());
   CHECK(config.table("lr").given("stepsize") == false);
-  // A flag is later still.
-  CHECK(load_config(temp / "c.toml", {parse_set("lr.stepsize=7")}).list("schedule").empty());
+  // One key of [lr] would remove all schedules.
+  const auto refused = failure_of([&] { load_config(temp / "c.toml", {parse_set("lr.stepsize=7")}); });
+  REQUIRE(refused);
+  CHECK(refused->message.starts_with("--set: lr: [[schedule]] is given too ("));
+  CHECK(refused->hint.ends_with("schedule.0.KEY is a key of the first one, also on the command line"));
+  CHECK(load_config(temp / "c.toml", {parse_set("schedule.0.end=7")}).list("schedule")[0].integer("end") == 7);
+}
+
+TEST_CASE("the share of validation is a share, or the default's -1") {
+  CHECK(refusal("[data]\ndataset = \"letters\"\nval_share = -0.5\n").message ==
+        "a.toml:3:1: data.val_share: expected a share from 0 to 0.9, or -1 for the default, got -0.5");
+  CHECK(loaded("[data]\ndataset = \"letters\"\nval_share = -1\n").data(true).real("val_share") == -1);
+}
+
+TEST_CASE("metrics of spans take no tags of words that are no spans") {
+  const auto tagged = [](const std::string& tags, const std::string& metric) {
+    return letters + "[val]\nmetrics = [\"" + metric +
+           "\"]\n[sampler]\nname = \"fields\"\n[[field]]\nname = \"ids\"\n" +
+           "as = \"tags\"\nfrom = \"words\"\ntokenizer = \"bytes\"\nmax = 8\ntags_from = \"tags\"\ntags = " + tags +
+           "\n";
+  };
+  const auto refused = refusal(tagged(R"(["O", "PER", "LOC"])", "span_f1"));
+  CHECK(refused.message ==
+        "a.toml:14:1: field.0.tags: no tag begins a span, and span_f1 (val.metrics, a.toml:4:1) counts spans: O, and "
+        "B-X and I-X of each kind X");
+  CHECK(refused.hint == "measure accuracy and f1 of tags that are no spans");
+  loaded(tagged(R"(["O", "B-PER", "I-PER"])", "span_f1"));
+  loaded(tagged(R"(["O", "PER", "LOC"])", "accuracy"));
 }
 
 TEST_CASE("optimizers and schedules must fit each other") {
