@@ -133,7 +133,10 @@ void check_val_share(const Config& config) {
       throw config.table(table).error("val_share", "is for training and validation together", ExitCode::usage,
                                       "set it in [data]");
   const Settings& train = config.data(true);
-  if (train.real("val_share") <= 0) return;
+  const double share = train.real("val_share");
+  if (share < 0 && share != -1)
+    throw train.error("val_share", concat("expected a share from 0 to 0.9, or -1 for the default, got ", share));
+  if (share <= 0) return;
   const auto refuse = [&](const Settings& table, const std::string& key) {
     throw train.error("val_share", concat(table.table(), ".", key, " is given, too (", table.origin(key).text(), ")"),
                       ExitCode::usage, "leave out val_share to validate on that data, or that key to hold out samples");
@@ -243,7 +246,34 @@ void check_set_name(const Settings& set, std::initializer_list<std::string_view>
     throw set.error("name", "expected a name without dots and slashes");
   if (std::ranges::find(taken, name) != taken.end())
     throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
+/// Returns whether an optimizer has the hyper-parameter that [[schedule]] calls `target`.
+bool has_target(const Settings& optim, const std::string& target, const Config& config) {
+  if (target == "lr") return true;
+  if (target == "weight_decay")
+    return optim.real("weight_decay") > 0 ||
+           std::ranges::any_of(config.list("group"), [](auto& group) { return group.real("weight_decay") > 0; });
+  const std::string& key = nets::optimizers().at(optim.text("name")).traits.momentum;
+  if (key.empty()) return false;
+  const auto* several = std::get_if<std::vector<double>>(&optim.value(key));
+  return several ? several->empty() || several->front() > 0 : optim.real(key) > 0;
 }
+
+// Refuses a schedule of what none of its optimizers has.
+void check_target(const Settings& schedule, const Config& config) {
+  const auto &wanted = schedule.text("optim"), &target = schedule.text("target");
+  std::string lacking;
+  for (auto& optim : config.list("optim")) {
+    if (!wanted.empty() && label_of(optim) != wanted) continue;
+    if (has_target(optim, target, config)) return;
+    lacking +=
+        concat(lacking.empty() ? "" : ", ", to_toml(optim.value("name")), " (", optim.origin("name").text(), ")");
+  }
+  throw schedule.error("target", concat("has no effect: there is no ", target, " in ", lacking), ExitCode::usage,
+                       concat("leave the schedule out, or give the optimizer a ", target, " above 0"));
+}
+
+}
+  check_target(schedule, config);
 
 void check_sets(const std::vector<Settings>& sets, const ValKeys& val) {
   Names names("val.set");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "pipeline/base/schedules/shapes.h"
 
@@ -7,7 +8,7 @@ namespace {
 
 std::unique_ptr<Schedule> make_multi_step(const Settings& settings, const ScheduleInput&) {
   const auto& milestones = settings.integers("milestones");
-  if (milestones.empty() || !std::is_sorted(milestones.begin(), milestones.end()))
+  if (milestones.empty() || std::ranges::adjacent_find(milestones, std::greater_equal()) != milestones.end())
     throw settings.error("milestones", "expected growing numbers, got " + to_toml(settings.value("milestones")));
   return std::make_unique<Formula>(
       [milestones, by = settings.real("decay_rate")](double value, double at) {

@@ -472,6 +472,18 @@ TEST_CASE("optimizers and schedules must fit each other") {
   CHECK(unknown.hint == "known: sgd");
   CHECK(refusal(letters + "[lr]\nstepsize = 3\n[[schedule]]\nname = \"cosine\"\n").message ==
         "a.toml:4:1: lr: [[schedule]] is given too (a.toml:5:3)");
+  const std::string momentum = "[[schedule]]\nname = \"cosine\"\ntarget = \"momentum\"\n";
+  const auto without = refusal(letters + "[optim]\nname = \"sgd\"\n" + momentum);
+  CHECK(without.message ==
+        "a.toml:7:1: schedule.0.target: has no effect: there is no momentum in \"sgd\" (a.toml:4:1)");
+  CHECK(without.hint == "leave the schedule out, or give the optimizer a momentum above 0");
+  CHECK(refusal(letters + "[optim]\nname = \"adafactor\"\n" + momentum)
+            .message.ends_with("there is no momentum in \"adafactor\" (a.toml:4:1)"));
+  loaded(letters + "[optim]\nname = \"adamw\"\n" + momentum);
+  const std::string decay = "[[schedule]]\nname = \"cosine\"\ntarget = \"weight_decay\"\n";
+  CHECK(refusal(letters + decay).message.find("schedule.0.target: has no effect: there is no weight_decay in") !=
+        std::string::npos);
+  loaded(letters + "[[group]]\nparams = \"a\"\nweight_decay = 0.1\n" + decay);
   CHECK(refusal(letters + "[[group]]\nparams = \"(\"\n")
             .message.starts_with("a.toml:4:1: group.0.params: not a regular expression"));
   CHECK(refusal(letters + "[optim]\nparams = \"" + std::string(1001, '(') + "\"\n")

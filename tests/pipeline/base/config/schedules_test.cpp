@@ -155,6 +155,8 @@ TEST_CASE("schedules that cannot be are refused") {
             .ends_with("schedule.0.end: 5 is not after begin = 5"));
   CHECK(message("multi_step", {{"milestones", std::vector<std::int64_t>{5, 3}}})
             .ends_with("expected growing numbers, got [5, 3]"));
+  CHECK(message("multi_step", {{"milestones", std::vector<std::int64_t>{3, 3}}})
+            .ends_with("expected growing numbers, got [3, 3]"));
   CHECK(
       message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time to rise and fall"));
   CHECK(message("wsd", {{"rise", number(4)}, {"fall", number(7)}})
