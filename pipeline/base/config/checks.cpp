@@ -186,6 +186,25 @@ void check_metric_names(const ValKeys& val, const std::vector<Settings>& own) {
                                      join(detection_metric_names())));
 }
 
+// Refuses metrics of spans for labels of words that are no spans.
+void check_span_tags(const Config& config) {
+  const auto counts_spans = [&](const std::string& label) {
+    const auto& own = config.list("metric");
+    const auto found = std::ranges::find(own, label, label_of);
+    return (found == own.end() ? label : found->text("name")).starts_with("span_");
+  };
+  const ValKeys val = config.val();
+  const auto metric = std::ranges::find_if(*val.metrics, counts_spans);
+  if (metric == val.metrics->end()) return;
+  const auto begins_span = [](const std::string& tag) { return tag.starts_with("B-") && tag.size() > 2; };
+  for (auto& field : config.list("field"))
+    if (field.has("tags") && std::ranges::none_of(field.texts("tags"), begins_span))
+      throw field.error("tags",
+                        concat("no tag begins a span, and ", *metric, " (val.metrics, ", val.metrics.origin().text(),
+                               ") counts spans: O, and B-X and I-X of each kind X"),
+                        ExitCode::usage, "measure accuracy and f1 of tags that are no spans");
+}
+
 void check_metric(const Settings& rule, const Config& config) {
   const ValKeys val = config.val();
   auto metric = ruled_metric(rule, config).name;
@@ -227,25 +246,6 @@ void check_rule(const Settings& rule, const Config& config) {
   check_metric(rule, config);
 }
 
-void check_schedule(const Settings& schedule, const Config& config) {
-  const ValKeys val = config.val();
-  const std::string& name = schedule.text("name");
-  if (!schedules().at(name).traits.has_state || is_off_for_once(val)) return;
-  if (period(val.every).off())
-    throw schedule.error("name",
-                         concat("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
-                                val.every.origin().text(), ")"),
-                         ExitCode::usage, "set val.every, \"1 epoch\" say");
-  if (schedule.has("metric")) check_metric(schedule, config);
-}
-
-// Checks the name of a set, which is the name of a folder of its files.
-void check_set_name(const Settings& set, std::initializer_list<std::string_view> taken) {
-  const std::string& name = set.text("name");
-  if (name.empty() || name.find_first_of("./") != std::string::npos)
-    throw set.error("name", "expected a name without dots and slashes");
-  if (std::ranges::find(taken, name) != taken.end())
-    throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
 /// Returns whether an optimizer has the hyper-parameter that [[schedule]] calls `target`.
 bool has_target(const Settings& optim, const std::string& target, const Config& config) {
   if (target == "lr") return true;
@@ -272,8 +272,27 @@ void check_target(const Settings& schedule, const Config& config) {
                        concat("leave the schedule out, or give the optimizer a ", target, " above 0"));
 }
 
-}
+void check_schedule(const Settings& schedule, const Config& config) {
   check_target(schedule, config);
+  const ValKeys val = config.val();
+  const std::string& name = schedule.text("name");
+  if (!schedules().at(name).traits.has_state || is_off_for_once(val)) return;
+  if (period(val.every).off())
+    throw schedule.error("name",
+                         concat("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
+                                val.every.origin().text(), ")"),
+                         ExitCode::usage, "set val.every, \"1 epoch\" say");
+  if (schedule.has("metric")) check_metric(schedule, config);
+}
+
+// Checks the name of a set, which is the name of a folder of its files.
+void check_set_name(const Settings& set, std::initializer_list<std::string_view> taken) {
+  const std::string& name = set.text("name");
+  if (name.empty() || name.find_first_of("./") != std::string::npos)
+    throw set.error("name", "expected a name without dots and slashes");
+  if (std::ranges::find(taken, name) != taken.end())
+    throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
+}
 
 void check_sets(const std::vector<Settings>& sets, const ValKeys& val) {
   Names names("val.set");
@@ -393,6 +412,7 @@ void check_values(const Config& config) {
   check_hooks(config.list("hook"));
   check_own_metrics(config.list("metric"));
   check_metric_names(config.val(), config.list("metric"));
+  check_span_tags(config);
   check_sets(config.list("val.set"), config.val());
   check_test(config);
   check_rule(config.table("early_stop"), config);
