@@ -18,7 +18,8 @@ class MeanSquaredError final : public Loss {
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const at::Tensor& logits = outputs.at("logits");
-    const at::Tensor target = batch.contains("target") ? batch.at("target") : target_of_labels(batch, logits);
+    const at::Tensor target =
+        batch.contains("target") ? as_real(batch.at("target"), logits) : target_of_labels(batch, logits);
     if (target.sizes() != logits.sizes()) {  // mse_loss would broadcast
       throw std::invalid_argument(
           c10::str("loss mse: target has shape ", target.sizes(), ", expected that of logits, ", logits.sizes()));
@@ -27,6 +28,12 @@ class MeanSquaredError final : public Loss {
   }
 
  private:
+  /// Returns whole numbers, and those of double precision, in the type of the logits, which the gradients have.
+  static at::Tensor as_real(const at::Tensor& target, const at::Tensor& logits) {
+    const bool is_real = target.is_floating_point() && target.scalar_type() != at::kDouble;
+    return is_real ? target : target.to(logits.scalar_type());
+  }
+
   at::Tensor target_of_labels(const NamedTensors& batch, const at::Tensor& logits) const {
     const double weight = weight_of_label(batch);
     const at::Tensor target = one_hot(batch.at("label"), logits);

@@ -48,6 +48,9 @@ TEST_CASE("mse compares with the one-hot label, or with a target") {
   const double expected = (1 + 4 + 0.25 + 4 + 0 + 9) / 6.0;
   CHECK(loss("mse", {{"label", label}}) == doctest::Approx(expected));
   CHECK(loss("mse", {{"label", label}, {"target", logits + 2}}) == doctest::Approx(4));
+  for (const auto type : {at::kLong, at::kByte, at::kDouble})
+    CHECK(loss("mse", {{"target", at::ones({2, 3}).to(type)}}) ==
+          doctest::Approx(loss("mse", {{"target", at::ones({2, 3})}})));
   CHECK_THROWS_WITH_AS(loss("mse", {{"target", at::zeros({2, 1})}}),
                        "loss mse: target has shape [2, 1], expected that of logits, [2, 3]", std::invalid_argument);
 }
