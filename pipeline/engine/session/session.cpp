@@ -32,6 +32,14 @@ class IdleRank : public IdleLearner {
   StepStats stats_;
 };
 
+/// Returns the names of the labels of words; empty if no [[field]] has such labels.
+std::vector<std::string> tags_of(const Config& config) {
+  const auto fields = has_groups(config) ? fields_of_group(config, group_of_validation(config)) : config.list("field");
+  for (auto& field : fields)
+    if (field.has("tags")) return field.texts("tags");
+  return {};
+}
+
 }  // namespace
 
 Session::Session(const Config& config, SessionOptions options)
@@ -112,6 +120,7 @@ void Session::make_validation_loaders(const std::map<std::string, ValidationStat
 
 RunPlan Session::run_plan(std::uint64_t first) const {
   RunPlan run_plan = make_run_plan(config_, train_.batches, first, !validation_.empty());
+  if (options_.mode == TrainMode::full && !options_.dry_run) check_updates(config_, run_plan.last);
   if (options_.mode != TrainMode::full)
     for (auto& plan : run_plan.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
   return run_plan;
@@ -120,7 +129,6 @@ RunPlan Session::run_plan(std::uint64_t first) const {
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
   LearnerSpec spec{.tables = {.net = config.table("net"),
                               .loss = config.table("loss"),
-  if (options_.mode == TrainMode::full && !options_.dry_run) check_updates(config_, run_plan.last);
                               .optims = config.list("optim"),
                               .groups = config.list("group"),
                               .train = config.train(),
@@ -149,7 +157,7 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
     spec.data.sources = &config.list("data.source");
     spec.data.val_source = name_of_source(config.list("data.source")[group_of_validation(config)]);
   }
-  spec.data.class_names = classes_;
+  spec.data.class_names = classes_.empty() ? tags_of(config) : classes_;
   spec.data.classes = static_cast<std::int64_t>(classes_.size());
   spec.process.device = device_;
   spec.process.seed = seed_of(config);
