@@ -33,6 +33,7 @@
 #include "sampling/core/secrets.h"
 #include "sampling/core/settings.h"
 #include "sampling/io/held_folder.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 
@@ -142,6 +143,8 @@ class Run {
       std::filesystem::remove(std::filesystem::path(options_.folder) / "snapshots" / rule.link, ignored);
   }
 
+  /// Returns whether an iteration is left to do.
+  bool has_work() const { return run_plan_.first <= run_plan_.last; }
   bool has_journal() const { return !run_plan_.hash_every.off(); }
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
@@ -186,10 +189,10 @@ class Run {
     rules.nonfinite.targets =
         std::min<std::size_t>(rules.nonfinite.most, static_cast<std::size_t>(*config_.snapshot().keep_last));
     if (!options_.folder.empty()) rules.nonfinite.run = options_.folder;
+    rules.nonfinite.has_schedules = !config_.list("schedule").empty();
     rules.errors = train_errors();
     rules.schedules = stateful_schedules(config_, epoch(), run_plan_.last,
                                          [this](const std::string& scalar) { return is_measured(scalar); });
-    rules.nonfinite.has_schedules = !config_.list("schedule").empty();
     return rules;
   }
 
@@ -285,9 +288,10 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (!options.in_memory) interrupt.defer();  // There is something to save now.
   failed.succeeded();
 
+  flight_iteration(run.state().iteration);
   if (start.resumed && start.folder) {
-    // The start has succeeded, so an accepted change stays accepted.
-    write_config(start.folder->config_file(), to_toml(start.config));
+    // The start has succeeded, so an accepted change stays accepted. Without a further iteration, nothing has changed.
+    if (run.has_work()) write_config(start.folder->config_file(), to_toml(start.config));
     rewind_snapshots(start.folder->snapshots(), run.state());
   }
   std::optional<Journals> journals;
