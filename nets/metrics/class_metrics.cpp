@@ -18,6 +18,7 @@
 #include "nets/metrics/metric.h"
 #include "sampling/core/mistake.h"
 #include "sampling/sampler.h"
+#include "sampling/tokens/tokenizer.h"
 #endif
 
 namespace flowtrain::nets {
@@ -138,14 +139,26 @@ class Perplexity final : public Ratio {
   }
 };
 
+/// Returns whether each id below 256 is the byte of that value, and there is one more, which ends a text.
+bool is_of_bytes(const Tokenizer& tokenizer) {
+  constexpr std::uint32_t bytes = 256;
+  if (tokenizer.vocabulary_size() != bytes + 1) return false;
+  for (std::uint32_t id = 0; id < bytes; ++id)
+    if (tokenizer.decode(std::span(&id, 1)) != std::string(1, static_cast<char>(id))) return false;
+  return true;
+}
+
 /// The cross-entropy in bits for each byte of text: `label_bytes` (B, L) says how many a label stands for. Without that
-/// field it is one, if there are as few ids as tokenizers of bytes have.
+/// field it is one, if the labels' tokenizer is that of bytes, or is not known and may be.
 class BitsPerByte final : public Ratio {
  public:
   explicit BitsPerByte(std::span<const Field> fields) {
     const auto named = [&](const char* name) { return std::ranges::find(fields, name, &Field::name); };
-    if (const auto label = named("label"); label != fields.end() && named("label_bytes") == fields.end())
-      check_ids(label->values);
+    const auto label = named("label");
+    if (label == fields.end() || named("label_bytes") != fields.end()) return;
+    check_ids(label->values);
+    if (label->tokenizer && !is_of_bytes(*label->tokenizer))
+      refuse_ids(static_cast<std::int64_t>(label->tokenizer->vocabulary_size()));
   }
 
   void add(const Labelled& rows) override {
@@ -165,21 +178,41 @@ class BitsPerByte final : public Ratio {
   static constexpr std::int64_t ids_of_bytes = 257;
 
   static void check_ids(std::int64_t ids) {
-    if (ids > ids_of_bytes)
-      throw Mistake(c10::str("the ", ids, " ids stand for different numbers of bytes, which the batches do not say: ",
-                             "they have no field `label_bytes`"),
-                    "set bytes = true in the [[field]] of as = \"lm\"");
+    if (ids > ids_of_bytes) refuse_ids(ids);
+  }
+
+  [[noreturn]] static void refuse_ids(std::int64_t ids) {
+    throw Mistake(c10::str("the ", ids, " ids stand for different numbers of bytes, which the batches do not say: ",
+                           "they have no field `label_bytes`"),
+                  "set bytes = true in the [[field]] of as = \"lm\"");
   }
 };
 
-/// The share of rows whose known labels are all predicted, among those that have any.
+/// The share of rows whose known labels are all predicted, among those that have any. Each document of a packed row
+/// (`segment`) is a row of its own.
 class ExactMatch final : public Ratio {
  public:
   void add(const Labelled& rows) override {
-    const std::int64_t count = rows.label.size(0);
-    const at::Tensor right = rows.logits.argmax(1).eq(rows.label).logical_or(rows.known.logical_not());
-    const at::Tensor counted = rows.known.reshape({count, -1}).any(1);
-    add_sums(right.reshape({count, -1}).all(1).logical_and(counted).sum(), counted.sum());
+    const at::Tensor wrong = rows.logits.argmax(1).ne(rows.label).logical_and(rows.known);
+    const at::Tensor place = places(rows);
+    const auto counts = [&](const at::Tensor& each) {
+      const at::Tensor values = each.flatten().to(at::kLong);
+      return at::zeros_like(values).scatter_add_(0, place, values);
+    };
+    const at::Tensor counted = counts(rows.known).gt(0);
+    add_sums(counts(wrong).eq(0).logical_and(counted).sum(), counted.sum());
+  }
+
+ private:
+  /// Returns the number of the sequence, from 0, of each label.
+  static at::Tensor places(const Labelled& rows) {
+    const at::Tensor& label = rows.label;
+    const bool packed = rows.batch.contains("segment") && rows.batch.at("segment").sizes() == label.sizes();
+    at::Tensor begins = at::zeros_like(label).reshape({label.size(0), -1});
+    if (label.numel() == 0) return begins.flatten();
+    begins.select(1, 0).fill_(1);
+    if (packed) begins.slice(1, 1).copy_(rows.batch.at("segment").diff().ne(0));
+    return begins.flatten().cumsum(0) - 1;
   }
 };
 

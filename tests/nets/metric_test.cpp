@@ -298,6 +298,40 @@ TEST_CASE("bits per byte are of all bytes that the labels stand for") {
                        flowtrain::Mistake);
 }
 
+TEST_CASE("labels that are ids of another tokenizer than that of bytes need the bytes of each") {
+  flowtrain::Field label{.name = "label", .dtype = flowtrain::DType::i64, .shape = {8}, .values = 81};
+  const auto make = [&](const std::vector<flowtrain::Field>& fields) {
+    const std::string name = "bits_per_byte";
+    return flowtrain::nets::make_metric(flowtrain::Settings("val", find_metric(name)->keys), {81, name, fields});
+  };
+  make({label});  // what the ids stand for is not known
+  label.tokenizer = flowtrain::parse_tokenizer(
+      R"({"version": "1.0", "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+          "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "word": 1, "##s": 2}}})",
+      "tokenizer.json");
+  CHECK_THROWS_WITH_AS(make({label}), doctest::Contains("the 3 ids stand for different numbers of bytes"),
+                       flowtrain::Mistake);
+  make({label, {.name = "label_bytes", .dtype = flowtrain::DType::i32, .shape = {8}}});
+  label.tokenizer = flowtrain::byte_tokenizer();
+  label.values = 257;
+  make({label});
+}
+
+TEST_CASE("each document of a packed row matches by itself") {
+  const at::Tensor best = at::tensor({0, 1, 2, 2, 1, 0, 1, 1}, at::kLong).view({2, 4});
+  const at::Tensor label = at::tensor({0, 1, 2, 1, 1, -100, -100, 1}, at::kLong).view({2, 4});
+  const NamedTensors outputs{{"logits", at::one_hot(best, 3).transpose(1, 2)}};
+  const auto value = [&](const NamedTensors& batch) {
+    const auto metric = make_metric("exact_match");
+    metric->update(outputs, batch);
+    return metric->value();
+  };
+  CHECK(value({{"label", label}}) == 0.5);
+  // Right: 0 1, and the last 1; wrong: 2 1; and no label: 0 1 of the second row's middle.
+  const at::Tensor segment = at::tensor({1, 1, 2, 2, 1, 2, 2, 3}, at::kInt).view({2, 4});
+  CHECK(value({{"label", label}, {"segment", segment}}) == doctest::Approx(3. / 4));
+}
+
 TEST_CASE("a row matches exactly if all of its labels are predicted; one without labels does not count") {
   const auto metric = make_metric("exact_match");
   CHECK(metric->value() == 0);
