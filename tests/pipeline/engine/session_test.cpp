@@ -84,7 +84,7 @@ TEST_CASE("validation without training data has the classes that it is given, or
   std::vector<std::string> learnt = own.classes();
   learnt.emplace_back("one more");
   Session given(config, {.device = "cpu"});
-  given.open_sets(validation_set_configs(config), learnt, {});
+  given.open_sets(validation_set_configs(config), {learnt}, {});
   CHECK(given.classes() == learnt);
 }
 
