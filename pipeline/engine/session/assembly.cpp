@@ -7,7 +7,7 @@
 #include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/base/values/periods.h"
-#include "pipeline/engine/session/fingerprints.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
 #include "sampling/images/picture_cache.h"

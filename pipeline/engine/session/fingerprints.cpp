@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
@@ -116,28 +115,6 @@ std::map<std::string, std::string> fingerprints_of(const Config& config, const D
   for (auto& file : files_of(config))
     if (auto hash = xxh64_of_path(file.path)) all[file.key] = *hash;
   return all;
-}
-
-std::optional<PixelForm> pixel_form(const Dataset& dataset) try {
-  const StoredForm form = stored_form(dataset);
-  if (form.encoding != Encoding::pixels && form.encoding != Encoding::shapes) return std::nullopt;
-  return PixelForm{static_cast<std::uint64_t>(form.height), static_cast<std::uint64_t>(form.width),
-                   static_cast<std::uint64_t>(form.channels)};
-} catch (const UserError&) {
-  return std::nullopt;  // The first records cannot be read. Training throws this error, if it needs them.
-}
-
-std::optional<PixelForm> learnt_pixels(const Config& config, const Dataset& training) {
-  return pixel_form(has_groups(config) ? *training.sources()[group_of_validation(config)].dataset : training);
-}
-
-StoredForm record_form(const std::optional<PixelForm>& pixels) {
-  if (!pixels) return {.encoding = Encoding::image, .channels = 3};
-  return {.encoding = Encoding::pixels,
-          .bytes = pixels->height * pixels->width * pixels->channels,
-          .height = static_cast<int>(pixels->height),
-          .width = static_cast<int>(pixels->width),
-          .channels = static_cast<int>(pixels->channels)};
 }
 
 std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset) {

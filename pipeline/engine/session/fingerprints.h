@@ -10,7 +10,6 @@
 #include "pipeline/base/config/config.h"
 #include "pipeline/engine/session/validation_data.h"
 #include "pipeline/engine/train/run_state.h"
-#include "sampling/samplers/stored.h"
 
 namespace flowtrain {
 
@@ -19,14 +18,6 @@ namespace flowtrain {
 /// contents of the file that it names; a missing file has no hash.
 std::map<std::string, std::string> fingerprints_of(const Config& config, const Dataset& training,
                                                    const ValidationSets& validation);
-
-/// Returns the form of the pixels of a data set, by its first record that can be read; nothing for picture files, which
-/// may have any size, and if no record is pixels.
-std::optional<PixelForm> pixel_form(const Dataset& dataset);
-/// Returns that of the training data whose rows are like those of validation: with groups, of one source.
-std::optional<PixelForm> learnt_pixels(const Config& config, const Dataset& training);
-/// Returns the form of records of these pixels; of picture files if there are none.
-StoredForm record_form(const std::optional<PixelForm>& pixels);
 
 /// Returns the forms of those parts of the data set's records that [[field]]s are made from.
 std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset);

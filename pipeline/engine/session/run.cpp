@@ -22,6 +22,7 @@
 #include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/session/finished_run.h"
 #include "pipeline/engine/session/meters.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "pipeline/engine/session/pretrain.h"
 #include "pipeline/engine/session/resume.h"
 #include "pipeline/engine/session/resume_command.h"

@@ -6,8 +6,8 @@
 
 #include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/values/periods.h"
-#include "pipeline/engine/session/fingerprints.h"
 #include "pipeline/engine/session/memory_check.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {

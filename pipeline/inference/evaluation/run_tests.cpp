@@ -23,6 +23,7 @@
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/engine/session/fingerprints.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "pipeline/engine/session/start.h"
 #include "pipeline/engine/train/run_state.h"
 #include "pipeline/engine/train/snapshot_branch.h"

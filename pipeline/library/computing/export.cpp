@@ -8,7 +8,7 @@
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/base/telemetry/log.h"
-#include "pipeline/engine/session/fingerprints.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "pipeline/engine/session/session.h"
 #include "pipeline/engine/train/snapshot_branch.h"
 #include "pipeline/library/computing/commands.h"

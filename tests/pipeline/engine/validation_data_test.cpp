@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "pipeline/engine/session/fingerprints.h"
+#include "pipeline/engine/session/pixel_form.h"
 #include "pipeline/engine/validation/validation.h"
 #include "sampling/core/error.h"
 #include "sampling/core/registry.h"
