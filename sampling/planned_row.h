@@ -3,8 +3,8 @@
 
 namespace flowtrain {
 
-/// Says, during its lifetime, whether the extents of the rows that this thread makes were chosen by the lengths of their
-/// records. Rows that no plan measured have the greatest extents, and what is longer is cut.
+/// Says, during its lifetime, whether the extents of the rows that this thread makes were chosen by the lengths of
+/// their records. Rows that no plan measured have the greatest extents, and what is longer is cut.
 class PlannedRow {
  public:
   explicit PlannedRow(bool is_measured) { is_measured_ = is_measured; }

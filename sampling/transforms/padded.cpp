@@ -68,7 +68,8 @@ void copy_padded(const Field& field, const std::byte* from, std::span<const std:
     if (inner > 0) std::memcpy(to, from, inner);
     return;
   }
-  for (std::size_t axis = 0; axis < field.free_axes; ++axis) check_room(shape[axis], extents[axis]);
+  for (std::size_t axis = 0; axis < field.free_axes; ++axis)
+    check_room(std::min(shape[axis], field.shape[axis]), extents[axis]);
   PaddedCopy{field, shape, extents, inner}(0, from, to);
 }
 

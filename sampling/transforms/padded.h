@@ -15,7 +15,7 @@ void check_room(std::int64_t length, std::int64_t room);
 
 /// Writes a row of `field` whose free axes have `extents`: the elements of `from`, an array of the field's dtype and of
 /// `shape`, that lie within, and the field's fill elsewhere. The axes of `shape` that are not free are the field's.
-/// Throws SampleError as check_room() does.
+/// Throws SampleError as check_room() does, but not for what is longer than the field's bound.
 void copy_padded(const Field& field, const std::byte* from, std::span<const std::int64_t> shape, std::byte* to,
                  std::span<const std::int64_t> extents);
 

@@ -62,7 +62,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
       mark_sample(flight, dataset_, row.id);
       const std::int64_t extent = row.place.extent;
       Stream random(seed_, purpose_, row.position);
-      const PlannedRow planned(plan_ && plan_->has_lengths());
+      const PlannedRow planned(plan_ && plan_->has_lengths() && has_room(slab, row, row.id));
       try {
         sampler_.sample(row.record, random, row_of(row, packed ? std::span(&extent, 1) : slab.extents()));
         row.state = RowWork::State::done;
@@ -118,11 +118,11 @@ bool SampleStage::has_room(const Slab& slab, const RowWork& row, std::uint64_t i
   return true;
 }
 
-/// Draws a record of the row's source, and takes the first one from there on that has room. A record that is alone in
-/// its source is tried again.
+/// Draws a record of the row's source, and takes the first one from there on that has room. The only record of a source
+/// is taken as it is: it is tried again, or it stands for inputs of predictions that are damaged, and may be cut.
 std::uint64_t SampleStage::draw_substitute(const Slab& slab, const RowWork& row) const {
   const auto from = dataset_.source_of(row.id);
-  if (from.size == 1) return row.id;
+  if (from.size == 1) return from.first;
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const std::uint64_t drawn = random.below(from.size);
   for (std::uint64_t i = 0; i < from.size; ++i) {

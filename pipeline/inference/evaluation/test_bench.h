@@ -11,8 +11,8 @@
 
 namespace flowtrain {
 
-/// A configuration's data and net, for snapshots of nets that learnt from data of the same classes and form. Sets without samples are left out
-/// with a warning. The processes of the group take whole batches of each set in turn.
+/// A configuration's data and net, for snapshots of nets that learnt from data of the same classes and form. Sets
+/// without samples are left out with a warning. The processes of the group take whole batches of each set in turn.
 class TestBench {
  public:
   /// `config` and `options` must outlive it. Throws UserError; EmptyDataset where no set has samples.

@@ -106,7 +106,7 @@ TEST_CASE("pictures that the sampler cannot make rows of one form of are refused
         "[data.train]\ndataset = \"shapes\"\nsize = 16\n[data.val]\ndataset = \"shapes\"\nsize = 12\n"
         "[sampler]\nname = \"copy\"\n");
   });
-  check_failure(refused, ExitCode::data, "data.val.dataset: these are pictures of 12x12 with 3 channels");
+  check_failure(refused, ExitCode::data, "dataset: these are pictures of 12x12 with 3 channels");
   check_failure(refused, ExitCode::data, "the training data are pictures of 16x16 with 3 channels");
 }
 

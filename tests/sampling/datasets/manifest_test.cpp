@@ -374,7 +374,7 @@ TEST_CASE("manifest: the fingerprint is that of the table's bytes") {
 TEST_CASE("manifest: the version is another one where a file of a column was written again") {
   TempFolder temp;
   temp.write("1.txt", "one");
-  const auto path = temp.write("a.csv", "t\n1.txt\n");
+  const auto path = temp.write("a.csv", "path\n1.txt\n");
   const auto set = open(path);
   const auto fingerprint = set->fingerprint(), version = set->version();
   CHECK(open(path)->version() == version);
