@@ -256,7 +256,10 @@ class TestRun {
 
   static LearntData learnt_from(const json& learnt) {
     std::optional<PixelForm> pixels;
-    if (const json& form = learnt.at("pixels"); !form.is_null()) pixels.emplace(form.at(0), form.at(1), form.at(2));
+    if (const json& form = learnt.at("pixels"); !form.is_null()) {
+      const auto number = [&](std::size_t i) { return form.at(i).get<std::uint64_t>(); };
+      pixels = PixelForm{number(0), number(1), number(2)};
+    }
     return {learnt.at("classes"), record_form(pixels)};
   }
 
