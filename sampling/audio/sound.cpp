@@ -87,17 +87,6 @@ class RenewedFile final : public ByteSource {
   std::vector<std::byte> beginning_;
 };
 
-/// Returns an MP3 file with a header of its length; nothing if libsndfile reads one, or there are no frames to count.
-std::optional<RenewedFile> with_mp3_header(const ByteSource& file) {
-  const auto start = mp3_start(file);
-  if (!start || start->is_read) return {};
-  return RenewedFile(file, start->first, mp3_header(*start, count_mp3_frames(file, *start)));
-}
-
-void check_mp3_frames(const ByteSource& file) {
-  if (const auto start = mp3_start(file); start && start->is_read) count_mp3_frames(file, *start);
-}
-
 /// Returns a FLAC file whose header tells of one frame more, so that libsndfile looks for what follows the last one;
 /// nothing if the header tells of none.
 std::optional<RenewedFile> with_longer_flac(const ByteSource& file) {
@@ -182,7 +171,7 @@ class DecodedFile {
     if (kind_ == "MP3" && !reads_mp3(library_.version_string()))
       throw UserError(ExitCode::data, concat(library_.version_string(), " reads no MP3 files"),
                       "install version 1.1 or newer, or convert the recordings to FLAC files");
-    if (kind_ == "MP3") renewed_ = with_mp3_header(source);
+    if (kind_ == "MP3") read_mp3_start(source);
     if (kind_ == "FLAC") renewed_ = with_longer_flac(source);
     file_.source = renewed_ ? &*renewed_ : &source;
     auto functions = virtual_functions();
@@ -235,6 +224,11 @@ class DecodedFile {
     }
   }
 
+  /// Throws SampleError if an MP3 file has more frames than its header tells of, for which all of it is read.
+  void check_mp3_frames(const ByteSource& source) const {
+    if (mp3_ && mp3_->is_read) count_mp3_frames(source, *mp3_);
+  }
+
   /// Throws SampleError if frames follow those that were read, which are the last ones that the header tells of.
   void check_end() {
     if (kind_ != "FLAC" || !renewed_) return;
@@ -245,6 +239,13 @@ class DecodedFile {
   }
 
  private:
+  /// Finds the sound of an MP3 file, and makes a header of its length if libsndfile reads none.
+  void read_mp3_start(const ByteSource& source) {
+    mp3_ = mp3_start(source);
+    if (mp3_ && !mp3_->is_read)
+      renewed_.emplace(source, mp3_->first, mp3_header(*mp3_, count_mp3_frames(source, *mp3_)));
+  }
+
   /// Throws the failure of a read, if there was one: libsndfile may go on with silence, or with less of the file.
   [[noreturn]] void fail(const std::string& what) const {
     if (file_.failure) std::rethrow_exception(file_.failure);
@@ -252,6 +253,7 @@ class DecodedFile {
   }
 
   std::string_view kind_;
+  std::optional<Mp3Start> mp3_;  ///< the sound of an MP3 file whose frames can be counted
   std::optional<RenewedFile> renewed_;
   bool can_seek_ = true;
   const LibSndfile& library_ = libsndfile();
@@ -292,8 +294,8 @@ void decode_sound(std::span<const std::byte> file, Sound& into, Silence silence)
     const std::string_view kind = kind_of_sound(source);
     if (kind == "Ogg") check_ogg_pages(file);
     if (kind == "FLAC") check_flac_streams(file);
-    if (kind == "MP3") check_mp3_frames(source);
     DecodedFile decoded(source);
+    decoded.check_mp3_frames(source);
     decoded.read(decoded.form().frames, into.samples);
     decoded.check_end();
     check_finite(into.samples, decoded.form().channels);

@@ -62,6 +62,7 @@ bool is_folder(const std::string& path) {
 Files::Files(const std::string& path)
     : path_(path), is_folder_(is_folder(path)), source_(open_source(path, is_folder_)) {
   is_folder_ ? list_folder() : list_archive();
+  if (!is_folder_) archive_version_ = fingerprint_of_file(path_, 0);
   sort();
   sort_folders();
 }
@@ -208,6 +209,10 @@ std::uint64_t fingerprint_of_file(const std::string& path, std::uint64_t before)
 }
 
 std::string Files::path(std::size_t index) const { return (fs::path(path_) / names_[index]).string(); }
+
+std::uint64_t Files::version(std::size_t index, std::uint64_t before) const {
+  return is_folder_ ? fingerprint_of_file(path(index), before) : fingerprint_of(archive_version_, before);
+}
 
 bool is_hidden(std::string_view path) { return !hidden_start(path).empty(); }
 

@@ -62,9 +62,7 @@ class Files {
   /// Returns the path of a file of a folder, as the system knows it.
   std::string path(std::size_t index) const;
   /// Adds the version of a file, or of the archive that holds it, to a hash: see fingerprint_of_file().
-  std::uint64_t version(std::size_t index, std::uint64_t before) const {
-    return fingerprint_of_file(is_folder_ ? path(index) : path_, before);
-  }
+  std::uint64_t version(std::size_t index, std::uint64_t before) const;
 
  private:
   struct Extent {
@@ -97,7 +95,8 @@ class Files {
   bool is_folder_;
   Descriptor source_;
   Names names_;
-  std::vector<Extent> extents_;  ///< extents of an archive's files
+  std::vector<Extent> extents_;        ///< extents of an archive's files
+  std::uint64_t archive_version_ = 0;  ///< version of the archive when it was opened
   std::vector<std::string> empty_folders_, hidden_folders_;
 };
 

@@ -66,7 +66,7 @@ class Measurement {
   }
 
   /// Reads some records, spread over the set, and returns whether they still have the lengths that were kept: a data
-  /// set's fingerprint does not show that files have other bytes.
+  /// set's version does not show all, such as shards of one size with other bytes.
   bool are_current() const {
     constexpr std::uint64_t most_checked = 16;
     const auto records = lengths_.records();

@@ -62,7 +62,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
       mark_sample(flight, dataset_, row.id);
       const std::int64_t extent = row.place.extent;
       Stream random(seed_, purpose_, row.position);
-      const PlannedRow planned(plan_ && plan_->has_lengths() && has_room(slab, row, row.id));
+      const PlannedRow planned(plan_ && plan_->has_lengths() && (row.replaced == 0 || has_room(slab, row, row.id)));
       try {
         sampler_.sample(row.record, random, row_of(row, packed ? std::span(&extent, 1) : slab.extents()));
         row.state = RowWork::State::done;

@@ -21,8 +21,8 @@ std::string text_of_file(const std::filesystem::path& file, std::size_t most) {
   return text;
 }
 
-ordered_json json_of_file(const std::filesystem::path& file) {
-  auto json = parse_json(text_of_file(file));
+ordered_json json_of_file(const std::filesystem::path& file, std::size_t most) {
+  auto json = parse_json(text_of_file(file, most));
   return json.is_discarded() ? ordered_json() : json;
 }
 

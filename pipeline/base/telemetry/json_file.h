@@ -13,8 +13,8 @@ namespace flowtrain {
 
 /// Returns the file's text, at most `most` bytes; empty if it is no regular file or cannot be read.
 std::string text_of_file(const std::filesystem::path& file, std::size_t most = 4 << 20);
-/// Returns the file's JSON (parse_json()), or null.
-nlohmann::ordered_json json_of_file(const std::filesystem::path& file);
+/// Returns the JSON (parse_json()) of a file of at most `most` bytes, or null.
+nlohmann::ordered_json json_of_file(const std::filesystem::path& file, std::size_t most = 4 << 20);
 
 /// Returns the member `key` of an object; null if there is none, or `json` is no object.
 const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& json, const char* key);

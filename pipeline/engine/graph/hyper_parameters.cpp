@@ -72,10 +72,6 @@ ScheduleInput input_of(const Settings& settings, const Config& config) {
   return input;
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns the number of iterations of which an optimizer makes one update.
 std::uint64_t update_length(const Settings& optim) {
   const auto every = static_cast<std::uint64_t>(optim.integer("every")),

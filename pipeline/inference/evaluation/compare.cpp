@@ -14,6 +14,7 @@
 #include "pipeline/base/telemetry/json_lines.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "pipeline/inference/evaluation/detection_errors.h"
+#include "pipeline/inference/evaluation/part_files.h"
 #include "pipeline/inference/evaluation/sample_pictures.h"
 #include "pipeline/inference/evaluation/test_sets.h"
 #include "sampling/codecs/encode.h"
@@ -42,7 +43,7 @@ json sample_in(const std::string& line) {
 
 PairPart read_files(const fs::path& folder) try {
   PairPart part;
-  const json summary = json_of_file(folder / "summary.json");
+  const json summary = json_of_file(folder / "summary.json", most_summary_bytes);
   part.kind = summary.at("kind");
   part.data = summary.at("inputs").at("data");
   std::ifstream lines(folder / "samples.jsonl");

@@ -70,7 +70,7 @@ std::string lines_of_pictures(const DetectionOutcome& objects, const Dataset& da
     const auto text_id = objects.truth.text_ids.find(image);
     const PictureObjects picture = found == pictures.end() ? PictureObjects() : found->second;
     const DetectionErrors errors = errors_in(picture);
-    ordered_json truth = ordered_json::array(), finds = truth;
+    ordered_json truth = ordered_json::array(), finds = ordered_json::array();
     for (const auto* object : picture.truth) {
       JsonObject box = box_json(*object, categories);
       box["area"] = object->area, box["ignore"] = object->ignore;
@@ -137,7 +137,7 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
 }
 
 std::optional<PartOutcome> read_part(const TestPart& part, const ordered_json& inputs) {
-  const ordered_json summary = json_of_file(part.folder / summary_name);
+  const ordered_json summary = json_of_file(part.folder / summary_name, most_summary_bytes);
   if (!summary.is_object() || summary.value("inputs", ordered_json()) != inputs) return std::nullopt;
   PartOutcome outcome{.part = part, .samples = summary.at("samples")};
   for (auto& [name, value] : summary.at("metrics").items())

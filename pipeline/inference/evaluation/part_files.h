@@ -11,6 +11,9 @@
 
 namespace flowtrain {
 
+/// The most bytes of a summary.json that are read: many classes and metrics make a long one.
+inline constexpr std::size_t most_summary_bytes = std::size_t{1} << 30;
+
 /// Publishes the part's folder, whole or not at all; one that is there is replaced:
 ///   summary.json      {"snapshot", "iter", "set", "setting", "kind", "samples", "metrics": {…}, "inputs": {…}}
 ///   samples.jsonl     a line for each sample of the set, in its order: "id", "name"; of a classifier "label",

@@ -336,8 +336,10 @@ std::string RecordFinder::example() const {
 
 Settings RecordFinder::table_settings() const {
   Settings data = config_.data(false);
-  return data.text("dataset") == "manifest" ? data : Settings("data", datasets().at("manifest").keys);
+  return data.text("dataset") == "manifest" ? data : usual_table_settings();
 }
+
+Settings usual_table_settings() { return {"data", datasets().at("manifest").keys}; }
 
 std::vector<SoundSegment> RecordFinder::segments_of(const Table& table) const {
   const auto is_recording = [&](const PartForm& form) {

@@ -47,6 +47,9 @@ struct GivenPart {
 /// Returns a value for records that lack the part: zeros, "-0.0", a grey picture, a quarter of a second of a tone.
 GivenPart blank_part(const PartForm& form, std::uint32_t channels = 1);
 
+/// Returns the keys of the data set `manifest` with their defaults.
+Settings usual_table_settings();
+
 /// Finds records, which the InputFinder then lists as it lists pictures.
 class RecordFinder {
  public:

@@ -11,7 +11,6 @@
 #include "pipeline/inference/predict/given_records.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
-#include "sampling/core/registry.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/tables/segments.h"
 #include "sampling/io/text_lines.h"
@@ -32,8 +31,7 @@ Input no_request(const std::string& problem, const InputFinder& finder) {
 
 // Returns the first key that has a bound of a segment; empty: none has one.
 std::string segment_key(const ordered_json& request, const InputFinder& finder) {
-  const Settings table =
-      finder.records() ? finder.records()->table_settings() : Settings("data", datasets().at("manifest").keys);
+  const Settings table = finder.records() ? finder.records()->table_settings() : usual_table_settings();
   for (auto& [key, value] : request.items())
     if (!value.is_null() && may_bound_segments(key, table)) return key;
   return {};

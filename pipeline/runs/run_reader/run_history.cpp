@@ -1,8 +1,9 @@
 #include "pipeline/runs/run_reader/run_history.h"
-#include "pipeline/base/telemetry/json_text.h"
 
 #include <cmath>
 #include <string_view>
+
+#include "pipeline/base/telemetry/json_text.h"
 
 namespace flowtrain {
 
