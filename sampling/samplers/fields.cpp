@@ -14,20 +14,12 @@
 namespace flowtrain {
 namespace {
 
-/// Returns the table of a field of rows that are measured or predicted: targets may be missing, and a warning tells of
-/// the first record that is cut, as the configuration of a snapshot gives each key, whether it was chosen or not.
-Settings without_targets(const Settings& table, const Dataset& dataset) {
-  Settings settings = without_missing_targets(table, dataset);
-  if (settings.has("longer")) settings.set("longer", settings.text("longer"), Origin{});
-  return settings;
-}
-
 class FieldsSampler final : public Sampler {
  public:
   explicit FieldsSampler(const SamplerInput& input) {
     std::set<std::string> names;
     for (auto& table : input.fields) {
-      const Settings settings = input.needs_targets ? table : without_targets(table, input.dataset);
+      const Settings settings = input.needs_targets ? table : without_missing_targets(table, input.dataset);
       const auto& name = settings.text("name");
       const PartForm from = part_form(settings, "from", input.dataset);
       Made made{

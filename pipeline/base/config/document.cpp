@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/base/config/env_variables.h"
@@ -65,6 +67,13 @@ struct Place {
   std::string source;
   bool has_lines;  ///< false for flags, whose origin is their name alone
   int layer;
+  std::span<const std::string_view> lines = {};  ///< lines of the file
+
+  /// Returns whether the line of `origin` says that its value is the default.
+  bool is_marked(const Origin& origin) const {
+    const auto line = static_cast<std::size_t>(origin.line);
+    return line > 0 && line <= lines.size() && lines[line - 1].ends_with("  # default");
+  }
 
   Origin of(const toml::node& node) const { return has_lines ? origin_of(node, source) : Origin{source}; }
 };
@@ -107,7 +116,8 @@ void merge(Document& document, const toml::table& table, const std::string& pref
       document.tables.insert_or_assign(key, origin);
       merge(document, *inner, key, place);
     } else {
-      document.values.insert_or_assign(key, Written{value_of(node, key, origin), origin, place.layer});
+      document.values.insert_or_assign(
+          key, Written{value_of(node, key, origin), origin, place.layer, {}, place.is_marked(origin)});
     }
   }
 }
@@ -161,6 +171,16 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 std::string expanded_path(const std::string& path, const std::string& asked_by) try {
   return expand_home(expand_variables(path));
 } catch (const UserError& error) {
@@ -189,7 +209,8 @@ class Reader {
     read_bases(table, file);
     chain_.pop_back();
     table.erase("base");
-    merge(document, table, "", {file.string(), true, document.layers++});
+    const auto lines = lines_of(text);
+    merge(document, table, "", {file.string(), true, document.layers++, lines});
   }
 
  private:

@@ -19,6 +19,8 @@ struct Written {
   int layer = 0;
   /// The bare text, if the command line wrote it: a key of kind text takes it unchanged ("--set name=2024").
   std::optional<std::string> text = {};
+  /// Says that the line ends in "# default", as a run's config.toml has it behind what nobody gave.
+  bool marked_default = false;
 };
 
 /// A table that was written several times, [[schedule]]; its entries are the tables "schedule.0", "schedule.1" …

@@ -305,7 +305,10 @@ class Resolver {
     try {
       const Key& known = *find_key(settings.keys(), leaf);
       const Value value = fitted(key, known, written), text = unexpanded(known, written);
-      settings.set(leaf, value, written.origin);
+      // A default that a run's config.toml marks as such counts as not given, so that the run goes on as it began.
+      const bool is_default =
+          written.marked_default && !settings.given(leaf) && to_toml(value) == to_toml(settings.value(leaf));
+      settings.set(leaf, value, is_default ? Origin() : written.origin);
       if (value != text) remember_written(settings, leaf, text);
     } catch (const UserError&) {
       if (!is_left_aside(table, leaf, written.layer))

@@ -138,7 +138,21 @@ TEST_CASE("the resolved configuration loads again to an equal one") {
     for (auto& each : changed) MESSAGE(each.key << ": " << each.was << " -> " << each.is);
     CHECK(changed.empty());
     CHECK(again.name() == config.name());
+    for (const char* table : {"run", "net", "loader", "train", "val", "snapshot"})
+      for (auto& key : config.table(table).keys()) {
+        CAPTURE(std::string(table) + "." + key.name);
+        CHECK(again.table(table).given(key.name) == config.table(table).given(key.name));
+      }
   }
+}
+
+TEST_CASE("what a configuration marks as the default is given only if it is another value") {
+  const auto batch = [](const std::string& line) {
+    return loaded(letters + "[loader]\n" + line).loader().batch.given();
+  };
+  CHECK_FALSE(batch("batch = 64  # default\n"));
+  CHECK(batch("batch = 65  # default\n"));
+  CHECK(batch("batch = 64\n"));
 }
 
 TEST_CASE("a path with a line's end does not leave its comment") {
