@@ -83,7 +83,9 @@ bool add_splitter(const JsonPlace& place, Splitter& splitter) {
     if (place["use_regex"].flag_or(true)) splitter.add(rules_of_name("gpt2"));
     return true;
   } else if (type == "Metaspace") {
-    splitter.add(split::metaspace(place["replacement"].text_or("▁"), prepend_of(place), place["split"].flag_or(true)));
+    const auto prepend = prepend_of(place);
+    if (prepend == split::Prepend::first) splitter.mark_begin();
+    splitter.add(split::metaspace(place["replacement"].text_or("▁"), prepend, place["split"].flag_or(true)));
   } else if (type == "BertPreTokenizer") {
     splitter.add(split::bert());
   } else if (type == "Whitespace") {
@@ -218,21 +220,20 @@ std::string cleaned_up(std::string text) {
 void decode_word_pieces(const JsonPlace& place, TokenizerParts& parts) {
   const std::string prefix = place["prefix"].text_or("##");
   const bool cleans = place["cleanup"].flag_or(true);
-  parts.first_texts = parts.names;
-  for (std::size_t id = 0; id < parts.names.size(); ++id) {
-    const auto& name = parts.names[id];
-    auto& text = parts.texts[id];
-    text = name.starts_with(prefix) ? name.substr(prefix.size()) : " " + name;
-    if (!cleans) continue;
-    text = cleaned_up(std::move(text));
-    parts.first_texts[id] = cleaned_up(name);
+  if (parts.first_texts.empty()) parts.first_texts = parts.texts;
+  for (auto& text : parts.texts) {
+    text = text.starts_with(prefix) ? text.substr(prefix.size()) : " " + text;
+    if (cleans) text = cleaned_up(std::move(text));
   }
+  for (auto& text : parts.first_texts)
+    if (cleans) text = cleaned_up(std::move(text));
 }
 
-/// Changes the texts of all tokens.
+/// Changes the texts of all tokens, also where they begin a text.
 template <class Change>
 void change_texts(TokenizerParts& parts, Change&& change) {
-  for (auto& text : parts.texts) change(text);
+  for (auto* texts : {&parts.texts, &parts.first_texts})
+    for (auto& text : *texts) change(text);
 }
 
 void replace_in_texts(TokenizerParts& parts, std::string_view from, std::string_view by) {
@@ -247,15 +248,24 @@ void replace_in_texts(TokenizerParts& parts, std::string_view from, std::string_
 void decode_metaspace(const JsonPlace& place, TokenizerParts& parts) {
   const std::string sign = place["replacement"].text_or("▁");
   if (prepend_of(place) == split::Prepend::never) return replace_in_texts(parts, sign, " ");
-  parts.first_texts = parts.texts;
-  replace_in_texts(parts, sign, "");
-  parts.texts.swap(parts.first_texts);
+  if (parts.first_texts.empty()) parts.first_texts = parts.texts;
+  std::string without;
+  for (auto& text : parts.first_texts) {
+    normal::replace(sign, "")(text, without);
+    text.swap(without);
+  }
   replace_in_texts(parts, sign, " ");
 }
 
-void add_decoder(const JsonPlace& place, TokenizerParts& parts) {
+/// Adds a step, which changes the text of each token: or that of all, once they are fused, where only a space at the
+/// beginning can be stripped.
+void add_decoder(const JsonPlace& place, TokenizerParts& parts, bool& fused) {
   const auto type = place["type"].text();
-  if (type == "Fuse") return;  // tokens are joined anyway
+  if (fused && type != "Strip" && type != "Fuse") place.refuse("a step behind Fuse other than Strip is not supported");
+  if (type == "Fuse") {
+    fused = true;
+    return;
+  }
   if (type == "ByteLevel") {
     return change_texts(parts, [](std::string& text) {
       if (auto bytes = from_byte_alphabet(text)) text = std::move(*bytes);
@@ -276,7 +286,14 @@ void add_decoder(const JsonPlace& place, TokenizerParts& parts) {
   if (type == "Strip") {
     if (place["content"].text() != " " || place["start"].id() > 1 || place["stop"].id() != 0)
       place.refuse("only one space at the beginning can be stripped");
-    parts.strips_first_space = place["start"].id() == 1;
+    const bool strips = place["start"].id() == 1;
+    if (fused) {
+      parts.strips_first_space |= strips;
+    } else if (strips) {
+      change_texts(parts, [](std::string& text) {
+        if (text.starts_with(' ')) text.erase(0, 1);
+      });
+    }
     return;
   }
   place["type"].unsupported("ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse, Strip and Sequence are");
@@ -309,9 +326,11 @@ void read_post_processor(const JsonPlace& place, TokenizerParts& parts) {
 }
 
 void read_decoder(const JsonPlace& place, TokenizerParts& parts) {
-  if (place.exists()) return each_step(place, "decoders", [&](const JsonPlace& step) { add_decoder(step, parts); });
+  bool fused = false;
+  if (place.exists())
+    return each_step(place, "decoders", [&](const JsonPlace& step) { add_decoder(step, parts, fused); });
   parts.texts = parts.first_texts = parts.names;  // no decoder: a blank stands between tokens
-  change_texts(parts, [](std::string& text) { text.insert(0, 1, ' '); });
+  for (auto& text : parts.texts) text.insert(0, 1, ' ');
 }
 
 }  // namespace flowtrain

@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "sampling/core/text.h"
+#include "sampling/tokens/unicode.h"
+
 namespace flowtrain {
 namespace {
 
@@ -29,7 +32,7 @@ class PieceTokenizer final : public Tokenizer {
       parts_.model->encode(std::span(block).first(count), ids, scratch);
     };
     const auto normalize = [&](std::string_view part) {
-      const bool at_begin = part.data() == text.data();
+      const bool at_begin = part.data() == text.data() && !loses_begin(part, scratch);
       const auto normal = parts_.normalizer.apply(part, scratch.first, scratch.second);
       parts_.normalized.cut(
           normal, options.special_text,
@@ -60,6 +63,15 @@ class PieceTokenizer final : public Tokenizer {
   }
 
  private:
+  /// Returns whether the normal form leaves out the first character, after which no text begins: a blank, or an accent.
+  bool loses_begin(std::string_view part, Scratch& scratch) const {
+    if (!parts_.splitter.marks_begin() || part.empty() || parts_.normalizer.empty()) return false;
+    constexpr std::string_view letter = "x";
+    const std::string with(parts_.normalizer.apply(concat(part.substr(0, unicode::character_at(part, 0).bytes), letter),
+                                                   scratch.first, scratch.second));
+    return parts_.normalizer.apply(letter, scratch.first, scratch.second) == with;
+  }
+
   TokenizerParts parts_;
   const std::uint64_t instance_ = next_instance();
 };

@@ -1,5 +1,6 @@
 #include "sampling/tokens/splitter.h"
 
+#include <functional>
 #include <utility>
 
 #include "sampling/tokens/unicode.h"
@@ -64,8 +65,12 @@ void Splitter::split(std::string_view text, bool at_begin, Scratch& scratch) con
   scratch.pieces.assign({text});
   for (const auto& step : steps_) {
     scratch.finer.clear();
-    for (std::size_t i = 0; i < scratch.pieces.size(); ++i)
-      if (!scratch.pieces[i].empty()) step(scratch.pieces[i], at_begin && i == 0, scratch.finer, scratch);
+    for (std::size_t i = 0; i < scratch.pieces.size(); ++i) {
+      const std::string_view piece = scratch.pieces[i];
+      // A step may have left out the beginning of the text. A piece elsewhere is a new text.
+      const bool is_later = std::less()(text.data(), piece.data()) && piece.data() < text.data() + text.size();
+      if (!piece.empty()) step(piece, at_begin && i == 0 && !is_later, scratch.finer, scratch);
+    }
     scratch.pieces.swap(scratch.finer);
   }
 }

@@ -24,6 +24,9 @@ class Splitter {
                                   Scratch& scratch)>;
 
   void add(Step step) { steps_.push_back(std::move(step)); }
+  /// Says that a step does something else with the piece that begins the text.
+  void mark_begin() { marks_begin_ = true; }
+  bool marks_begin() const { return marks_begin_; }
   /// Adds a step that splits as a known pattern does.
   void add(WordRules rules);
 
@@ -49,6 +52,7 @@ class Splitter {
   void split(std::string_view text, bool at_begin, Scratch& scratch) const;
 
   std::vector<Step> steps_;
+  bool marks_begin_ = false;
   std::optional<WordRules> only_rules_;  ///< the only step is add(rules)
 };
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -25,61 +26,135 @@ std::string meaning(int code) {
   return length < 0 ? concat("PCRE2's error ", code) : std::string(text.begin(), text.begin() + length);
 }
 
-/// Writes an Oniguruma pattern (its doc/RE, Ruby's syntax) as PCRE2 writes it. White_Space stands for \s, of which
-/// PCRE2's own has U+180E, too. Throws std::invalid_argument for what PCRE2 would read otherwise.
+/// The characters of Oniguruma's names, as PCRE2 writes them within []: its own sets differ. Alone, \w has the numbers
+/// of Latin-1, too.
+constexpr std::string_view word_characters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})",
+                           word_alone = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})",
+                           white_space = R"(\t-\r\x{85}\p{Z})", hexadecimal = "0-9A-Fa-f";
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> posix_names{{
+    {"alnum", R"(\p{Alphabetic}\p{Nd})"},
+    {"alpha", R"(\p{Alphabetic})"},
+    {"blank", R"(\t\p{Zs})"},
+    {"digit", R"(\p{Nd})"},
+    {"graph", R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co})"},
+    {"lower", R"(\p{Lowercase})"},
+    {"print", R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}\p{Zs})"},
+    {"punct", R"(\p{P}\p{S})"},
+    {"space", white_space},
+    {"upper", R"(\p{Uppercase})"},
+    {"word", word_characters},
+    {"xdigit", hexadecimal},
+}};
+
+/// Writes an Oniguruma pattern (its doc/RE, Ruby's syntax) as PCRE2 writes it. Throws std::invalid_argument for what
+/// PCRE2 would read otherwise.
 class PatternWriter {
  public:
   explicit PatternWriter(std::string_view text) : rest_(text) {}
 
   std::string all() {
-    while (!rest_.empty()) in_class_ ? write_in_class() : write_outside();
+    while (!rest_.empty()) write_outside();
     return std::move(written_);
   }
 
  private:
-  void copy(std::size_t bytes) { replace(bytes, rest_.substr(0, bytes)); }
+  std::string_view take(std::size_t bytes) {
+    const auto taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
   void replace(std::size_t bytes, std::string_view by) {
     written_ += by;
-    rest_.remove_prefix(std::min(bytes, rest_.size()));
+    take(bytes);
   }
 
   void write_outside() {
-    if (rest_.starts_with('\\')) return write_escape();
+    if (rest_.starts_with('[')) return write_class();
     if (rest_.starts_with("(?")) return write_flags();
-    in_class_ = rest_.starts_with('[');
-    // A closing bracket at the beginning of a class is a character.
-    copy(rest_.starts_with("[^]") ? 3 : rest_.starts_with("[]") ? 2 : 1);
-  }
-
-  void write_in_class() {
-    constexpr std::string_view punctuation = "[:punct:]";
-    if (rest_.starts_with('\\')) return write_escape();
-    if (rest_.starts_with("&&")) throw std::invalid_argument("has && within [], which is not supported");
-    if (rest_.starts_with(punctuation)) return replace(punctuation.size(), R"(\p{P}\p{S})");
-    if (rest_.starts_with("[:")) return copy(std::min(rest_.find(":]"), rest_.size()) + 2);
-    if (rest_.starts_with('[')) throw std::invalid_argument("has a class within [], which is not supported");
-    in_class_ = !rest_.starts_with(']');
-    copy(1);
-  }
-
-  void write_escape() {
+    if (rest_.starts_with("{,")) return replace(2, "{0,");
+    if (!rest_.starts_with('\\')) return replace(1, rest_.substr(0, 1));
     const char name = rest_.size() > 1 ? rest_[1] : '\0';
-    if (name == 's' || name == 'S') return write_class(R"(\t-\r\x{85}\p{Z})", name == 'S');
-    if (name == 'h' || name == 'H') return write_class("0-9A-Fa-f", name == 'H');
-    if (name == 'u' && rest_.size() >= 6) return replace(6, concat("\\x{", rest_.substr(2, 4), '}'));
-    copy(2);
+    if (const auto set = name == 'w' || name == 'W' ? word_alone : set_of(name); !set.empty())
+      return replace(2, concat(is_inverted(name) ? "[^" : "[", set, ']'));
+    const auto beside = [](const char* where) { return concat("(?", where, '[', word_alone, "])"); };
+    if (name == 'b') return replace(2, concat("(?:", beside("<="), beside("!"), '|', beside("<!"), beside("="), ')'));
+    if (name == 'B') return replace(2, concat("(?:", beside("<="), beside("="), '|', beside("<!"), beside("!"), ')'));
+    written_ += escape();
   }
 
-  /// Writes an escape of two bytes as these characters of a class, or as all others.
-  void write_class(std::string_view characters, bool inverted) {
-    if (in_class_ && inverted) throw std::invalid_argument("has \\S or \\H within [], which is not supported");
-    replace(2, in_class_ ? std::string(characters) : concat(inverted ? "[^" : "[", characters, ']'));
+  /// Takes an escape that names no set.
+  std::string escape() {
+    if (rest_.starts_with("\\u") && rest_.size() >= 6) return concat("\\x{", take(6).substr(2), '}');
+    return std::string(take(2));
+  }
+
+  static bool is_inverted(char name) { return name >= 'A' && name <= 'Z'; }
+
+  /// Returns the characters of an escape within [], or those that an inverted one leaves out; empty for others.
+  static std::string_view set_of(char name) {
+    switch (name) {
+      case 's':
+      case 'S': return white_space;
+      case 'h':
+      case 'H': return hexadecimal;
+      case 'w':
+      case 'W': return word_characters;
+      default: return {};
+    }
+  }
+
+  /// Writes a class. What it takes of inverted sets are alternatives, since PCRE2 has no inverted set within [].
+  void write_class() {
+    const bool is_negated = rest_.starts_with("[^");
+    take(is_negated ? 2 : 1);
+    std::string items;
+    std::vector<std::string> inverted;
+    if (rest_.starts_with(']')) items += take(1);  // At the beginning of a class it is a character.
+    while (!rest_.empty() && !rest_.starts_with(']')) {
+      if (rest_.starts_with("&&")) throw std::invalid_argument("has && within [], which is not supported");
+      if (rest_.starts_with("[:")) {
+        add_posix(items, inverted);
+      } else if (rest_.starts_with('[')) {
+        throw std::invalid_argument("has a class within [], which is not supported");
+      } else if (!rest_.starts_with('\\')) {
+        items += take(1);
+      } else if (const char name = rest_.size() > 1 ? rest_[1] : '\0'; !set_of(name).empty()) {
+        take(2);
+        is_inverted(name) ? inverted.push_back(concat("[^", set_of(name), ']')) : void(items += set_of(name));
+      } else {
+        items += escape();
+      }
+    }
+    if (rest_.empty()) throw std::invalid_argument("has a [ that no ] closes");
+    take(1);
+    if (inverted.empty()) {
+      written_ += concat(is_negated ? "[^" : "[", items, ']');
+      return;
+    }
+    if (!items.empty()) inverted.push_back(concat('[', items, ']'));
+    written_ += concat("(?:", is_negated ? "(?!" : "", join(inverted, "|"), is_negated ? ")(?s:.))" : ")");
+  }
+
+  void add_posix(std::string& items, std::vector<std::string>& inverted) {
+    const auto end = std::min(rest_.find(":]"), rest_.size());
+    auto name = rest_.substr(2, end - 2);
+    const bool is_negated = name.starts_with('^');
+    if (is_negated) name.remove_prefix(1);
+    const auto whole = take(end + 2);
+    const auto known = std::ranges::find(posix_names, name, &decltype(posix_names)::value_type::first);
+    if (known == posix_names.end()) {
+      items += whole;
+    } else if (is_negated) {
+      inverted.push_back(concat("[^", known->second, ']'));
+    } else {
+      items += known->second;
+    }
   }
 
   /// Writes "(?" and what follows as flags; m, by which a dot matches the end of a line, too, is s.
   void write_flags() {
     const auto end = rest_.find_first_not_of("imx-", 2);
-    if (end == rest_.npos || (rest_[end] != ':' && rest_[end] != ')')) return copy(2);
+    if (end == rest_.npos || (rest_[end] != ':' && rest_[end] != ')')) return replace(2, "(?");
     std::string flags(rest_.substr(0, end));
     std::ranges::replace(flags, 'm', 's');
     replace(end, flags);
@@ -87,7 +162,6 @@ class PatternWriter {
 
   std::string_view rest_;
   std::string written_;
-  bool in_class_ = false;
 };
 
 struct Match {

@@ -72,6 +72,11 @@ class TextStream {
   explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
   /// Returns what the text has become longer by: whole characters. The view is valid until the next call.
   std::string_view push(std::uint32_t id);
+  /// Says that all so far was a prompt: bytes of a character that it has begun are no part of what follows.
+  void begin_answer() {
+    text_.clear();
+    shown_ = 0;
+  }
   /// Returns what is left, which may end within a character, and begins anew.
   std::string_view finish();
 

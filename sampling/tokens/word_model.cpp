@@ -176,7 +176,14 @@ void UnigramModel::encode_anew(std::string_view word, std::vector<std::uint32_t>
     last[end] = id;
     begins[end] = static_cast<std::uint32_t>(begin);
   };
+  // SentencePiece counts anew from here, where a float has too few digits left.
+  constexpr double least_sum = -100'000;
   for (std::size_t at = 0; at < word.size();) {
+    if (single_precision && best[at] < least_sum) {
+      for (std::size_t end = at + 1; end <= word.size(); ++end)
+        if (begins[end] != no_token) best[end] = rounded(best[end] - best[at]);
+      best[at] = 0;
+    }
     const std::size_t length = unicode::character_at(word, at).bytes;
     bool has_single = false;
     pieces.each(word, at, [&](std::uint32_t id, std::size_t bytes_of_it) {

@@ -6,6 +6,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/core/utf8.h"
 #include "sampling/tokens/byte_alphabet.h"
 #include "sampling/tokens/learn/count_words.h"
 #include "sampling/tokens/vocabulary.h"
@@ -177,6 +178,10 @@ void check_special(const TokenizerTraining& training) {
                     twice != sorted.end() && !twice->empty() ? concat("the special token '", *twice, "' is there twice")
                                                              : std::string("a special token is empty"),
                     "name each special token once");
+  const auto broken = std::ranges::find_if(sorted, [](const auto& name) { return first_not_utf8(name).has_value(); });
+  if (broken != sorted.end())
+    throw UserError(ExitCode::usage, concat("the special token '", as_utf8(*broken), "' is not UTF-8"),
+                    "a tokenizer.json holds texts in UTF-8 alone");
 }
 
 /// Returns the names of all ids. Throws UserError(usage) for a special token that is the name of another one.

@@ -138,6 +138,8 @@ TEST_CASE("a record whose tags do not fit its words is damaged") {
   const auto words = tags_of(word_pieces());
   CHECK_THROWS_WITH_AS(tagged(*words, "new york", "O"), "it has 2 words, but 1 tags", SampleError);
   CHECK_THROWS_WITH_AS(tagged(*words, "new york", "O B-Y"), "the tag 'B-Y' is not among the tags", SampleError);
+  CHECK_THROWS_WITH_AS(tagged(*words, R"(["new", null, "york"])", R"(["O", "O", "O"])"),
+                       R"(the list of words or tags has items that are no texts: ["new", null, "york"])", SampleError);
   TextRecord record;
   CHECK_THROWS_WITH_AS(rows_of(*words, record.text("txt", "new").record(), 4), "it has no part 'tag'", SampleError);
 }
@@ -175,17 +177,18 @@ TEST_CASE("predictions need no tags: tokens then have no labels, but the numbers
   CHECK(parts_of(fields[0]).targets == std::vector<std::string>{"tag"});
 }
 
-TEST_CASE("predictions tell of the first text that is cut, also where the configuration gives each key") {
+TEST_CASE("predictions tell of the first text that is cut, unless the configuration says so") {
   static std::vector<std::string> warnings;
   const auto& entry = samplers().at("fields");
   const FormsOnly texts({{"txt", Encoding::text}});
-  const std::vector<Settings> fields{table_of("tokens", {{"max", std::int64_t{2}}, {"longer", std::string("cut")}})};
-  for (const bool needs_targets : {true, false}) {
+  for (const bool gives_longer : {false, true}) {
     warnings.clear();
     set_warning_sink([](const std::string& text) { warnings.push_back(text); });
-    const auto sampler =
-        entry.make(Settings("sampler", entry.keys),
-                   {.dataset = texts, .training = false, .needs_targets = needs_targets, .fields = fields});
+    std::vector<std::pair<std::string, Value>> keys{{"max", std::int64_t{2}}};
+    if (gives_longer) keys.emplace_back("longer", std::string("cut"));
+    const std::vector<Settings> fields{table_of("tokens", keys)};
+    const auto sampler = entry.make(Settings("sampler", entry.keys),
+                                    {.dataset = texts, .training = false, .needs_targets = false, .fields = fields});
     std::vector<Row64> rows{Row64(2), Row64(1)};
     std::vector<std::byte*> starts;
     for (auto& row : rows) starts.push_back(reinterpret_cast<std::byte*>(row.data()));
@@ -193,7 +196,7 @@ TEST_CASE("predictions tell of the first text that is cut, also where the config
     TextRecord record;
     sampler->sample(record.text("txt", "abc").record(), random, Row(starts));
     set_warning_sink(nullptr);
-    CHECK(warnings.size() == (needs_targets ? 0 : 1));
+    CHECK(warnings.size() == (gives_longer ? 0 : 1));
   }
 }
 

@@ -290,7 +290,17 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
                                 {R"(\u00e9)", "a\u00e9b", "a_b"},
                                 {"(?m)a.b", "a\nb", "_"},
                                 {"(?m:a.)b", "a\nb", "_"},
-                                {"[]a]+", "x]a", "x_"}};
+                                {"[]a]+", "x]a", "x_"},
+                                {R"(\w+)", "\u0928\u092e\u0938\u094d\u0924\u0947 a\u00bd", "_ _"},
+                                {R"([\w]+)", "e\u0301 a\u00bd", "_ _\u00bd"},
+                                {R"(\W+)", "e\u0301, b", "e\u0301_b"},
+                                {R"(\b)", "e\u0301 b", "_e\u0301_ _b_"},
+                                {R"([^\W\d_]+)", "a1_e\u0301", "_1__"},
+                                {R"([\Sb]+)", "a b", "_ _"},
+                                {"[[:word:]]+", "\u200ca_", "\u200c_"},
+                                {"[[:upper:]]", "\u24b6a", "_a"},
+                                {"[[:graph:]]+", "a\u061c b", "_ _"},
+                                {"a{,2}b", "aaab", "a_"}};
   for (const Case& each : cases) {
     CAPTURE(each.pattern);
     Normalizer normalizer;
@@ -300,7 +310,7 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
   }
   CHECK_THROWS_WITH(TextPattern("[a-z&&[^m]]"), doctest::Contains("has && within []"));
   CHECK_THROWS_WITH(TextPattern("[a-c[x]]"), doctest::Contains("has a class within []"));
-  CHECK_THROWS_WITH(TextPattern(R"([\S])"), doctest::Contains("within []"));
+  CHECK_THROWS_WITH(TextPattern("[a"), doctest::Contains("has a [ that no ] closes"));
 }
 
 TEST_CASE("added tokens have ids and texts of their own, and stand among the others as the decoder puts them") {
@@ -322,6 +332,46 @@ TEST_CASE("added tokens have ids and texts of their own, and stand among the oth
   };
   CHECK(decoded("null") == "x ##y <m> x");
   CHECK(decoded(R"({"type": "WordPiece", "prefix": "##", "cleanup": false})") == "xy <m> x");
+}
+
+TEST_CASE("a decoder's steps follow one another, and those behind Fuse see the whole text") {
+  // What Hugging Face's tokenizers 0.23 decode.
+  const auto decoded = [](const std::string& steps, const std::vector<std::uint32_t>& ids) {
+    const auto tokenizer = parse_tokenizer(R"({"decoder": {"type": "Sequence", "decoders": [)" + steps + R"(]},
+        "model": {"type": "BPE", "merges": [], "vocab": {"<0xE6>": 0, "<0x97>": 1, "<0xA5>": 2, "▁a": 3, "b": 4}}})",
+                                           "own.json");
+    return tokenizer->decode(ids);
+  };
+  const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})",
+                    bytes = R"({"type": "ByteFallback"})", fuse = R"({"type": "Fuse"})",
+                    replace = R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})",
+                    change = R"({"type": "Replace", "pattern": {"String": "a"}, "content": "X"})",
+                    strip = R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})";
+  CHECK(decoded(metaspace + "," + bytes + "," + fuse, {0, 1, 2, 3}) == "日 a");
+  CHECK(decoded(metaspace + "," + change, {3, 3}) == "X X");
+  CHECK(decoded(replace + "," + strip, {3, 3, 4}) == "aab");
+  CHECK(decoded(strip + "," + replace, {3, 3}) == " a a");
+  CHECK(decoded(replace + "," + bytes + "," + fuse + "," + strip, {3, 3, 0, 1, 2}) == "a a日");
+  CHECK(refusal_of(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, )" + replace +
+                   R"(]}, "model": {"type": "BPE", "merges": [], "vocab": {"a": 0}}})") ==
+        "bad.json: decoder.decoders[1]: a step behind Fuse other than Strip is not supported");
+}
+
+TEST_CASE("Metaspace puts its first sign before the first character alone, as its reference does") {
+  const auto ids = [](const std::string& before, const std::string& text) {
+    return parse_tokenizer(R"({"normalizer": {"type": "Strip", "strip_left": true, "strip_right": false},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
+                               before +
+                               R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}]},
+        "model": {"type": "BPE", "merges": [], "vocab": {"▁": 0, "a": 1, "b": 2}}})",
+                           "own.json")
+        ->encode(text);
+  };
+  const std::string words = R"({"type": "WhitespaceSplit"}, )";
+  CHECK(ids("", "a b") == Ids{0, 1, 0, 2});
+  CHECK(ids("", " a b") == Ids{1, 0, 2});
+  CHECK(ids(words, "a b") == Ids{0, 1, 2});
+  CHECK(ids(words, " a b") == Ids{1, 2});
 }
 
 TEST_CASE("a model of SentencePiece is refused if it is cut behind a piece") {
@@ -403,6 +453,7 @@ TEST_CASE("special tokens that are no names of their own, or too many, are refus
   CHECK(refusal({"a"}) == "the special token 'a' is the name of another token, too");
   CHECK(refusal({"<s>", "<s>"}) == "the special token '<s>' is there twice");
   CHECK(refusal({""}) == "a special token is empty");
+  CHECK(refusal({"a\xff"}).find("is not UTF-8") != std::string::npos);
   CHECK(refusal({"<a>", "<b>", "<c>"}) == "a vocabulary of 258 ids cannot hold 256 bytes and 3 special tokens");
 }
 
