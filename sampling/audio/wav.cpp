@@ -20,6 +20,7 @@ static_assert(std::endian::native == std::endian::little);
 // Values of the field wFormatTag.
 constexpr std::uint16_t wav_integers = 1, wav_floats = 3, wav_extensible = 0xfffe;
 constexpr std::size_t chunk_header_bytes = 8, riff_header_bytes = 12;
+constexpr int most_chunks = 256;
 
 template <class Number>
 Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
@@ -71,15 +72,65 @@ void append_tag(std::vector<std::byte>& bytes, std::string_view tag) {
   for (const char c : tag) bytes.push_back(static_cast<std::byte>(c));
 }
 
-/// Returns the name of the chunk that begins at a place; empty if none does, with a name of printed characters and a
-/// size that the file has.
-std::string chunk_name_at(const ByteSource& file, std::uint64_t offset) {
+/// The header of a chunk behind the samples.
+struct LaterChunk {
+  std::string name;  ///< empty: none begins there, with a name of printed characters
+  std::uint64_t size_bytes = 0;
+};
+
+LaterChunk chunk_at(const ByteSource& file, std::uint64_t offset) {
   std::array<std::byte, chunk_header_bytes> header{};
   if (file.read_at(offset, header) < header.size()) return {};
   std::string name(tag_at(header, 0));
-  const bool is_printed = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
-  const auto left = file.size_bytes() - offset - header.size();
-  return is_printed && number_at<std::uint32_t>(header, 4) <= left ? name : std::string();
+  if (!std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; })) return {};
+  return {std::move(name), number_at<std::uint32_t>(header, 4)};
+}
+
+bool fits(const LaterChunk& chunk, const ByteSource& file, std::uint64_t offset) {
+  return !chunk.name.empty() && chunk.size_bytes <= file.size_bytes() - offset - chunk_header_bytes;
+}
+
+bool has_only_zeros(const ByteSource& file, std::uint64_t offset) {
+  std::array<std::byte, 4096> block{};
+  while (const auto size = file.read_at(offset, block)) {
+    if (std::ranges::any_of(std::span(block).first(size), [](std::byte byte) { return byte != std::byte{}; }))
+      return false;
+    offset += size;
+  }
+  return true;
+}
+
+/// Throws SampleError if more sound follows the samples: in a chunk or a file of its own, or without a header.
+void refuse_more_sound(const ByteSource& file, std::uint64_t offset, std::uint64_t promised) {
+  constexpr std::uint64_t stray_bytes = 16;  // No one hears what so few bytes may hold.
+  std::uint64_t size = promised;
+  for (int chunks = 0; chunks < most_chunks; ++chunks) {
+    offset += size;
+    // Some writers leave out the byte that makes a size even.
+    LaterChunk chunk = chunk_at(file, offset + (size & 1));
+    if (fits(chunk, file, offset + (size & 1)))
+      offset += size & 1;
+    else if (size & 1)
+      chunk = chunk_at(file, offset);
+    if (chunk.name == "data") throw SampleError("damaged WAV file: a second chunk 'data' follows the first one");
+    if (chunk.name == "RIFF" || chunk.name == "RF64")
+      throw SampleError("damaged WAV file: a second WAV file follows the first one");
+    if (!fits(chunk, file, offset)) break;
+    offset += chunk_header_bytes;
+    size = chunk.size_bytes;
+  }
+  if (offset + stray_bytes > file.size_bytes()) return;
+  // A chunk that is cut short, and tags as MP3 files have them, are no sound.
+  const LaterChunk rest = chunk_at(file, offset);
+  const bool is_named = !rest.name.empty() && std::ranges::all_of(rest.name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == ' ' || c == '_';
+  });
+  std::array<std::byte, 3> tag{};
+  file.read_at(offset, tag);
+  const std::string_view name(reinterpret_cast<const char*>(tag.data()), tag.size());
+  if (is_named || name == "ID3" || name == "TAG" || has_only_zeros(file, offset)) return;
+  throw SampleError(concat("the header promises ", promised, " bytes of samples, but ", file.size_bytes() - offset,
+                           " other bytes follow them"));
 }
 
 }  // namespace
@@ -90,7 +141,6 @@ std::size_t FileRange::read_at(std::uint64_t offset, std::span<std::byte> into) 
 }
 
 std::optional<WavLayout> wav_layout(const ByteSource& file) {
-  constexpr int most_chunks = 256;
   // This size stands in files that were written to a pipe, as nobody knew the length. RF64 has it in another chunk.
   constexpr auto unknown_size = std::numeric_limits<std::uint32_t>::max();
   constexpr auto unknown_long_size = std::numeric_limits<std::uint64_t>::max();
@@ -122,9 +172,10 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
       if (!layout && !is_packed) throw SampleError("damaged WAV header: no chunk 'fmt ' before the samples");
       const auto there = file.size_bytes() - std::min(offset, file.size_bytes());
       // A writer that was stopped leaves the 0 that it began with.
-      const bool is_known = size != unknown_size && (size > 0 || !chunk_name_at(file, offset).empty());
+      const bool is_known = size != unknown_size && (size > 0 || fits(chunk_at(file, offset), file, offset));
       const auto promised = is_known ? std::uint64_t{size} : long_size.value_or(there);
       const bool is_short = promised > there && promised != unknown_long_size;
+      if (promised < there) refuse_more_sound(file, offset, promised);
       if (!layout) {
         if (is_short)
           throw SampleError(concat("the header promises ", promised, " bytes of samples, but the file holds ", there));
@@ -135,8 +186,6 @@ std::optional<WavLayout> wav_layout(const ByteSource& file) {
         throw SampleError(concat("the header promises ", promised / frame_bytes, " frames, but the file holds ",
                                  there / frame_bytes));
       layout->form.frames = std::min(promised, there) / frame_bytes;
-      if (promised < there && chunk_name_at(file, offset + promised + (promised & 1)) == "data")
-        throw SampleError("damaged WAV file: a second chunk 'data' follows the first one");
       layout->data_offset = offset;
       return layout;
     }

@@ -110,6 +110,21 @@ TEST_CASE("sounds: damaged recordings are refused with the reason") {
   check_refused(wav_of({std::vector<float>(100), 1, 16000}), "the recording is silent");
 }
 
+TEST_CASE("sounds: a WAV file with more sound than its header tells of is refused, and other things behind are not") {
+  const auto samples = as_text<std::int16_t>({1, 2, 3, 4}), more = as_text<std::int16_t>({300, 5, 6, 7, 8, 9, 10, 11});
+  const auto wav = raw_wav(1, 16, 1, samples, 8);
+  check_refused(wav + more, "the header promises 8 bytes of samples, but 16 other bytes follow them");
+  check_refused(raw_wav(6, 8, 1, samples + more, 8), "but 16 other bytes follow them");
+  check_refused(wav + wav, "a second WAV file follows the first one");
+  const std::string list("LIST\4\0\0\0abcd", 12), second("data\4\0\0\0abcd", 12);
+  check_refused(wav + list + second, "a second chunk 'data' follows");
+  check_refused(wav + list + more, "but 16 other bytes follow them");
+  const std::string odd("LIST\3\0\0\0abc", 11), cut("LIST\x40\0\0\0 more of it", 19);
+  for (auto& behind : {list, list + odd + '\0' + list, odd + list, cut, std::string(64, '\0'),
+                       "TAG" + std::string(125, ' '), more.substr(0, 15)})
+    CHECK(decoded(wav + behind).frames() == 4);
+}
+
 TEST_CASE("sounds: a silent recording is kept where that is asked for") {
   CHECK(decoded(wav_of({std::vector<float>(100), 1, 16000}), Silence::keep).frames() == 100);
 }
