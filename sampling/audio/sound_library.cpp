@@ -68,6 +68,8 @@ SoundLibrary::SoundLibrary(const Settings& settings, const char* key, std::uint3
                              "name a folder with fewer of them");
       decode_sound(bytes, sound);
       mix_down(sound.samples, sound.channels, -1);
+      if (std::ranges::all_of(sound.samples, [](float sample) { return sample == 0; }))
+        throw SampleError(concat("the mean of its ", sound.channels, " channels is silent"));
       resample(sound.samples, 1, sound.rate, rate);
     } catch (const SampleError& error) {
       throw settings.error(key, concat(files.describe(found[i]), ": ", error.what()), ExitCode::data,

@@ -65,6 +65,11 @@ class NumberTransform final : public Transform {
     }
     const double number = number_in(part);
     if (whole_) {
+      const bool is_rounded =
+          part.encoding == Encoding::array && part.dtype == DType::f32 && std::abs(number) >= 0x1p24;
+      if (is_rounded)
+        throw SampleError(concat("the part '", part.name, "' holds ", number,
+                                 ", whose last digits may be lost, as its numbers are stored as f32"));
       if (number != std::floor(number) || std::abs(number) > 9007199254740992.0)  // 2^53
         throw SampleError(concat("the part '", part.name, "' is no whole number: ", number));
       const auto value = static_cast<std::int64_t>(number);
@@ -72,6 +77,7 @@ class NumberTransform final : public Transform {
       return;
     }
     const auto value = static_cast<float>((number - mean_) / stddev_);
+    if (!std::isfinite(value)) throw SampleError(concat("the part '", part.name, "' is no finite number: ", number));
     std::memcpy(to[0], &value, sizeof value);
   }
 

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <memory>
 
 #include "sampling/audio/sound.h"
 #include "sampling/core/error.h"
@@ -36,14 +38,20 @@ struct PartDataset : MemoryDataset {
   PartForm form;
 };
 
-Field field_of(const std::string& as, PartForm from, const std::vector<std::pair<std::string, Value>>& values = {}) {
+using Values = std::vector<std::pair<std::string, Value>>;
+
+std::unique_ptr<Transform> transform_of(const std::string& as, const PartForm& from, const Values& values = {}) {
   const PartDataset dataset(from);
   std::vector<Key> keys{
       {"name", Kind::text, std::string("field"), ""}, {"from", Kind::text, from.name, ""}, {"as", Kind::text, as, ""}};
   for (auto& key : transforms().at(as).keys) keys.push_back(key);
   Settings settings("field", keys);
   for (auto& [key, value] : values) settings.set(key, value, {"test"});
-  return transforms().at(as).make(settings, {.dataset = dataset, .name = "field", .from = from})->fields().at(0);
+  return transforms().at(as).make(settings, {.dataset = dataset, .name = "field", .from = from});
+}
+
+Field field_of(const std::string& as, const PartForm& from, const Values& values = {}) {
+  return transform_of(as, from, values)->fields().at(0);
 }
 
 }  // namespace
@@ -113,6 +121,22 @@ TEST_CASE("transforms show classes by name, numbers as stored, and texts") {
   CHECK(shown<std::int64_t>(field_of("number", price, {{"dtype", std::string("i64")}}), {3}).text == "3");
   const PartForm text{"text", Encoding::text};
   CHECK(shown<std::uint8_t>(field_of("bytes", text, {{"max", std::int64_t{9}}}), letters("\x1b!")).text == "?!");
+}
+
+TEST_CASE("numbers that are not finite, or that f32 may have rounded, are damage") {
+  const PartForm price{"price", Encoding::array, DType::f32, {}};
+  const auto number = [&](float value, const Values& keys) {
+    const Part part{"price", Encoding::array, std::as_bytes(std::span(&value, 1)), DType::f32, {}};
+    std::int64_t made = 0;
+    const std::vector<std::byte*> to{reinterpret_cast<std::byte*>(&made)};
+    transform_of("number", price, keys)->make({.parts = {&part, 1}}, Stream(1, Purpose::sample, 0), Row(to));
+    return made;
+  };
+  const Values whole{{"dtype", std::string("i64")}};
+  CHECK(number(16777215, whole) == 16777215);
+  CHECK_THROWS_WITH_AS(number(16777216, whole), doctest::Contains("whose last digits may be lost"), SampleError);
+  CHECK_THROWS_WITH_AS(number(std::numeric_limits<float>::quiet_NaN(), {}), doctest::Contains("is no finite number"),
+                       SampleError);
 }
 
 TEST_CASE("rows are shown without padding, lengths and other groups' fields") {
