@@ -26,11 +26,14 @@ class ArrayTransform final : public Transform {
     if (static_cast<std::size_t>(fixed - from_.shape.begin()) != field_.free_axes)
       throw settings.error("from", concat("the part '", from_.name, "' has the shape (", join(from_.shape),
                                           "), in which -1 differs between records; only leading axes may"));
-    if (bounds.size() != field_.free_axes)
+    if (bounds.size() < field_.free_axes || bounds.size() > from_.shape.size())
       throw settings.error("max",
-                           concat("has ", bounds.size(), " numbers, but ", field_.free_axes, " axes of the part '",
-                                  from_.name, "' differ between records"),
-                           ExitCode::usage, "give the greatest extent of each of these axes");
+                           concat("has ", bounds.size(), " numbers, but ", field_.free_axes, " of the ",
+                                  from_.shape.size(), " axes of the part '", from_.name, "' differ between records"),
+                           ExitCode::usage,
+                           "give the greatest extent of each of these axes; leading axes that are equal in these "
+                           "records may have one, too");
+    field_.free_axes = static_cast<std::uint32_t>(bounds.size());  // They may differ in other data of the run.
     std::ranges::copy(bounds, field_.shape.begin());
     field_.fill = settings.real("fill");
   }

@@ -17,8 +17,13 @@ using Texts = std::vector<std::string>;
 /// Returns the words of a text: the items of a JSON list of texts, or what stands between blanks.
 Texts words_of_text(std::string_view text) {
   Texts words;
-  if (const auto list = trimmed(text); list.starts_with('[') && append_json_texts(list, words)) return words;
-  words.clear();
+  if (const auto list = trimmed(text); list.starts_with('[')) {
+    const JsonTexts found = append_json_texts(list, words);
+    if (found == JsonTexts::added) return words;
+    if (found == JsonTexts::other_items)
+      throw SampleError(concat("the list of words or tags has items that are no texts: ", list.substr(0, 60)));
+    words.clear();
+  }
   constexpr std::string_view blanks = " \t\r\n\v\f";
   for (std::size_t at = 0; (at = text.find_first_not_of(blanks, at)) != text.npos;) {
     const std::size_t end = std::min(text.find_first_of(blanks, at), text.size());
@@ -70,7 +75,8 @@ class TagsTransform final : public Transform {
       : from_(text_form(settings, input.from)),
         tokenizer_(tokenizer_of(settings)),
         options_(encoding_of(settings)),
-        form_(settings, tokenizer_.get(), RowForm::CutEnd::stays) {
+        form_(settings, tokenizer_.get(), RowForm::CutEnd::stays),
+        empty_(empty_warning(settings, input.from.name)) {
     check_tags(settings);
     if (!settings.text("tags_from").empty())
       tags_from_ = text_form(settings, part_form(settings, "tags_from", input.dataset));
@@ -110,6 +116,7 @@ class TagsTransform final : public Transform {
 
   void make(const Record& record, Stream, Row to) const override {
     const WordIds& text = encoded(part_of(record, from_));
+    if (text.ids.empty()) empty_.add();
     const Ids& row = form_.row(text.ids);
     thread_local std::vector<std::int64_t> labels;
     labels.assign(row.size(), no_label);
@@ -168,6 +175,7 @@ class TagsTransform final : public Transform {
   std::shared_ptr<const Tokenizer> tokenizer_;
   EncodeOptions options_;
   RowForm form_;
+  CountedWarning empty_;
   bool needs_blank_ = false;
   std::map<std::string, std::int64_t, std::less<>> numbers_;  ///< labels of the tags
   std::vector<Field> fields_;

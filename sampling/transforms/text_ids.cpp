@@ -95,6 +95,13 @@ std::optional<std::uint32_t> special_of(const Settings& settings, const char* ke
   return id;
 }
 
+CountedWarning empty_warning(const Settings& settings, const std::string& name) {
+  return {concat(settings.place_of("from"), "there are records whose part '", name,
+                 "' is empty or missing; a net learns from them as from the others, so leave out those whose text is "
+                 "not known"),
+          concat(settings.place_of("from"), "the part '", name, "' was empty or missing")};
+}
+
 bool is_outline(const Part& part) { return part.bytes.empty() && !part.shape.empty() && part.shape[0] > 0; }
 
 std::string_view text_of(const Part& part) {
@@ -107,10 +114,7 @@ TextIds::TextIds(const Settings& settings, const PartForm& from, Takes takes,
       tokenizer_(std::move(tokenizer)),
       options_(encoding_of(settings)),
       is_stored_(from.encoding == Encoding::array),
-      empty_(concat(settings.place_of("from"), "there are records whose part '", from.name,
-                    "' is empty or missing; a net learns from them as from the others, so leave out those whose text "
-                    "is not known"),
-             concat(settings.place_of("from"), "the part '", from.name, "' was empty or missing")) {
+      empty_(empty_warning(settings, from.name)) {
   const bool are_ids = is_stored_ && from.shape.size() == 1 && (from.dtype == DType::i32 || from.dtype == DType::i64);
   if (takes == Takes::texts_and_ids && is_stored_ && !are_ids)
     throw wrong_part(settings, from, "of arrays those of ids: i32 or i64 of one axis",

@@ -41,6 +41,9 @@ EncodeOptions encoding_of(const Settings& settings);
 /// one that the tokenizer lacks.
 std::optional<std::uint32_t> special_of(const Settings& settings, const char* key, const Tokenizer& tokenizer);
 
+/// Returns the warning of records whose part `name` gives no id, from which a net learns something that must be meant.
+CountedWarning empty_warning(const Settings& settings, const std::string& name);
+
 /// Returns whether a part of an outline stands for a text that is not read yet.
 bool is_outline(const Part& part);
 /// Returns the text of a part.
@@ -86,7 +89,7 @@ class TextIds {
   std::int64_t count(const Record& record) const;
   /// Returns the ids of a record, which stay until this thread asks for others. Throws SampleError.
   const Ids& operator()(const Record& record) const;
-  /// Warns of a record without ids, from which a net learns something that must be meant.
+  /// Warns of a record without ids.
   void tell_if_empty(const Ids& ids) const {
     if (ids.empty()) empty_.add();
   }

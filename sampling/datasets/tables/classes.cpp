@@ -60,7 +60,7 @@ class ClassFinder {
     if (index == columns_.label) {
       items_.emplace_back(cell);
     } else if (cell.starts_with('[')) {
-      if (!append_json_texts(cell, items_))
+      if (append_json_texts(cell, items_) != JsonTexts::added)
         fail(index, row, concat(cell, " is no list of classes"), "write [\"cat\", \"dog\"], or cat;dog");
     } else {
       for (auto rest = cell; !rest.empty();) {

@@ -132,7 +132,8 @@ TEST_CASE("fields that do not fit are refused with the file, the line and the wa
   refused({"--set", "field.0.from=txet"},
           "--set: field.0.from: the data set has no part 'txet'\n  hint: did you mean 'text'?");
   refused({"--set", "field.0.as=byte"}, "field.0.as: no transform is called 'byte'\n  hint: did you mean 'bytes'?");
-  refused({"--set", "field.1.max=[1,2]"}, "field.1.max: has 2 numbers, but 1 axes of the part 'numbers' differ");
+  refused({"--set", "field.1.max=[1,2]"},
+          "field.1.max: has 2 numbers, but 1 of the 1 axes of the part 'numbers' differ");
   refused({"--set", "field.1.name=text"}, "field.1.name: two fields are called 'text'");
   refused({"--set", "sampler.name=classify"}, "sampler.name: [[field]] is given, too (padded.toml:6:1)");
   refused({"--set", "loader.pack=true"}, "loader.pack: the field 'numbers' has room for 100, another one for 64");
