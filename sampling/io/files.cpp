@@ -221,6 +221,9 @@ Files open_files(const Settings& settings) {
   const auto& path = settings.text("path");
   if (path.empty())
     throw settings.error("path", "this data set needs a folder or a .tar archive", ExitCode::data, hint);
+  if (path.find("://") != path.npos)
+    throw settings.error("path", "this data set reads folders and archives of this machine, and path is an address",
+                         ExitCode::data, "make shards by flowtrain pack: webdataset reads them on a server");
   std::error_code ignored;
   if (!fs::exists(path, ignored))
     throw settings.error("path", "no such folder or archive: " + path, ExitCode::data, hint);

@@ -170,6 +170,9 @@ class UtteranceLists {
 Utterances read_kaldi(const Settings& settings, bool training) {
   fs::path folder(settings.text("path"));
   Utterances found;
+  if (settings.text("path").find("://") != std::string::npos)
+    throw settings.error("path", "this data set reads folders of this machine, and path is an address", ExitCode::data,
+                         "make shards by flowtrain pack: webdataset reads them on a server");
   std::error_code ignored;
   if (!fs::exists(folder / "wav.scp", ignored)) {
     std::vector<std::string> names;

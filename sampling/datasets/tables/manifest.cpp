@@ -171,6 +171,10 @@ class Manifest : public NamedDataset {
     take_recordings();
     if (may_have_same_files(named_paths())) firsts_ = firsts_of_same_files(named_paths(), folder_);
     leave_out_unused(used);
+    if (access_ && !rows_ && (has_picture_ || std::ranges::any_of(columns_, &ManifestColumn::is_file)))
+      throw settings.error(
+          "path", concat(table.path, " is on a server, and files that a table names are read beside a local one alone"),
+          ExitCode::data, "pack them into shards, which are read on a server, or copy the table and its files");
     if (rows_) choose_parquet_columns(table);
     for (auto& column : columns_) {
       if (column.is_file && column.form.encoding == Encoding::array) complete(column, table);
@@ -486,20 +490,35 @@ std::unique_ptr<Dataset> make_parquet_manifest(SplitFiles place, std::shared_ptr
                                     std::move(access));
 }
 
+/// Reads a table of a server whole.
+Table fetch_table(const std::string& url, const std::shared_ptr<const RemoteAccess>& access) {
+  const auto shown = public_name(url);
+  try {
+    const RemoteFile file(url, access);
+    std::string text(file.size_bytes(), '\0');
+    read_exactly(file, 0, std::as_writable_bytes(std::span(text)));
+    return parse_table(shown, std::move(text));
+  } catch (const RemoteError& error) {
+    throw UserError(ExitCode::data, concat(shown, ": ", error.what()), error.hint());
+  }
+}
+
 std::unique_ptr<Dataset> make_manifest(const Settings& settings, const DatasetInput& input) {
-  if (is_remote(settings.text("path")))
-    return make_parquet_manifest(find_remote_files(settings, "parquet"), remote_access(settings), settings, input);
   std::vector<std::string_view> endings(std::begin(table_endings), std::end(table_endings));
   endings.emplace_back("parquet");
-  auto place = find_split_files(settings, input.training, endings);
-  if (std::ranges::all_of(place.paths, [](const auto& path) { return ending_of(path) == "parquet"; }))
-    return make_parquet_manifest(std::move(place), nullptr, settings, input);
+  const bool remote = is_remote(settings.text("path"));
+  auto place = remote ? find_remote_files(settings, endings) : find_split_files(settings, input.training, endings);
+  auto access = remote ? remote_access(settings) : nullptr;
+  if (std::ranges::all_of(place.paths, [](const auto& path) { return ending_of(public_name(path)) == "parquet"; }))
+    return make_parquet_manifest(std::move(place), std::move(access), settings, input);
   if (place.paths.size() > 1)
     throw settings.error(settings.text("split").empty() ? "path" : "split",
-                         concat("there are several tables in ", place.place, ": ", listed_classes(place.paths)),
+                         concat("there are several tables in ", place.place, ": ",
+                                join(place.paths, ", ", [](const auto& path) { return public_name(path); })),
                          ExitCode::data, "name one of them");
-  auto table = read_table(place.paths.front());
-  return std::make_unique<Manifest>(std::move(place), std::move(table), nullptr, settings, input.parts, nullptr);
+  auto table = remote ? fetch_table(place.paths.front(), access) : read_table(place.paths.front());
+  return std::make_unique<Manifest>(std::move(place), std::move(table), nullptr, settings, input.parts,
+                                    std::move(access));
 }
 
 }  // namespace

@@ -145,15 +145,16 @@ SplitFiles find_split_files(const Settings& settings, bool training, std::span<c
   return {{path}, false, path};
 }
 
-SplitFiles find_remote_files(const Settings& settings, const std::string& ending) {
+SplitFiles find_remote_files(const Settings& settings, std::span<const std::string_view> endings) {
+  const auto known = SplitSearch::listed_endings(endings);
   const auto& split = settings.text("split");
-  SplitFiles found{.paths = find_remote_names(settings, concat("part-{000..127}.", ending)),
+  SplitFiles found{.paths = find_remote_names(settings, concat("part-{000..127}.", endings.back())),
                    .has_split = !split.empty(),
                    .place = concat(public_name(settings.text("path")), split.empty() ? "" : "/", split)};
   for (const auto& path : found.paths)
-    if (ending_of(public_name(path)) != ending)
+    if (std::ranges::find(endings, ending_of(public_name(path))) == endings.end())
       throw settings.error(split.empty() ? "path" : "split",
-                           concat(public_name(path), " is no .", ending, ", the only files that are read on a server"),
+                           concat(public_name(path), " is no ", known, ", the only files that are read on a server"),
                            ExitCode::data, "copy it to this machine, or name another file");
   return found;
 }

@@ -26,8 +26,8 @@ struct SplitFiles {
 SplitFiles find_split_files(const Settings& settings, bool training, std::span<const std::string_view> endings,
                             bool divides_files = false);
 
-/// Finds the files with this ending that the keys `path` and `split` name on a server (find_remote_names). Their
-/// `paths` may hold secrets, as users and passwords. Throws UserError(data) for files with other endings.
-SplitFiles find_remote_files(const Settings& settings, const std::string& ending);
+/// Finds the files with one of these endings that the keys `path` and `split` name on a server (find_remote_names).
+/// Their `paths` may hold secrets, as users and passwords. Throws UserError(data) for files with other endings.
+SplitFiles find_remote_files(const Settings& settings, std::span<const std::string_view> endings);
 
 }  // namespace flowtrain

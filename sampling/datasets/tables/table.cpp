@@ -43,8 +43,9 @@ void add_cell(Table& table, std::size_t column, std::string_view cell) {
   into.cells.add(cell);
 }
 
-Table read_table(const std::string& path) {
-  auto text = read_text(path);
+Table read_table(const std::string& path) { return parse_table(path, read_text(path)); }
+
+Table parse_table(const std::string& path, std::string text) {
   Table table{path};
   table.hash = fingerprint_of(std::string_view(text));
   const auto first = std::string_view(text).substr(0, text.find('\n'));

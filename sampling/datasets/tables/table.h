@@ -41,6 +41,8 @@ inline constexpr std::string_view table_endings[] = {"csv", "tsv", "jsonl", "ndj
 /// a file that is damaged or not UTF-8, rows of other lengths than the header, and names of columns that occur twice;
 /// EmptyDataset for a table without rows.
 Table read_table(const std::string& path);
+/// Reads the text of such a table, whose format the ending of `path` tells; throws as read_table().
+Table parse_table(const std::string& path, std::string text);
 
 /// Reads the rows of one of the two formats from `text`, which may be changed.
 void read_csv(std::string_view text, char delimiter, Table& table);

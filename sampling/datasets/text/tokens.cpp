@@ -1,7 +1,11 @@
 // The `tokens` data set: documents as the ids of their tokens, in shards that `flowtrain pack --tokens` writes.
 
+#include <rapidjson/document.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 
@@ -10,6 +14,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/core/utf8.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/tables/split_files.h"
@@ -22,6 +27,8 @@
 
 namespace flowtrain {
 namespace {
+
+namespace fs = std::filesystem;
 
 /// Returns the number of the range that holds `place`, of ranges whose ends these are.
 std::size_t range_of(const std::vector<std::uint64_t>& ends, std::uint64_t place) {
@@ -214,6 +221,30 @@ void compare(const TokenShard& first, const TokenShard& other) {
         "put shards of different tokenizers into folders of their own");
 }
 
+/// Warns of records of the packed data set that lie in no shard. Each packing counts its records from 0.
+void tell_missing(const std::vector<std::optional<TokenShard>>& shards) {
+  std::uint64_t next = 0;
+  for (const auto& shard : shards) {
+    const auto& header = shard->header();
+    if (header.first_record != next && header.first_record != 0)
+      warn(as_utf8(concat(shard->path(), ": the shard begins with record ", header.first_record,
+                          ", but the one before ", next == 0 ? "is missing" : concat("ends before record ", next),
+                          ": a shard is missing, or its records are left out on purpose")));
+    next = header.end_record;
+  }
+  if (shards.back()->remote()) return;
+  // The totals of the packing lie beside the shards.
+  const auto totals = (fs::path(shards.back()->path()).parent_path() / "tokens.json").string();
+  std::ifstream file(totals);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  rapidjson::Document read;
+  read.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  if (read.HasParseError() || !read.IsObject() || !read.HasMember("records") || !read["records"].IsUint64()) return;
+  if (const auto records = read["records"].GetUint64(); records > next)
+    warn(as_utf8(concat(totals, ": ", records, " records were packed, but the shards end before record ", next,
+                        ": a shard is missing, or is left out on purpose")));
+}
+
 std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInput& input) {
   static constexpr std::string_view endings[] = {token_shard_ending};
   const auto window = static_cast<std::uint64_t>(settings.integer("window"));
@@ -222,8 +253,7 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
     throw settings.error("within_documents", "a record is a whole document where there is no window", ExitCode::usage,
                          "set window, or leave out within_documents");
   const bool remote = is_remote(settings.text("path"));
-  auto place =
-      remote ? find_remote_files(settings, token_shard_ending) : find_split_files(settings, input.training, endings);
+  auto place = remote ? find_remote_files(settings, endings) : find_split_files(settings, input.training, endings);
   auto access = remote ? remote_access(settings) : nullptr;
   std::vector<std::optional<TokenShard>> opened(place.paths.size());
   in_parallel(opened.size(), remote ? 8 : usable_cores(), [&](std::size_t i) {
@@ -231,6 +261,7 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
     opened[i]->check_ids();
   });
   for (const auto& shard : opened) compare(*opened.front(), *shard);
+  if (input.training) tell_missing(opened);
   std::vector<TokenShard> shards;
   for (auto& shard : opened) shards.push_back(std::move(*shard));
   return std::make_unique<TokensDataset>(std::move(place), std::move(shards), std::move(access),

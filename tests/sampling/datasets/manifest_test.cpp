@@ -2,11 +2,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/named_dataset.h"
 #include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
 #include "tests/support/settings_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -17,11 +19,16 @@ using Texts = std::vector<std::string>;
 using Shape = std::vector<std::int64_t>;
 using Values = std::vector<std::pair<std::string, Value>>;
 
+std::unique_ptr<Dataset> open_url(const std::string& path, Values values = {}, bool training = true,
+                                  const Texts& parts = {"*"}) {
+  const auto entry = manifest_entry();
+  values.emplace_back("path", path);
+  return entry.make(settings_for(entry.keys, values), {training, parts});
+}
+
 std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true,
                               const Texts& parts = {"*"}) {
-  const auto entry = manifest_entry();
-  values.emplace_back("path", path.string());
-  return entry.make(settings_for(entry.keys, values), {training, parts});
+  return open_url(path.string(), std::move(values), training, parts);
 }
 
 std::string text_of(std::span<const std::byte> bytes) {
@@ -384,4 +391,22 @@ TEST_CASE("manifest: the version is another one where a file of a column was wri
 }
 
 }  // namespace
+TEST_CASE("manifest: a table on a server is read whole, unless it names files") {
+  const std::map<std::string, std::string> files{
+      {"/a.jsonl", "{\"text\": \"one\", \"n\": 1}\n{\"text\": \"two\", \"n\": 2}\n"},
+      {"/b.csv", "image,label\na.jpg,cat\n"}};
+  HttpServer server([&](const HttpServer::Request& request, int) {
+    const auto found = files.find(request.target.substr(0, request.target.find('?')));
+    return found == files.end() ? HttpServer::Reply{.status = 404} : HttpServer::range_of(found->second, request);
+  });
+  const auto set = open_url(server.url("a.jsonl?key=secret"));
+  REQUIRE(set->size() == 2);
+  CHECK(shown(*set, 1) == "text=two; n=i64 (): 2");
+  CHECK(set->describe(1) == server.url("a.jsonl") + ":2");
+  check_failure(failure_of([&] { open_url(server.url("b.csv")); }), ExitCode::data,
+                "and files that a table names are read beside a local one alone");
+  check_failure(failure_of([&] { open_url(server.url("none.csv")); }), ExitCode::data, "none.csv: ");
+  check_failure(failure_of([&] { open_url(server.url("a.txt")); }), ExitCode::data, "a.txt is no ");
+}
+
 }  // namespace flowtrain::manifest_test
