@@ -261,8 +261,9 @@ class WebDataset : public NamedDataset {
     bool all = chosen == everything;
     if (!all && !chosen.empty() && chosen.back() == automatic.front()) {
       chosen.pop_back();
-      // The error for a part that is not there lists all, and samples without pictures consist of nothing but parts.
-      all = !shards_.front().samples.front().has_picture() ||
+      // The error for a part that is not there lists all. Samples without pictures consist of nothing but parts, which
+      // are wanted if no field names one.
+      all = (chosen.empty() && !shards_.front().samples.front().has_picture()) ||
             std::ranges::any_of(chosen, [&](auto& name) { return name != image_part && !kinds.contains(name); });
     }
     for (const auto& name : chosen)
