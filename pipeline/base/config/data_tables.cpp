@@ -8,6 +8,10 @@ namespace {
 
 constexpr Decides samples = order | rows | training | validation | tests;
 constexpr Decides sampled = rows | validation | tests;
+// Keys of data sets that say how records are fetched and kept, and not which.
+const std::map<std::string, Decides> fetching{{"requests", nothing},     {"retries", nothing},  {"timeout_s", nothing},
+                                              {"cache", nothing},        {"cache_mb", nothing}, {"memory_mb", nothing},
+                                              {"row_groups_mb", nothing}};
 
 const std::vector<KeyTable> all_data_tables = {
     table("", nothing, "", {key(nothing, "name", "", "name of the run; empty: the file's name without its extension")}),
@@ -48,24 +52,26 @@ const std::vector<KeyTable> all_data_tables = {
                samples, "epoch", {"longest", "shortest"}, "longest", {1, most},
                "end of an epoch with several sources: that of the longest, of the shortest, or a number of batches"),
            choice(samples, "batches", {"mixed", "one_source"},
-                  "batches with several sources: rows of all sources (mixed), or of one source each")}),
+                  "batches with several sources: rows of all sources (mixed), or of one source each")},
+          Repeats::no, fetching),
     table("data.train", samples, "keys of [data] that differ for training", {}),
     table("data.val", samples, "keys of [data] that differ for validation", {}),
     table("data.test", samples,
           "keys of [data] that differ for `flowtrain test`; without these and [[test.set]] it uses the validation data",
           {}),
-    list("data.source", samples,
-         "one of several data sets for training, with the keys of its data set and of its order",
-         {key(samples | own, "name", "", "name in messages; empty: that of the data set's kind"),
-          required(key(samples, "dataset", "", "name of the data set's kind")),
-          path(key(samples | no_stream, "path", "", "file or folder of the data set")),
-          key(samples, "split", "", "part of the data set; empty: the usual part for training"),
-          key(samples, "ratio", 0.0, {0, 1e9},
-              "share of this source in all samples, relative to the ratios of the others; 0 = as many as it has"),
-          key(samples, "rows", 0, {0, 1 << 24},
-              "rows of this source in each batch, over all ranks, with fields of their own, which are called "
-              "<source>.<field>; 0 = its rows are mixed with those of the others"),
-          key(samples, "order", "", "order of its samples; empty: that of [order]")}),
+    table("data.source", samples,
+          "one of several data sets for training, with the keys of its data set and of its order",
+          {key(samples | own, "name", "", "name in messages; empty: that of the data set's kind"),
+           required(key(samples, "dataset", "", "name of the data set's kind")),
+           path(key(samples | no_stream, "path", "", "file or folder of the data set")),
+           key(samples, "split", "", "part of the data set; empty: the usual part for training"),
+           key(samples, "ratio", 0.0, {0, 1e9},
+               "share of this source in all samples, relative to the ratios of the others; 0 = as many as it has"),
+           key(samples, "rows", 0, {0, 1 << 24},
+               "rows of this source in each batch, over all ranks, with fields of their own, which are called "
+               "<source>.<field>; 0 = its rows are mixed with those of the others"),
+           key(samples, "order", "", "order of its samples; empty: that of [order]")},
+          Repeats::yes, fetching),
     table("sampler", sampled, "the sampler, which turns a stored sample into a row of a batch, with its own keys",
           {key(sampled, "name", "classify", "name of the sampler"),
            key(sampled | own, "process", false,

@@ -50,12 +50,25 @@ bool are_same_paths(const Settings& before, const Settings& now, const Key& key)
   return !was.empty() && !is.empty() && std::filesystem::equivalent(was, is, error) && !error;
 }
 
+/// Returns whether a key names a local file on both sides, whose contents are compared in place of its path.
+bool are_files(const std::string& key, const Settings& before, const Settings& now) {
+  if (std::ranges::find(file_keys, key) == std::end(file_keys)) return false;
+  const auto names_file = [&](const Settings& settings) {
+    const auto* path = settings.has(key) ? std::get_if<std::string>(&settings.value(key)) : nullptr;
+    return path && !path->empty() && *path != "bytes" && path->find("://") == path->npos;
+  };
+  std::error_code ignored;
+  return names_file(before) && names_file(now) && std::filesystem::exists(now.text(key), ignored);
+}
+
 void compare(const std::string& table, const Settings& before, const Settings& now, std::vector<Difference>& found) {
   for (auto& key : keys_of(before, now)) {
     const auto full = table.empty() ? key.name : concat(table, ".", key.name);
     const auto was = text_of(before, key.name), is = text_of(now, key.name);
     if (was == is || are_same_paths(before, now, key) || has(decided_by(full), Decides::start)) continue;
-    found.push_back({full, was, is, breaks(table, key.name) && effect_of(full, was) != effect_of(full, is)});
+    found.push_back(
+        {full, was, is,
+         breaks(table, key.name) && !are_files(key.name, before, now) && effect_of(full, was) != effect_of(full, is)});
   }
 }
 
@@ -71,7 +84,7 @@ void compare_entries(const std::string& table, const Entries& was, const Entries
     compare(table, one, other, changes);
     for (auto& change : changes) {
       if (harmless) change.breaks = false;
-      if (is.size() > 1 || was.size() > 1) change.key = concat(table, ".", i, change.key.substr(table.size()));
+      change.key = concat(i < is.size() ? other.table() : one.table(), change.key.substr(table.size()));
       found.push_back(change);
     }
   }

@@ -50,7 +50,7 @@ Decides decided_by(const std::string& key) {
   const Decides decides = line != table->lines.end()          ? line->decides
                           : other != table->other_parts.end() ? other->second
                                                               : table->parts;
-  return only_measures ? decides | Decides::joint : decides;
+  return only_measures && decides != Decides::nothing ? decides | Decides::joint : decides;
 }
 
 bool is_of_loader(const std::string& data_key) {

@@ -10,25 +10,31 @@ constexpr Decides net = training | tests;
 constexpr Decides first = training | own;  // A resume does not read it.
 constexpr Decides reaction = training | joint;
 constexpr Decides averaged = training | validation | tests;
+const std::vector<Needs> pretrained{{.key = "pretrain"}};
 
 const std::vector<KeyTable> all_model_tables = {
-    table(
-        "net", net, "the net, with its own keys",
-        {key(net, "name", "", "name of the net; training needs one"),
-         path(key(net | own, "pretrain", "",
-                  "weights to start from: safetensors, or a .pth of torch.save(model.state_dict()); a path, or an "
-                  "http(s):// or s3:// address, whose file is kept")),
-         key(net | own, "sha256", "",
-             "hash that pretrain's file must have, in 64 hexadecimal digits; an address needs one"),
-         key(net | own, "strict", false, "refuse a pretrain file that does not hold exactly the net's tensors"),
-         key(net | own, "pretrain_key", "",
-             "pretrain: keys that lead to the tensors in a .pth with several dicts of them (\"state_dict_ema\", "
-             "\"ema.module\"); empty: the dict that fits the net best"),
-         key(net | own, "pretrain_drop", Texts{},
-             "pretrain: regular expressions of tensors to leave out (heads for other classes, for example)"),
-         key(net | own, "pretrain_rename", Texts{},
-             "pretrain: changes of names, \"PATTERN -> TEXT\", or \"cornernet\" for the names of the first CornerNet"),
-         key(net, "channels_last", true, "store images and weights with the channels innermost")}),
+    table("net", net, "the net, with its own keys",
+          {key(net, "name", "", "name of the net; training needs one"),
+           path(key(net | own, "pretrain", "",
+                    "weights to start from: safetensors, or a .pth of torch.save(model.state_dict()); a path, or an "
+                    "http(s):// or s3:// address, whose file is kept")),
+           read_if(pretrained,
+                   key(net | own, "sha256", "",
+                       "hash that pretrain's file must have, in 64 hexadecimal digits; an address needs one")),
+           read_if(pretrained, key(net | own, "strict", false,
+                                   "refuse a pretrain file that does not hold exactly the net's tensors")),
+           read_if(
+               pretrained,
+               key(net | own, "pretrain_key", "",
+                   "pretrain: keys that lead to the tensors in a .pth with several dicts of them (\"state_dict_ema\", "
+                   "\"ema.module\"); empty: the dict that fits the net best")),
+           read_if(pretrained,
+                   key(net | own, "pretrain_drop", Texts{},
+                       "pretrain: regular expressions of tensors to leave out (heads for other classes, for example)")),
+           read_if(pretrained, key(net | own, "pretrain_rename", Texts{},
+                                   "pretrain: changes of names, \"PATTERN -> TEXT\", or \"cornernet\" for the names of "
+                                   "the first CornerNet")),
+           key(net, "channels_last", true, "store images and weights with the channels innermost")}),
     list("net.init", first,
          "first values of some parameters in place of the net's own; the last match counts, and pretrain comes after",
          {required(key(first, "params", "", "regular expression of parameter names: \"^fc\\\\.weight$\"")),
@@ -89,7 +95,7 @@ const std::vector<KeyTable> all_model_tables = {
           "step decay: optim.lr / decay_rate^((i - 1) // stepsize) at iteration i; [[schedule]] is more general and "
           "replaces it",
           {number_or(training, "stepsize", {}, 0, {0, most}, "distance of two decays: " + period),
-           key(training, "decay_rate", 10.0, {1e-6, 1e6}, "divisor of each decay")}),
+           read_if({{.key = "stepsize"}}, key(training, "decay_rate", 10.0, {1e-6, 1e6}, "divisor of each decay"))}),
     table("lr.warmup", training, "linear warm-up of the learning rate; the schedule continues underneath",
           {key(training, "length", 0, {0, most}, "length of the warm-up; 0 = none"),
            choice(training, "by", {"iter", "epoch"}, "unit of length"),

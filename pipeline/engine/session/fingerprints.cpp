@@ -1,11 +1,10 @@
 #include "pipeline/engine/session/fingerprints.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
@@ -14,34 +13,13 @@
 #include "sampling/core/text.h"
 #include "sampling/field_parts.h"
 #include "sampling/fingerprint.h"
-#include "sampling/io/files.h"
+#include "sampling/io/path_hash.h"
 
 namespace flowtrain {
 
 namespace {
 
 constexpr const char* training_data = "data.train";
-
-/// Returns a hash of a file's bytes, or of the names and sizes of the files in a folder or archive; nothing if it
-/// cannot be read.
-std::optional<std::string> xxh64_of_path(const std::string& path) {
-  if (is_folder(path) || path.ends_with(".tar")) try {
-      const Files files(path);
-      std::uint64_t hash = 0;
-      for (std::size_t i = 0; i < files.size(); ++i)
-        hash = fingerprint_of(files.size_bytes(i), fingerprint_of(files.name(i), hash));
-      return hash_hex(hash);
-    } catch (const std::runtime_error&) {
-      return {};
-    }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  Xxh64 hash;
-  std::vector<char> piece(std::size_t{1} << 20);
-  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0)
-    hash.update(std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(file.gcount()))));
-  return hash.hex();
-}
 
 using Fingerprints = std::map<std::string, std::string>;
 
@@ -118,9 +96,11 @@ std::map<std::string, std::string> fingerprints_of(const Config& config, const D
 }
 
 std::vector<PartForm> used_parts(const Config& config, const Dataset& dataset) {
-  auto forms = dataset.parts();
-  std::erase_if(forms, [&](auto& form) {
-    return std::ranges::none_of(config.list("field"), [&](auto& field) {
+  const auto sources = dataset.sources();
+  auto forms =
+      has_groups(config) && !sources.empty() ? sources[group_of_validation(config)].dataset->parts() : dataset.parts();
+  std::erase_if(forms, [&, fields = validation_fields(config)](auto& form) {
+    return std::ranges::none_of(fields, [&](auto& field) {
       const auto names = part_names_of(field);
       return std::ranges::find(names, form.name) != names.end();
     });

@@ -18,9 +18,12 @@ namespace {
 std::string settings_text(const Config& config) {
   std::string text;
   const auto add = [&](const Settings& settings, bool whole) {
-    for (auto& key : settings.keys())
-      if (const auto name = concat(settings.table(), ".", key.name); whole || has(decided_by(name), Decides::tests))
+    for (auto& key : settings.keys()) {
+      const auto name = concat(settings.table(), ".", key.name);
+      const Decides decides = decided_by(name);
+      if (whole ? decides != Decides::nothing : has(decides, Decides::tests))
         text += concat(name, " = ", to_toml(settings.value(key.name)), "\n");
+    }
   };
   add(config.data(false), /*whole=*/true);
   for (auto& table : core_tables()) {

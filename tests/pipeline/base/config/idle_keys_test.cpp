@@ -34,6 +34,9 @@ TEST_CASE("a key that another key keeps from being read is told, with both place
   CHECK(notes_of("[train]\nrollback_lr = 0.1\nmax_skipped = 3\n") ==
         std::vector<std::string>{"train.rollback_lr (a.toml:4:1) is not read: nonfinite is \"stop\" (default)",
                                  "train.max_skipped (a.toml:5:1) is not read: on_error is \"stop\" (default)"});
+  CHECK(notes_of("[net]\nname = \"mlp\"\nstrict = true\n[lr]\ndecay_rate = 2.0\n") ==
+        std::vector<std::string>{"net.strict (a.toml:5:1) is not read: pretrain is \"\" (default)",
+                                 "lr.decay_rate (a.toml:7:1) is not read: stepsize is 0 (default)"});
 }
 
 TEST_CASE("a [[metric]] that is not among val.metrics is told") {
