@@ -153,6 +153,9 @@ TEST_CASE("the example of speech of which little has a transcript trains, killed
   const auto last = metrics_of(place.path("whole"), "train").back();
   CHECK(last.at("consistency").get<double>() >= 0);
   CHECK(last.at("certain").get<double>() <= 1);
+  const auto heard = place.run({"predict", "whole", "data/semi_supervised_speech/val", "--csv", "-"});
+  REQUIRE_EXIT(heard, 0);
+  CHECK_PRINTS(heard, ".wav,");
   REQUIRE_EXIT(place.train(with({"--run-dir", "two", "--distributed", "--world-size", "2"}, few)), 0);
   CHECK(rows_of(place.path("two")) == rows_of(place.path("whole")));
 }

@@ -99,6 +99,10 @@ std::vector<Settings> fields_of_group(const Config& config, std::size_t group) {
   return fields;
 }
 
+std::vector<Settings> validation_fields(const Config& config) {
+  return has_groups(config) ? fields_of_group(config, group_of_validation(config)) : config.list("field");
+}
+
 void refuse_groups(const Config& config, const std::string& why, const std::string& hint) {
   if (has_groups(config)) throw config.list("data.source").front().error("rows", why, ExitCode::usage, hint);
 }

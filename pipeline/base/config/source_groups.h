@@ -24,6 +24,10 @@ std::size_t group_of_validation(const Config& config);
 /// Returns the [[field]]s of the group of that number; there must be groups.
 std::vector<Settings> fields_of_group(const Config& config, std::size_t group);
 
+/// Returns the [[field]]s of the rows of validation, tests and predictions: all, or those of the group that val.source
+/// names.
+std::vector<Settings> validation_fields(const Config& config);
+
 /// Throws UserError(usage) at the rows of the first source if there are groups, for what cannot use them: `why`.
 void refuse_groups(const Config& config, const std::string& why, const std::string& hint);
 

@@ -34,8 +34,7 @@ class IdleRank : public IdleLearner {
 
 /// Returns the names of the labels of words; empty if no [[field]] has such labels.
 std::vector<std::string> tags_of(const Config& config) {
-  const auto fields = has_groups(config) ? fields_of_group(config, group_of_validation(config)) : config.list("field");
-  for (auto& field : fields)
+  for (auto& field : validation_fields(config))
     if (field.has("tags")) return field.texts("tags");
   return {};
 }

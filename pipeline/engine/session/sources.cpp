@@ -83,11 +83,6 @@ void tell_test_data(const Config& config) {
                   "; `flowtrain test` opens it, the run does not"));
 }
 
-/// Returns the fields of validation's rows: all, or those of the group that val.source names.
-std::vector<Settings> validation_fields(const Config& config) {
-  return has_groups(config) ? fields_of_group(config, group_of_validation(config)) : config.list("field");
-}
-
 std::unique_ptr<Dataset> open_sources(const Config& config, bool tells, bool all_parts) {
   const auto& settings = config.list("data.source");
   const Sources relation = has_groups(config) ? Sources::groups : Sources::alike;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/engine/session/assembly.h"
 #include "pipeline/engine/validation/detection.h"
 #include "pipeline/engine/validation/patient_detector.h"
@@ -52,9 +53,10 @@ Predictor::Predictor(const Config& config, const std::filesystem::path& snapshot
                     "use the snapshot of a classifier, a detector or a model of language, or name a decoder: "
                     "--set decode.name=ctc_beam");
   };
-  if (classes().empty() && net_.config().list("field").empty()) refuse();
+  const auto fields = validation_fields(net_.config());
+  if (classes().empty() && fields.empty()) refuse();
   hidden_.insert({"label", words_field});
-  for (auto& field : net_.config().list("field")) {
+  for (auto& field : fields) {
     for (auto& name : target_fields_of(field)) hidden_.insert(std::move(name));
     if (only_groups(config, field)) hidden_.insert(field.text("name"));
   }
