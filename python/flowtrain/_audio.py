@@ -26,9 +26,13 @@ def dataset_of(path: str | os.PathLike[str]) -> str:
     if ending == ".tar":
         return "webdataset"
     for dataset, patterns in _TRANSCRIBED.items():
-        if any(next(iglob(os.path.join(escape(name), pattern)), None) for pattern in patterns):
+        if _has(name, *patterns):
             return dataset
-    return "webdataset" if next(iglob(os.path.join(escape(name), "*.tar")), None) else "audio_folder"
+    return "webdataset" if _has(name, "*.tar", "*/*.tar") else "audio_folder"
+
+
+def _has(folder: str, *patterns: str) -> bool:
+    return any(next(iglob(os.path.join(escape(folder), pattern)), None) for pattern in patterns)
 
 
 def audio_constructor(open_as: Callable[[str], Any]) -> Any:
@@ -55,7 +59,12 @@ def audio_constructor(open_as: Callable[[str], Any]) -> Any:
         keys = {key for key, *_ in _TRANSFORMS[features][1]} & arguments.keys()
         own = {key: _plain(arguments.pop(key)) for key in keys}
         made: dict[str, Any] = {"features": {"from": audio, "as": features, **own}}
-        if tokenizer is not None or isinstance(label, Mapping) or (label is None and dataset in _TRANSCRIBED):
+        transcribes = tokenizer is not None or isinstance(label, Mapping) or dataset in _TRANSCRIBED
+        if isinstance(label, str) and tokenizer is not None:
+            raise TypeError("Loader.audio() takes label, a column of classes, or tokenizer, which makes labels of text")
+        if text is not None and (label is False or not transcribes):
+            raise TypeError("Loader.audio() makes labels of text with a tokenizer: a file, or \"bytes\"")
+        if transcribes and not isinstance(label, str) and label is not False:
             made["label"] = {
                 "from": text or ("txt" if dataset == "webdataset" else "text"),
                 "as": "tokens", "max": 512, "fill": -100,
@@ -86,14 +95,15 @@ row; `features_length`, i64 (batch,); and `label`: classes i64 (batch,), or tran
 padding is -100.
 
 path: a folder of class folders, of LibriSpeech, Common Voice or Kaldi; a table (.jsonl, .csv, .tsv, .parquet) with a
-    column `audio`; shards of samples (.tar), or their folder.
+    column `audio`; shards of samples (.tar), or their folder, or a folder with folders of them.
 dataset: the name of the data set that reads them; None: by the path's ending or the folder's files. A .tar of class
     folders needs "audio_folder".
 features: "logmel", "mfcc" or "wave". Each key of the transform is an argument: rate=16000, bins=80, max=20.0 …
-audio: the part, or column, that is the recording.
+audio: the part, or column, that is the recording: "audio_filepath" in NeMo's lists.
 tokenizer: the tokenizer of the transcripts, a file or "bytes". Without it labels are classes, or bytes where the data
     set has transcripts alone.
-text: the part, or column, of the transcripts; None: "txt" of shards, else "text".
+text: the part, or column, of the transcripts; None: "txt" of shards, else "text". Shards that `flowtrain pack` makes
+    of a table with a column text have "text.txt".
 label: further keys of the transcripts' field, {"max": 448, "end": "<|endoftext|>"} (by default 512 ids at most); the
     name of a table's column of classes; or False: no labels.
 fields: more fields, or others of these names: see Loader().

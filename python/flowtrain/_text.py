@@ -23,7 +23,12 @@ def text_constructor(name: str, source: str | None, of_data: Any) -> Any:
 
     def make(cls: Any, *path: Any, **arguments: Any) -> Any:
         part = source or arguments.pop("text", None)
-        if part is not None and (arguments["task"] if "task" in arguments else "lm") is not None:
+        has_task = arguments.get("task", "lm") is not None
+        of_tokens = [key for key in ("tokenizer", "max_length", "window") if key in arguments]
+        if of_tokens and not (part and has_task) and not (source and of_tokens == ["window"]):
+            lacking = "text, the column of the text" if has_task else "task, of which batches of tokens are made"
+            raise TypeError(f"Loader.{name}() with {of_tokens[0]} lacks {lacking}")
+        if part is not None and has_task:
             arguments = _with_tokens(f"Loader.{name}", part, **arguments)
         return open_data(cls, *path, **{key: value for key, value in arguments.items() if key != "task"})
 
@@ -49,6 +54,8 @@ def _with_tokens(
     the length of a row."""
     if task not in _TASKS:
         raise ValueError(f"task = {task!r}: expected {', '.join(map(repr, _TASKS))}")
+    if window and task != "lm" and window < 2:
+        raise ValueError(f"window = {window}: rows of {task!r} have 2 ids at least")
     if not (max_length or window):
         raise TypeError(f"{function}() lacks max_length, the greatest length of a row in tokens"
                         + ("" if function in ("Loader.jsonl", "Loader.parquet") else
@@ -58,8 +65,8 @@ def _with_tokens(
              **{key: arguments.pop(key) for key in keys & arguments.keys()}}
     if tokenizer is not None:
         field["tokenizer"] = os.fspath(tokenizer)
-    if window:
-        arguments["window"] = window
+    if window:  # a window of the data has an id more, which "lm" needs as the last label
+        arguments["window"] = window if task == "lm" else window - 1
     return {**arguments, "fields": {"tokens": field, **(fields or {})}}
 
 
@@ -73,9 +80,11 @@ def _doc(source: str | None, of_data: str) -> str:
         "    task: \"lm\": `label` is the id that follows each; \"masked_lm\": `label` has the ids that are masked;\n"
         "        \"tokens\": ids alone; None: `fields` makes the batches (default \"lm\")\n"
         "    tokenizer: a file, or \"bytes\" (default \"bytes\"; stored ids need none)\n"
-        "    max_length: the greatest length of a row, in tokens (default: window)\n"
-        "    fields: more fields, {\"label\": \"label\"}\n"
-        "    and the keys of the transform, end=\"<|endoftext|>\": see `flowtrain plugins`"
+        + ("    max_length: the greatest length of a row, in tokens\n" if source is None else
+           "    max_length: the greatest length of a row, in tokens (default: window)\n"
+           "    window: the length of all rows, which are pieces of the whole text or of all ids\n") +
+        "    fields: more fields; with task=\"tokens\" also {\"label\": \"label\"}, of a table with classes\n"
+        "    and the keys of the transform, end=\"<|endoftext|>\": see `flowtrain config --keys`"
         "\n\nAlso:\n" + rest.partition("\n\nAlso:\n")[2]
     )
 

@@ -165,7 +165,7 @@ class Loader(Generic[BatchT]):
         self._output.open(self._core)
         self._ids = ids
         self._names = self._core.fields()
-        self._is_pair = self._names == ["image", "label"]
+        self._is_pair = sorted(self._names) == ["image", "label"]
         check_layout(layout, self._names)
         self._layout = layout
         values = self._core.values() if layout else {}
@@ -307,9 +307,10 @@ class Loader(Generic[BatchT]):
         *fields, ids = tensors
         if self._rows is not None:
             return with_ids(fields[0], ids) if self._ids else fields[0]
-        if self._is_pair:
-            return (*fields, ids) if self._ids else tuple(fields)
         named = dict(zip(self._names, fields))
+        if self._is_pair:
+            pair = (named["image"], named["label"])
+            return (*pair, ids) if self._ids else pair
         if self._layout:
             named = for_transformers(named, **self._form)
         return {**named, "ids": ids} if self._ids else named
@@ -472,8 +473,9 @@ def _check_arguments(function: str, given: Mapping[str, Any], own: set[str]) -> 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
                "seed": "run.seed", "sampler": "sampler.name", "order": "order.name", "plugins": "run.plugins",
                "budget": "loader.budget", "length_of": "loader.length_of", "pack": "loader.pack",
-               "resizing": "loader.resizing", "resize_at": "loader.resize_at"}
-_VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name", "plugins": "run.plugins"}
+               "resizing": "loader.resizing", "resize_at": "loader.resize_at", "val_share": "data.val_share"}
+_VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name", "plugins": "run.plugins",
+             "val_share": "data.val_share"}
 
 
 def _constructor(dataset: str) -> Any:
@@ -552,7 +554,9 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
     text = f"{help_text}\n\nOf the data set:\n{of_data}\n\nOf the sampler `classify`, which is the default:\n"
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
         "\n\nAlso:\n"
-        "    train: False: for validation, in stored order and as it is (default True)\n"
+        "    train: False: for validation, in stored order and as it is (default True): the part of the data that is\n"
+        "        called val or the like, or what val_share holds out; else all of the data, as for training\n"
+        "    val_share: share of each class that is held out of training, and is the data of train=False (default 0)\n"
         "    split: a part of the data set, by its name\n"
         "    shuffle: False: in stored order (default: True for training)\n"
         "    batch_size: rows of a batch on this rank (default 64 on all ranks together)\n"

@@ -140,12 +140,15 @@ class Run:
 
 
 def read_metrics(file: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl. An unfinished line, or one torn by a power cut, is left out."""
+    """The lines of metrics.jsonl, whose texts may have other ends of lines than \\n.
+
+    An unfinished line, or one torn by a power cut, is left out.
+    """
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []  # a run that has not begun
-    return [line for line in map(metrics_line, text.splitlines()) if line]
+    return [line for line in map(metrics_line, text.split("\n")) if line]
 
 
 def metrics_line(text: str | bytes) -> dict[str, Any] | None:

@@ -48,9 +48,11 @@ def train(
 
     Ctrl-C, close() and the end of a `with` block end the training: the program writes a snapshot, with which
     resume="auto" goes on, and close() waits for that. A Python that is killed leaves the training running.
-    Raises FileNotFoundError where there is no program; while it yields, ConfigError, DataError or RuntimeError with the
-    program's own message where that fails.
+    Raises FileNotFoundError where there is no program, ValueError for the flag --quiet; while it yields, ConfigError,
+    DataError or RuntimeError with the program's own message where that fails.
     """
+    if "--quiet" in flags:
+        raise ValueError("flags: --quiet hides the lines by which train() finds the run's folder; leave it out")
     command = [_find_program(program), "train", os.fspath(config)]
     for key, value in (overrides or {}).items():
         command += ["--set", f"{key}={key_to_toml(key, value)}"]

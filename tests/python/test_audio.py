@@ -64,6 +64,18 @@ def test_a_tokenizer_makes_the_transcripts_labels(folder):
         assert ((batch["label"] == 256).sum(1) == 1).all()
 
 
+def test_labels_are_those_that_were_asked_for(folder):
+    def opened(**arguments):
+        return ft.Loader.audio(folder / "table.jsonl", batch_size=8, output="numpy", **arguments)
+
+    assert set(next(iter(opened(tokenizer="bytes", label=False)))) == {"features", "features_length"}
+    assert opened(label="kind").classes == [f"kind {number}" for number in range(4)]
+    with pytest.raises(TypeError, match="takes label, a column of classes, or tokenizer"):
+        opened(tokenizer="bytes", label="kind")
+    with pytest.raises(TypeError, match="makes labels of text with a tokenizer"):
+        opened(text="text")
+
+
 def test_the_kind_of_the_path_decides_the_data_set(folder, tmp_path):
     libri = ft.Loader.audio(folder / "libri", features="mfcc", batch_size=3, output="numpy", ids=True)
     assert sorted(texts_of(libri).values()) == sorted(TEXTS * 2)

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import hashes
+from conftest import hashes, png
 
 import flowtrain as ft
 
@@ -370,6 +370,47 @@ def test_the_configuration_of_a_run(pictures, tmp_path):
     for place in (run, tmp_path, str(tmp_path)):
         loader = ft.Loader.config(place, batch_size=4, overrides={"sampler.size": 24})
         assert str(tmp_path / "config.toml") in repr(loader)
+
+
+def test_validation_has_the_labels_of_the_training_data(tmp_path):
+    for split, classes in (("train", "abc"), ("val", "bc")):
+        for name in classes:
+            (tmp_path / split / name).mkdir(parents=True)
+            (tmp_path / split / name / "0.png").write_bytes(png(9, 9, name))
+    for loader in (ft.Loader.image_folder(tmp_path, train=False, size=8, batch_size=4, output="numpy"),
+                   ft.Loader.config("", split="val", batch_size=4, output="numpy", overrides={
+                       "data.dataset": "image_folder", "data.path": str(tmp_path), "sampler.size": 8})):
+        assert loader.classes == ["a", "b", "c"]
+        assert next(iter(loader))[1].tolist() == [1, 2]
+
+
+def test_val_share_holds_out_samples_of_both_loaders(pictures):
+    flat = {"path": str(pictures / "train"), "size": 24, "output": "numpy", "ids": True, "val_share": 0.2}
+    names = [{loader.describe(identity) for batch in loader for identity in batch[2]}
+             for loader in (ft.Loader.image_folder(**flat), ft.Loader.image_folder(**flat, train=False))]
+    assert not names[0] & names[1] and len(names[1]) > 5
+
+
+def test_a_pair_is_one_in_any_order_of_the_fields(pictures):
+    picture = {"from": "image", "as": "image", "size": 24}
+    for fields in ({"image": picture, "label": "label"}, {"label": "label", "image": picture}):
+        loader = ft.Loader.image_folder(str(pictures), fields=fields, batch_size=4, output="numpy")
+        images, labels = next(iter(loader))
+        assert images.shape == (4, 3, 24, 24) and labels.shape == (4,)
+
+
+def test_a_state_knows_the_contents_of_files_and_not_their_place(pictures, tmp_path):
+    count = open_pictures(pictures)._core.sizes()["samples"]
+
+    def weighted(name, weights):
+        (tmp_path / name).write_text("".join(f"{weight}\n" for weight in weights))
+        return open_pictures(pictures, order="weighted", overrides={"order.weights_file": str(tmp_path / name)})
+
+    state = weighted("a.txt", [1] * count).state_dict()
+    weighted("b.txt", [1] * count).load_state_dict(state)
+    with pytest.raises(ft.ConfigError, match="order.weights_file: contents "):
+        weighted("a.txt", range(1, count + 1)).load_state_dict(state)
+    open_pictures(pictures, overrides={"data.max_bad": 3}).load_state_dict(open_pictures(pictures).state_dict())
 
 
 def test_named_constructors_reach_all_keys(pictures):

@@ -90,12 +90,14 @@ def test_columns_of_a_run_that_is_being_written(tmp_path):
     (tmp_path / "metrics.jsonl").write_text(
         '{"kind":"train","iter":1,"loss":null,"n":[1,2],"ok":true}\n'
         '{"kind":"train","iter":2,"loss":1,"lr":1,"ok":false}\n'
+        '{"kind":"val","iter":2,"name":"a\u2028b\x85c"}\n'
         '{"kind":"train","it')
     columns = run.metrics()
     np.testing.assert_array_equal(columns["loss"], [np.nan, 1])
     np.testing.assert_array_equal(columns["lr"], [np.nan, 1])
     assert columns["n"].tolist() == [[1, 2], None] and columns["ok"].tolist() == [True, False]
     assert columns["ok"].dtype == bool
+    assert run.metrics("val")["name"].tolist() == ["a\u2028b\x85c"]
 
 
 def test_columns_for_pandas(trained):
@@ -166,6 +168,8 @@ def test_errors_are_the_programs_own(config, tmp_path, monkeypatch):
         (tmp_path / "c").mkdir()
         (tmp_path / "c" / "config.toml").write_text("")
         ft.train(config, run_dir=tmp_path / "c").run
+    with pytest.raises(ValueError, match="flags: --quiet hides the lines"):
+        ft.train(config, flags=["--quiet"])
     with pytest.raises(FileNotFoundError, match="/no/such is no program"):
         ft.train(config, program="/no/such")
     monkeypatch.setenv("FLOWTRAIN", str(tmp_path / "none"))

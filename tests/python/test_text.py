@@ -62,6 +62,14 @@ def test_windows_are_rows_of_one_length(folder):
         np.frombuffer("\n".join(TEXTS[:20]).encode()[:32], np.uint8).astype(np.int64).tobytes())
 
 
+def test_windows_of_other_tasks_are_not_cut(folder, capfd):
+    loader = open_text(folder, unit="file", window=32, max_length=None, task="tokens")
+    assert all(batch["tokens"].shape[1] == 32 for batch in list(loader)[:-1])
+    assert "are cut" not in capfd.readouterr().err
+    with pytest.raises(ValueError, match="window = 1: rows of 'tokens' have 2 ids at least"):
+        open_text(folder, unit="file", window=1, max_length=None, task="tokens")
+
+
 def test_keys_of_the_transform_go_to_the_field(folder):
     loader = open_text(folder, task="tokens", end="<|endoftext|>", max_length=400)
     assert all(ids[-1] == 256 and bytes(ids[:-1].astype("u1")).decode() == TEXTS[identity]
@@ -101,6 +109,10 @@ def test_shards_of_tokens_are_windows_of_ids(tmp_path):
 def test_wrong_arguments_are_named(folder, changes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         open_text(folder, **changes)
+    with pytest.raises(TypeError, match=r"Loader.jsonl\(\) with max_length lacks text, the column of the text"):
+        ft.Loader.jsonl(folder / "lines.jsonl", max_length=9)
+    with pytest.raises(TypeError, match=r"Loader.text\(\) with max_length lacks task"):
+        open_text(folder, task=None)
     with pytest.raises(ft.ConfigError, match="needs a field `tokens` or `features`, but batches have image, label"):
         ft.Loader.shapes(layout="transformers")
 

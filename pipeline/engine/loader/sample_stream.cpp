@@ -31,7 +31,8 @@ class NumberedRecords final : public Dataset {
 std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOptions& options,
                                       std::optional<std::uint64_t> records) {
   if (records) return std::make_unique<NumberedRecords>(*records);
-  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, /*is_leader=*/false);
+  if (options.training) return open_dataset(config, true);
+  return open_validation_dataset(config, learnt_data(config).classes, /*is_leader=*/false);
 }
 
 }  // namespace

@@ -204,7 +204,9 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   if (training) check_mixing(config, parts.sampler->fields());
   parts.slice = data_slice.slice;
   const LastBatch last = training ? last_batch(*loader.last_batch) : LastBatch::pad;
-  parts.batches = Batches(parts.order->size(), parts.batch, last);
+  // A plan by lengths cuts batches of its own.
+  const bool is_cut_later = training && *loader.budget > 0;
+  parts.batches = Batches(parts.order->size(), parts.batch, is_cut_later ? LastBatch::pad : last);
   set_shape_plan(parts, config, training, last);
   if (training && *loader.cache_mb > 0)
     parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(*loader.cache_mb) << 20);
@@ -256,6 +258,16 @@ Mixing mixing_of(const Config& config) {
 DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice,
                              bool keeps_split) {
   return with_dataset(open_dataset(config, true, keeps_split), config, true, device, data_slice);
+}
+
+LearntData learnt_data(const Config& config) {
+  std::unique_ptr<Dataset> training;
+  try {
+    training = open_dataset(config, true);
+  } catch (const UserError&) {
+    return {};
+  }
+  return {training->classes(), record_form(learnt_pixels(config, *training))};
 }
 
 DataParts open_validation_data(const Config& config, const LearntData& learnt, const std::string& device,

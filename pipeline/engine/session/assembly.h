@@ -59,6 +59,9 @@ struct LearntData {
   std::optional<StoredForm> form = {};
 };
 
+/// Returns what a net learns from a configuration's training data, which are opened for it; nothing if they cannot be.
+LearntData learnt_data(const Config& config);
+
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
 /// augmented, epochs padded, five batches prefetched. Its pictures become rows as those that the net learns from do.
 /// Without `needs_targets` the data may lack the targets of a loss. Throws UserError(usage or data), also for pictures

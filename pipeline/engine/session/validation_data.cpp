@@ -141,11 +141,17 @@ void check_split(const Dataset& training, Group& group) {
 namespace {
 
 void check_rows_like_training(const ValidationData& set, const std::vector<Field>& training) {
-  const auto is_fixed = [](const Field& field) { return field.free_axes == 0 && field.group == 0; };
+  // The bounds of free axes may differ, and with sizes that are drawn in training also their number.
+  const auto are_alike = [](const Field& one, const Field& other) {
+    if (one.dtype != other.dtype) return false;
+    if (one.free_axes != other.free_axes) return true;
+    return one.shape.size() == other.shape.size() &&
+           std::equal(one.shape.begin() + one.free_axes, one.shape.end(), other.shape.begin() + other.free_axes);
+  };
   for (auto& field : set.data.sampler->fields()) {
     const auto learnt = std::ranges::find(training, field.name, &Field::name);
-    if (learnt == training.end() || !is_fixed(field) || !is_fixed(*learnt)) continue;
-    if (field.dtype == learnt->dtype && field.shape == learnt->shape) continue;
+    if (learnt == training.end() || field.group != 0 || learnt->group != 0) continue;
+    if (are_alike(field, *learnt)) continue;
     throw set.config.data(false).error("dataset",
                                        concat("the rows have ", describe_fields({field}),
                                               ", but those of the training data have ", describe_fields({*learnt})),
