@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "pipeline/tools/pack/token_packer.h"
 #include "sampling/audio/sound.h"
 #include "sampling/codecs/encode.h"
+#include "sampling/core/parse.h"
 #include "sampling/dataset.h"
 #include "sampling/io/stored_array.h"
 #include "sampling/parts/part_collector.h"
@@ -49,22 +51,50 @@ void check_out(const PackOptions& options) {
   }
 }
 
-// Returns the file of a part of a record, whose ending tells `webdataset` how to read it; nothing if it is empty.
-std::optional<SampleFile> file_of(const Part& part) {
-  const std::string name(part.name);
-  const auto ending = [&name](const std::string& needed) {
+// Returns the name of a part's file, whose ending tells `webdataset` how to read it.
+std::string file_name_of(std::string_view part, Encoding encoding) {
+  std::string name(part);
+  const auto with_ending = [&name](const std::string& needed) {
     return name == needed || name.ends_with('.' + needed) ? name : name + '.' + needed;
   };
+  if (encoding == Encoding::array) return with_ending("npy");
+  return encoding == Encoding::text && !name.ends_with("json") ? with_ending("txt") : name;
+}
+
+// Refuses parts whose files no reader of shards could tell apart.
+void check_names(const std::vector<PartForm>& forms) {
+  std::map<std::string, std::string> parts;
+  for (const auto& form : forms) {
+    if (form.name.find('/') != form.name.npos)
+      throw UserError(ExitCode::data, concat("the part '", form.name, "' has a / in its name, as no file can"),
+                      "rename its column");
+    const auto [other, is_new] = parts.emplace(lower_case(file_name_of(form.name, form.encoding)), form.name);
+    if (!is_new)
+      throw UserError(ExitCode::data,
+                      concat("the parts '", other->second, "' and '", form.name, "' would have one file in a shard"),
+                      "rename one of their columns");
+  }
+}
+
+// Returns whether the record of a part lacks it. A list without items is one where lists differ in length.
+bool is_lacking(const Part& part, const std::vector<PartForm>& forms) {
+  const auto form = std::ranges::find(forms, part.name, &PartForm::name);
+  return part.bytes.empty() && (form == forms.end() || std::ranges::find(form->shape, -1) == form->shape.end());
+}
+
+// Returns the file of a part of a record; nothing if it is empty.
+std::optional<SampleFile> file_of(const Part& part, const std::vector<PartForm>& forms) {
+  auto name = file_name_of(part.name, part.encoding);
   if (part.encoding == Encoding::array) {
+    if (is_lacking(part, forms)) return {};
     const auto header = npy_header(part.dtype, part.shape);
     const auto bytes = std::as_bytes(std::span(header));
-    SampleFile file{ending("npy"), {bytes.begin(), bytes.end()}};
+    SampleFile file{std::move(name), {bytes.begin(), bytes.end()}};
     file.bytes.insert(file.bytes.end(), part.bytes.begin(), part.bytes.end());
     return file;
   }
   if (part.bytes.empty()) return {};
-  const bool is_text = part.encoding == Encoding::text && !name.ends_with("json");
-  return SampleFile{is_text ? ending("txt") : name, {part.bytes.begin(), part.bytes.end()}};
+  return SampleFile{std::move(name), {part.bytes.begin(), part.bytes.end()}};
 }
 
 // Returns the file of a recording, which is decoded, so that damage is found now. With `as_flac` a WAV file becomes a
@@ -80,7 +110,7 @@ SampleFile sound_file_of(const Part& part, bool is_only, bool as_flac, Sound& so
   return {is_only || part.name == audio_part ? ending : concat(part.name, ".", ending), std::move(bytes)};
 }
 
-void prepare(PackJob& job, const Dataset& dataset, const PackOptions& options) {
+void prepare(PackJob& job, const Dataset& dataset, const std::vector<PartForm>& forms, const PackOptions& options) {
   const char* stage = "read";
   try {
     const Record record = dataset.read(job.id, job.buffer);
@@ -91,7 +121,7 @@ void prepare(PackJob& job, const Dataset& dataset, const PackOptions& options) {
     for (auto& part : record.parts)
       if (part.encoding == Encoding::audio && !part.bytes.empty())
         job.files.push_back(sound_file_of(part, is_only, options.flac, job.sound));
-      else if (auto file = file_of(part))
+      else if (auto file = file_of(part, forms))
         job.files.push_back(std::move(*file));
     const bool has_picture = record.encoding != Encoding::bytes || !record.bytes.empty() || job.files.empty();
     if (has_picture) {
@@ -123,12 +153,15 @@ class SplitPacker {
  public:
   SplitPacker(const Config& config, const PackOptions& options, const PackedSplit& split)
       : dataset_(*split.dataset),
+        forms_(dataset_.parts()),
         options_(options),
         name_(split.name()),
         target_(options.out / name_),
         folder_(target_),
         writer_(folder_, name_, options.limits),
-        log_(config, split, "img/s") {}
+        log_(config, split, "img/s") {
+    check_names(forms_);
+  }
 
   /// Packs the split. Returns false if it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
@@ -153,7 +186,7 @@ class SplitPacker {
       return true;
     };
     const bool all = run_jobs(
-        jobs, workers, interrupt, fill, [&](PackJob& job) { prepare(job, dataset_, options_); },
+        jobs, workers, interrupt, fill, [&](PackJob& job) { prepare(job, dataset_, forms_, options_); },
         [&](const PackJob& job) { take(job, interrupt); });
     if (all) writer_.finish();
     return all;
@@ -180,6 +213,7 @@ class SplitPacker {
   }
 
   const Dataset& dataset_;
+  const std::vector<PartForm> forms_;
   const PackOptions& options_;
   std::string name_;
   std::filesystem::path target_;

@@ -130,6 +130,23 @@ TEST_CASE("a sample's only recording is the part audio of the shards, and data w
   CHECK(names == Words{"000000000.wav", "000000000.text.txt"});
 }
 
+TEST_CASE("a part that a record lacks has no file in its shard, and parts that no file can hold are refused") {
+  const TempRun place(std::string("[data]\ndataset = \"manifest\"\npath = \"a.jsonl\"\nval_share = 0\n"));
+  place.folder().write("a.jsonl", "{\"text\": \"one\", \"n\": null}\n{\"text\": \"two\", \"n\": 3}\n");
+  REQUIRE_EXIT(place.run({"pack", "tiny.toml", "--out", "packed"}), 0);
+  std::vector<std::string> names;
+  for (const auto& [name, content] : members_of(place.path("packed/train/train-000000.tar"))) names.push_back(name);
+  CHECK(names == Words{"000000000.text.txt", "000000001.text.txt", "000000001.n.npy"});
+  const auto refused = [&](const std::string& table, const std::string& says) {
+    place.folder().write("a.jsonl", table);
+    const auto outcome = place.run({"pack", "tiny.toml", "--out", "other"});
+    CHECK_EXIT(outcome, 3);
+    CHECK_SAYS(outcome, says);
+  };
+  refused("{\"a/b\": \"one\"}\n", "the part 'a/b' has a / in its name, as no file can");
+  refused("{\"t\": \"one\", \"T\": \"two\"}\n", "the parts 't' and 'T' would have one file in a shard");
+}
+
 TEST_CASE("the order of a packed set: by label, or of a seed") {
   const TempRun place(idx_config);
   write_idx(place.folder());
