@@ -22,8 +22,8 @@ struct RowResult {
   double loss = none;            ///< cross-entropy of this row's logits and label; for pixels or tokens, their mean
   std::int64_t prediction = -1;  ///< class with the largest logit
   double score = none;           ///< softmax probability of that class, 0 … 1
-  double pixels = none;          ///< number of pixels with a label, if the net classifies pixels
-  double right_pixels = none;    ///< number of those that have the predicted class
+  double counted = none;         ///< number of pixels or tokens with a label, if the net classifies these
+  double right = none;           ///< number of those that have the predicted class
   Image made;    ///< picture that the net gives for the row: a generated one, or the predicted class of each pixel
   Image wanted;  ///< the ideal of `made`: the label of each pixel
   std::optional<Transcript> transcript = {};  ///< the texts, if the net writes some

@@ -44,7 +44,7 @@ void add_rows(const Slab& slab, const RowResults& results, RankShare& share) {
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const RowResult& result = results.rows[row];
     share.samples.push_back({rows[row].position, rows[row].id, rows[row].replaced > 0, label_of(slab, row),
-                             result.prediction, result.score, result.loss, result.pixels, result.right_pixels});
+                             result.prediction, result.score, result.loss, result.counted, result.right});
     share.transcripts.push_back(result.transcript);
   }
 }

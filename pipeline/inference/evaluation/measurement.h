@@ -18,15 +18,15 @@ namespace flowtrain {
 
 /// The results of one sample, as far as the net, the loss and the set provide them.
 struct SampleOutcome {
-  std::uint64_t position = 0;             ///< the position in the set's order
-  std::uint64_t id = 0;                   ///< the record's id
-  bool substitute = false;                ///< stands for a bad sample, so this record counts twice
-  std::int64_t label = -1;                ///< the class; -1: none
-  std::int64_t prediction = -1;           ///< the predicted class
-  double score = RowResult::none;         ///< probability of the prediction by softmax, 0 … 1
-  double loss = RowResult::none;          ///< cross-entropy
-  double pixels = RowResult::none;        ///< pixels with a label, for nets that classify pixels
-  double right_pixels = RowResult::none;  ///< correctly classified pixels among them
+  std::uint64_t position = 0;        ///< the position in the set's order
+  std::uint64_t id = 0;              ///< the record's id
+  bool substitute = false;           ///< stands for a bad sample, so this record counts twice
+  std::int64_t label = -1;           ///< the class; -1: none
+  std::int64_t prediction = -1;      ///< the predicted class
+  double score = RowResult::none;    ///< probability of the prediction by softmax, 0 … 1
+  double loss = RowResult::none;     ///< cross-entropy
+  double counted = RowResult::none;  ///< pixels or tokens with a label, for nets that classify these
+  double right = RowResult::none;    ///< correctly classified ones among them
 };
 
 /// The objects that a detector found in all pictures.

@@ -37,10 +37,11 @@ std::string lines_of_samples(const Measurement& measured, const Dataset& dataset
       line["prediction"] = class_json(classes, sample.prediction);
       line["score"] = sample.score;
     }
-    if (measured.kind == "classify" || measured.kind == "segment" ||
-        (measured.kind == "tokens" && !std::isnan(sample.loss)))
-      line["loss"] = sample.loss;
-    if (measured.kind == "segment") line["pixels"] = sample.pixels, line["right"] = sample.right_pixels;
+    const bool has_loss = measured.kind == "classify" || measured.kind == "segment" ||
+                          (measured.kind == "tokens" && !std::isnan(sample.loss));
+    if (has_loss) line["loss"] = sample.loss;
+    if (has_loss && measured.kind != "classify")
+      line[measured.kind == "segment" ? "pixels" : "tokens"] = sample.counted, line["right"] = sample.right;
     if (!measured.transcripts.empty() && measured.transcripts[i]) {
       const auto& [reference, hypothesis, words, characters] = *measured.transcripts[i];
       line["reference"] = as_utf8(reference), line["hypothesis"] = as_utf8(hypothesis);

@@ -10,6 +10,7 @@
 
 #include "pipeline/base/telemetry/json_file.h"
 #include "pipeline/base/telemetry/picture_records.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -62,6 +63,33 @@ void drop_misshapen(ordered_json& json) {
   }
 }
 
+// Adds the pictures of `flowtrain test`, of the parts in RUN/test and in RUN/test/NAME, as sets of their own.
+void add_tests(const fs::path& run, std::map<std::string, std::vector<SampleRecord>>& records) {
+  std::map<std::uint64_t, std::vector<std::pair<std::string, SampleRecord>>> found;  // by iteration
+  std::error_code error;
+  fs::recursive_directory_iterator each(run / "test", error), end;
+  for (; !error && each != end; each.increment(error)) {
+    if (each.depth() > 0) each.disable_recursion_pending();
+    if (each->path().filename().string().starts_with('.') || !fs::exists(each->path() / "pictures.json", error))
+      continue;
+    each.disable_recursion_pending();
+    auto json = json_of_file(each->path() / "pictures.json");
+    const auto part = json_of_file(each->path() / "summary.json");
+    const auto iteration = number_in<std::uint64_t>(json, "iter");
+    const auto set = text_in(part, "set");
+    if (!iteration || !set) continue;
+    drop_misshapen(json);
+    const auto named = each.depth() > 0 ? each->path().parent_path().filename().string() + " " : "";
+    const auto setting = text_in(part, "setting").value_or("");
+    const auto title = concat("test ", named, *set, setting.empty() ? "" : " ", setting);
+    json["set"] = title;
+    const auto folder = fs::relative(each->path(), run, error).string() + "/";
+    found[*iteration].emplace_back(title, SampleRecord{folder, std::move(json)});
+  }
+  for (auto& [iteration, parts] : found)
+    for (auto& [title, record] : parts) records[title].push_back(std::move(record));
+}
+
 // Returns the records by the set's name, oldest first; the first set has no name.
 std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run) {
   auto folders = picture_folders(run, [](std::uint64_t) { return true; });
@@ -76,6 +104,7 @@ std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run)
     drop_misshapen(json);
     records[folder.set].push_back({folder.path, std::move(json)});
   }
+  add_tests(run, records);
   return records;
 }
 

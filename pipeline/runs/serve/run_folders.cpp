@@ -24,9 +24,12 @@ std::string type_of(const std::vector<std::string>& path) {
     const auto found = std::ranges::find_if(run_files, [&](auto& file) { return path[0] == file.name && file.type; });
     return found == std::end(run_files) ? "" : found->type;
   }
-  if (path.size() != 3 || path[0] != "pictures") return "";
-  if (path[2].ends_with(".wav")) return "audio/wav";
-  return path[2].ends_with(".png") ? "image/png" : path[2] == "pictures.json" ? "application/json" : "";
+  const bool of_test =
+      path[0] == "test" && (path.size() == 3 || path.size() == 4);  // RUN/test/PART, RUN/test/NAME/PART
+  if (!of_test && (path.size() != 3 || path[0] != "pictures")) return "";
+  const auto& name = path.back();
+  if (name.ends_with(".wav")) return "audio/wav";
+  return name.ends_with(".png") ? "image/png" : name == "pictures.json" ? "application/json" : "";
 }
 
 bool is_within(const fs::path& path, const fs::path& folder) {

@@ -72,15 +72,21 @@ void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at
 
 void RowReader::ask_token_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "tokens";
-  losses_ = readout.ask(row_losses(logits, labels, known_labels(logits, labels)));
+  const at::Tensor known = known_labels(logits, labels);
+  losses_ = readout.ask(row_losses(logits, labels, known));
+  ask_counts(readout, known, logits.argmax(1).eq(labels));
+}
+
+void RowReader::ask_counts(Readout& readout, const at::Tensor& known, const at::Tensor& right) {
+  counted_ = readout.ask(known.flatten(1).sum(1));
+  right_ = readout.ask(right.logical_and(known).flatten(1).sum(1));
 }
 
 void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "segment";
   const at::Tensor known = known_labels(logits, labels), predicted = logits.argmax(1);
   losses_ = readout.ask(row_losses(logits, labels, known));
-  pixels_ = readout.ask(known.flatten(1).sum(1));
-  right_pixels_ = readout.ask(predicted.eq(labels).logical_and_(known).flatten(1).sum(1));
+  ask_counts(readout, known, predicted.eq(labels));
   classes_ = logits.size(1);
   shape_ = {logits.size(2), logits.size(3), 1};
   for (const std::size_t row : shown_) {
@@ -118,9 +124,9 @@ RowResults RowReader::read(const Readout& readout) const {
     RowResult& result = results.rows[row];
     if (tokenizer_) result.transcript = transcript_of(row, readout);
     if (has_losses) result.loss = readout[losses_][row];
-    if (results.kind == "segment") {
-      result.pixels = readout[pixels_][row];
-      result.right_pixels = readout[right_pixels_][row];
+    if (has_losses && !classifies) {
+      result.counted = readout[counted_][row];
+      result.right = readout[right_][row];
     }
     if (!classifies) continue;
     result.prediction = static_cast<std::int64_t>(readout[predictions_][row]);

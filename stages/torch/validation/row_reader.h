@@ -29,6 +29,8 @@ class RowReader {
  private:
   void ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels);
   void ask_token_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels);
+  /// Asks how many labels count in each row, and how many of them are right.
+  void ask_counts(Readout& readout, const at::Tensor& known, const at::Tensor& right);
   void ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels);
   void ask_texts(Readout& readout, const at::Tensor& predictions, const at::Tensor& labels);
   Transcript transcript_of(std::size_t row, const Readout& readout) const;
@@ -40,7 +42,7 @@ class RowReader {
   std::span<const std::size_t> shown_;
   RowResults results_;  // the kind and number of rows are set
   // The answers of the readout.
-  std::size_t losses_ = 0, predictions_ = 0, labels_ = 0, scores_ = 0, pixels_ = 0, right_pixels_ = 0;
+  std::size_t losses_ = 0, predictions_ = 0, labels_ = 0, scores_ = 0, counted_ = 0, right_ = 0;
   std::vector<std::size_t> made_, wanted_;  // answers, one for each row that is shown
   std::vector<std::int64_t> shape_;         // height, width and channels of a picture that the net gives
   std::int64_t classes_ = 0;                // the number of classes that pixels have
