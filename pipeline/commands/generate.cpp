@@ -8,6 +8,7 @@
 #include "pipeline/base/telemetry/interrupt.h"
 #include "pipeline/base/telemetry/log.h"
 #include "pipeline/commands/flags.h"
+#include "pipeline/engine/text/text_form.h"
 #include "pipeline/library/computing.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -52,6 +53,10 @@ Config config_of(const fs::path& snapshot, const GenerateWords& given) {
   StartOptions start{.config = snapshot / "config.toml"};
   for (auto& each : given.set) start.overrides.push_back(parse_set(each));
   if (!given.device.empty()) start.overrides.push_back({"run.device", given.device, "--device"});
+  Config config = load_for_use(start);
+  const auto field = field_of_tokens(config);
+  if (given.tokenizer.empty() || !field || config.list("field")[*field].text("tokenizer").empty()) return config;
+  start.overrides.push_back({concat("field.", *field, ".tokenizer"), given.tokenizer, "--tokenizer"});
   return load_for_use(start);
 }
 

@@ -5,7 +5,7 @@ FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "Train", "print the resolve
 FLOWTRAIN_COMMAND(plan, "plan", "plan CONFIG", "Train", "show steps, memory, snapshots and learning rate of a run")
 FLOWTRAIN_COMMAND(lr_find, "lr-find", "lr-find CONFIG", "Train", "find a learning rate by a range test")
 FLOWTRAIN_COMMAND(test, "test", "test CONFIG [OTHER]", "Train", "measure snapshots sample by sample, or compare two")
-FLOWTRAIN_COMMAND(predict, "predict", "predict RUN INPUT...", "Train", "classify pictures, or detect objects in them")
+FLOWTRAIN_COMMAND(predict, "predict", "predict RUN INPUT...", "Train", "classify or transcribe inputs, or find objects")
 FLOWTRAIN_COMMAND(generate, "generate", "generate RUN", "Train", "continue texts with a language model")
 FLOWTRAIN_COMMAND(export_net, "export", "export RUN --out FILE", "Train", "write weights or a net for other programs")
 FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|now", "Train",

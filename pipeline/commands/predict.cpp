@@ -60,8 +60,9 @@ void check_outputs(bool answers_requests, const std::string& csv, const std::str
 
 int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
-      "Classifies pictures with the net of a snapshot, or detects objects in them. Pictures are decoded and\n"
-      "transformed as in validation. Only the snapshot's folder is needed. An INPUT is a picture, a recording,\n"
+      "Classifies or transcribes inputs with the net of a snapshot, or detects objects in them. Inputs are decoded\n"
+      "and transformed as in validation. Only the snapshot's folder is needed, and files that its configuration\n"
+      "names (a tokenizer, plugins). An INPUT is a picture, a recording,\n"
       "a folder (with all folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs\n"
       "on standard input; for a net of [[field]], a table (.jsonl, .csv), data as those it was trained on, or the\n"
       "file of its only part.\n"

@@ -36,6 +36,7 @@ class PromptGroup {
         rows_.emplace_back(TextRow{prompt, index, TextStream(*form_.tokenizer), StopTexts(rules_.stop), prompt.tokens});
     // The tokens before it decide how a token is written, such as whether a blank is.
     for (const auto id : prompt.tokens) row.stream.push(static_cast<std::uint32_t>(id));
+    row.stream.begin_answer();
   }
 
   void run() {

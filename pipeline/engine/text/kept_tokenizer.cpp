@@ -26,6 +26,15 @@ std::string tokenizer_in(const fs::path& folder) {
   return text_in(json_of_file(folder / "tokens.json"), "tokenizer") == "bytes" ? "bytes" : "";
 }
 
+// Returns the folders in which shards of tokens may lie; none for other data sets.
+std::vector<fs::path> folders_of(const Settings& data) {
+  if (data.text("dataset") != "tokens") return {};
+  std::error_code error;
+  const fs::path place = data.text("path");
+  if (!fs::is_directory(place, error)) return {place.has_parent_path() ? place.parent_path() : "."};
+  return {place / data.text("split"), place / "train", place};
+}
+
 // Throws if an id of the kept tokenizer is another token for the one that a field names.
 void compare(const Settings& field, const std::string& kept) {
   const std::string& named = field.text("tokenizer");
@@ -53,12 +62,14 @@ void compare(const Settings& field, const std::string& kept) {
 }  // namespace
 
 std::string kept_tokenizer(const Settings& data) {
-  if (data.text("dataset") != "tokens") return {};
-  std::error_code error;
-  const fs::path place = data.text("path");
-  if (!fs::is_directory(place, error)) return tokenizer_in(place.has_parent_path() ? place.parent_path() : ".");
-  for (const auto& folder : {place / data.text("split"), place / "train", place})
+  for (const auto& folder : folders_of(data))
     if (auto file = tokenizer_in(folder); !file.empty()) return file;
+  return {};
+}
+
+std::optional<std::uint32_t> kept_end(const Settings& data) {
+  for (const auto& folder : folders_of(data))
+    if (const auto end = number_in<std::uint32_t>(json_of_file(folder / "tokens.json"), "end")) return end;
   return {};
 }
 

@@ -12,19 +12,17 @@ namespace {
 // The usual names of the tokens that end an answer, beside those that end a text, as Gemma and chat models have them.
 constexpr const char* usual_answer_ends[] = {"<eos>", "<|eot_id|>", "<|im_end|>"};
 
-// Returns the table of the field `tokens`, or of another one that is made by a tokenizer; null if there is none.
-const Settings* field_of_tokens(const Config& config) {
-  const Settings* found = nullptr;
-  for (auto& field : config.list("field")) {
-    if (!field.has("tokenizer")) continue;
-    if (!found || field.text("name") == "tokens") found = &field;
-  }
-  return found;
-}
-
 std::vector<std::uint32_t> ids_of(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
 }  // namespace
+
+std::optional<std::size_t> field_of_tokens(const Config& config) {
+  const auto& fields = config.list("field");
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i].has("tokenizer") && (!found || fields[i].text("name") == "tokens")) found = i;
+  return found;
+}
 
 std::vector<std::int64_t> TextForm::encode(const std::string& prompt) const {
   std::vector<std::uint32_t> ids = begin;
@@ -36,7 +34,8 @@ std::vector<std::int64_t> TextForm::encode(const std::string& prompt) const {
 }
 
 TextForm text_form(const Config& config, const std::string& tokenizer) {
-  const Settings* const field = field_of_tokens(config);
+  const auto index = field_of_tokens(config);
+  const Settings* const field = index ? &config.list("field")[*index] : nullptr;
   const auto text = [&](const char* key) { return field && field->has(key) ? field->text(key) : std::string(); };
   TextForm form;
   form.name = tokenizer;
@@ -58,11 +57,13 @@ TextForm text_form(const Config& config, const std::string& tokenizer) {
   if (const auto id = named("begin")) form.begin = {*id};
   if (adds_special) form.ends = ids_of(opened.end());
   if (const auto id = named("end")) form.ends = {*id};
-  if (form.ends.empty())
+  if (form.ends.empty()) {
+    if (const auto end = kept_end(config.data(true)); end && *end < opened.vocabulary_size()) form.ends.push_back(*end);
     for (const std::span<const char* const> names :
          {std::span<const char* const>(usual_text_ends), {usual_answer_ends}})
       for (const char* name : names)
         if (const auto id = opened.special(name)) form.ends.push_back(*id);
+  }
   // In a stream of documents, the token that ends one stands before the next.
   const auto own = opened.begin();
   form.first = form.ends.empty() ? std::vector<std::uint32_t>() : std::vector{form.ends.front()};

@@ -101,7 +101,7 @@ class GenerateRun {
 
  private:
   void read_lines(bool is_json) {
-    LineReader reader(STDIN_FILENO);
+    LineReader reader(STDIN_FILENO, is_json ? LineReader::Holds::requests : LineReader::Holds::list);
     if (!is_json && ::isatty(STDIN_FILENO) == 1) log_info("write a prompt a line; Ctrl-D ends the program");
     for (auto lines = reader.next(most_prompts_at_once); !lines.empty(); lines = reader.next(most_prompts_at_once)) {
       std::vector<GivenPrompt> prompts;

@@ -19,6 +19,7 @@ constexpr std::size_t longest_line = 1 << 20;
 
 // Options that other services take with each request, and the flags that set them here, for all prompts.
 constexpr std::pair<const char*, const char*> flags_by_key[] = {{"max_tokens", "--max-tokens"},
+                                                                {"max_new_tokens", "--max-tokens"},
                                                                 {"temperature", "--temperature"},
                                                                 {"top_k", "--top-k"},
                                                                 {"top_p", "--top-p"},
@@ -38,6 +39,7 @@ GivenPrompt parse_prompt(const std::string& line) {
   if (!request.is_object()) return no_prompt(no_object(line));
   const auto prompt = request.find("prompt");
   const auto id = id_of(request);
+  if (const auto problem = problem_of(id); !problem.empty()) return no_prompt(problem);
   if (prompt == request.end() || !prompt->is_string()) return no_prompt("it has no \"prompt\" with a text", id);
   for (const auto& [key, flag] : flags_by_key)
     if (request.contains(key))

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/base/config/source_groups.h"
 #include "pipeline/base/telemetry/json_text.h"
 #include "sampling/audio/sound.h"
 #include "sampling/codecs/encode.h"
@@ -51,7 +52,10 @@ void append_bytes(std::vector<std::byte>& bytes, Number number) {
 // Appends the numbers of a value, whose first axis is axis `axis` of the part.
 void append_numbers(const json& value, std::size_t axis, const PartForm& form, GivenPart& part) {
   if (axis < form.shape.size()) {
-    if (!value.is_array()) throw SampleError(concat("the part '", form.name, "' needs lists within each other"));
+    if (!value.is_array())
+      throw SampleError(concat("the part '", form.name, "' needs ",
+                               form.shape.size() > 1 ? "lists within each other" : "a list of numbers", ": ",
+                               value.dump().substr(0, 50)));
     const auto size = static_cast<std::int64_t>(value.size());
     if (part.shape.size() == axis) part.shape.push_back(size);
     if (part.shape[axis] != size || (form.shape[axis] >= 0 && form.shape[axis] != size))
@@ -63,11 +67,20 @@ void append_numbers(const json& value, std::size_t axis, const PartForm& form, G
   if (!value.is_number() && !value.is_boolean())
     throw SampleError(concat("the part '", form.name, "' needs numbers: ", value.dump().substr(0, 50)));
   const auto number = value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>();
-  if (form.dtype == DType::f32) return append_bytes(part.bytes, static_cast<float>(number));
+  const auto refuse = [&] {
+    throw SampleError(concat("the part '", form.name, "' needs numbers of ", name_of(form.dtype), ": ", value.dump()));
+  };
+  if (form.dtype == DType::f32) {
+    if (!std::isfinite(static_cast<float>(number))) refuse();
+    return append_bytes(part.bytes, static_cast<float>(number));
+  }
+  const bool fits = value.is_number_unsigned()  ? value.get<std::uint64_t>() <= INT64_MAX
+                    : value.is_number_integer() ? true
+                                                : number >= -0x1p63 && number < 0x1p63;
+  if (std::floor(number) != number || !fits) refuse();
   const auto whole = value.is_number_integer() ? value.get<std::int64_t>() : static_cast<std::int64_t>(number);
   const std::int64_t most = form.dtype == DType::u8 ? 255 : INT32_MAX, least = form.dtype == DType::u8 ? 0 : INT32_MIN;
-  if (std::floor(number) != number || (form.dtype != DType::i64 && (whole < least || whole > most)))
-    throw SampleError(concat("the part '", form.name, "' needs numbers of ", name_of(form.dtype), ": ", value.dump()));
+  if (form.dtype != DType::i64 && (whole < least || whole > most)) refuse();
   if (form.dtype == DType::u8) return append_bytes(part.bytes, static_cast<std::uint8_t>(whole));
   if (form.dtype == DType::i32) return append_bytes(part.bytes, static_cast<std::int32_t>(whole));
   append_bytes(part.bytes, whole);
@@ -205,7 +218,7 @@ bool only_groups(const Config& config, const Settings& field) {
 }
 
 LearntParts LearntParts::of(const Config& config, std::vector<PartForm> forms) {
-  const auto& fields = config.list("field");
+  const auto fields = validation_fields(config);
   std::vector<std::string> inputs, classes;
   for (auto& field : fields) {
     const FieldParts own = parts_of(field);
@@ -297,13 +310,22 @@ std::optional<Input> RecordFinder::file(const std::string& path) const {
   return only_part(path);
 }
 
-Input RecordFinder::only_part(const std::string& path) const {
+Input RecordFinder::only_part(const std::string& path) const try {
   if (parts_.picture || needed() != 1)
     return {.name = path, .problem = concat("the net learnt from ", parts_.names(), ": give a table (.jsonl, .csv)")};
+  // The data set `text` leaves out marks, and refuses files that are no texts.
+  if (config_.data(false).text("dataset") == "text") {
+    auto whole = records_of(path);
+    if (whole.size() != 1) return {.name = path, .problem = "there is no text in it"};
+    whole.front().name = path;
+    return std::move(whole.front());
+  }
   auto record = std::make_shared<GivenRecord>(parts_, path);
   for (std::size_t i = 0; i < parts_.forms.size(); ++i)
     if (!is_among(parts_.targets, parts_.forms[i].name)) record->set(i, {.path = path});
   return {.name = path, .records = std::move(record)};
+} catch (const UserError& error) {
+  return {.name = path, .problem = first_line(error.what())};
 }
 
 std::optional<Input> RecordFinder::row(std::string request) const try {
@@ -375,6 +397,12 @@ std::shared_ptr<const Dataset> RecordFinder::open_records(const std::string& pat
     set("label", std::string());
     set("labels", std::string());
   }
+  std::error_code ignored;
+  if (settings.text("dataset") == "text" && !fs::is_directory(path, ignored)) {  // a file is one input
+    set("unit", std::string("file"));
+    set("window", std::int64_t{0});
+    set("files", find_key(settings.keys(), "files")->fallback);
+  }
   set("path", path);
   set("split", std::string());
   return make_named(datasets(), settings, input, "dataset");
@@ -389,9 +417,15 @@ std::vector<Input> RecordFinder::records_of(const std::string& path) const {
   for (auto& form : parts_.forms) {
     if (is_among(parts_.targets, form.name)) continue;
     const auto found = std::ranges::find(forms, form.name, &PartForm::name);
-    if (found == forms.end() || found->encoding != form.encoding || found->dtype != form.dtype ||
-        found->shape.size() != form.shape.size())
-      throw UserError(ExitCode::data, concat("the parts '", form.name, "' are not as those that the net learnt from"));
+    if (found == forms.end()) {
+      std::vector<std::string> there;
+      for (auto& other : forms) there.push_back(other.name);
+      throw UserError(ExitCode::data, concat(path, ": it has no part '", form.name, "', which the net learnt from",
+                                             there.empty() ? "" : "; its parts: ", join(there)));
+    }
+    if (found->encoding != form.encoding || found->dtype != form.dtype || found->shape.size() != form.shape.size())
+      throw UserError(ExitCode::data,
+                      concat(path, ": its parts '", form.name, "' are not as those that the net learnt from"));
   }
   std::vector<Input> inputs;
   for (std::uint64_t id = 0; id < records->size(); ++id)

@@ -71,6 +71,8 @@ class RecordFinder {
   std::optional<Input> file(const std::string& path) const;
   /// Returns whether one file never is a record: the net learnt from several parts.
   bool needs_rows() const;
+  /// Returns the names of the parts that the net learnt from, for messages.
+  std::string names() const { return parts_.names(); }
   /// Returns the record of a request, a JSON object whose values are read as those of a table in JSON lines; but its
   /// texts are never names of files, unless the data set `manifest` had files there. Nothing if no value has the name
   /// of a part.

@@ -52,7 +52,7 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
   if (!input.problem.empty()) throw SampleError(input.problem);
   if (input.records) {
     Record record = input.records->read(input.record, buffer);
-    record.id = id, record.label = 0;
+    record.id = id - 1, record.label = 0;
     return with_targets(record, buffer);
   }
   const PartForm* const recording = parts_.recording();
@@ -66,7 +66,7 @@ Record InputDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
     throw SampleError(error.what());
   }
   buffer.parts.clear();
-  Record record{.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0};
+  Record record{.id = id - 1, .encoding = Encoding::image, .bytes = buffer.bytes, .label = 0};
   if (recording) {
     buffer.parts.push_back({recording->name, recording->encoding, buffer.bytes});
     record.encoding = Encoding::bytes, record.bytes = {}, record.parts = buffer.parts;
@@ -84,8 +84,6 @@ Record InputDataset::with_targets(Record record, ReadBuffer& buffer) const {
   return record;
 }
 
-std::string InputDataset::describe(std::uint64_t id) const {
-  return id == 0 ? "a blank picture" : inputs_[id - 1].name;
-}
+std::string InputDataset::describe(std::uint64_t id) const { return id == 0 ? "a blank input" : inputs_[id - 1].name; }
 
 }  // namespace flowtrain

@@ -15,9 +15,10 @@
 
 namespace flowtrain {
 
-/// Records 1, 2 … are the inputs; each has label 0, as nobody knows its class. Record 0 is a blank picture in the form
-/// of the training data. Samplers look at it to find the form of their rows, and it takes the place of each input that
-/// is damaged. So rows are as in training whatever the inputs are, and one damaged file is not replaced by another one.
+/// Records 1, 2 … are the inputs, whose Record::id counts from 0, so that transforms draw for them as in validation;
+/// each has label 0, as nobody knows its class. Record 0 is a blank input in the form of the training data. Samplers
+/// look at it to find the form of their rows, and it takes the place of each input that is damaged. So rows are as in
+/// training whatever the inputs are, and one damaged file is not replaced by another one.
 class InputDataset final : public Dataset {
  public:
   /// `pixels`: RunInputs::pixels. `inputs`, `classes`, those that the net knows, and `parts` must outlive it.

@@ -36,7 +36,7 @@ std::vector<Input> inputs_of(const std::vector<std::string>& words, const Record
       add(word);
       continue;
     }
-    LineReader lines(STDIN_FILENO);
+    LineReader lines(STDIN_FILENO, LineReader::Holds::list);
     constexpr std::size_t at_once = 1000;
     for (auto some = lines.next(at_once); !some.empty(); some = lines.next(at_once))
       for (auto& line : some) add(line);
@@ -93,6 +93,11 @@ class PredictRun {
   }
 
   void predict_inputs() {
+    if (!request_.watch.empty() && predictor_.records().needs_rows())
+      throw UserError(
+          ExitCode::usage,
+          concat("--watch: the net learnt from ", predictor_.records().names(), ", so no single file is an input"),
+          "give tables of records (.jsonl, .csv)");
     std::optional<FolderWatch> watch;  // made before the inputs are listed, so that no file is lost in between
     if (!request_.watch.empty()) watch.emplace(request_.watch, predictor_.records().files());
     const auto inputs = inputs_of(request_.inputs, predictor_.records());
@@ -126,7 +131,9 @@ class PredictRun {
     ++seen_;
     if (!prediction.damage.empty()) {
       ++damaged_;
-      log_warn(printable(concat(prediction.name, ": ", prediction.damage)));
+      const auto name = prediction.name.empty() ? concat("request ", seen_) : prediction.name;  // a row has no name
+      const bool names_itself = prediction.damage.starts_with(name + ": ");
+      log_warn(printable(names_itself ? prediction.damage : concat(name, ": ", prediction.damage)));
     } else if (boxes_) {
       prediction.picture = boxes_->write(prediction);
     }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -54,7 +55,9 @@ bool LineReader::read(bool waits) {
 std::vector<std::string> LineReader::next(std::size_t most) {
   std::vector<std::string> lines;
   const auto take = [&](std::string_view text) {
-    const auto line = clean_line(text, ++number_, "standard input");
+    ++number_;
+    const auto line =
+        holds_ == Holds::list ? clean_line(text, number_, "standard input") : without_marks(text, number_);
     if (!trimmed(line).empty()) lines.emplace_back(line);
   };
   for (bool over = false; lines.empty() && !over;) {
@@ -77,6 +80,12 @@ std::optional<ordered_json> id_of(const ordered_json& request) {
   return id == request.end() ? std::nullopt : std::optional<ordered_json>(*id);
 }
 
+std::string problem_of(const std::optional<ordered_json>& id) {
+  constexpr double exact = 0x1p53;  // Whole numbers beyond the 64 bits of JSON's reader become doubles.
+  if (!id || !id->is_number_float() || std::abs(id->get<double>()) < exact) return {};
+  return "its id has more digits than a number keeps: write it as a text";
+}
+
 std::string no_object(const std::string& line) {
   return concat("the line is no JSON object",
                 is_nested_too_deep(line) ? concat(": it is nested deeper than ", deepest_json) : "");
@@ -87,6 +96,7 @@ PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
   const ordered_json request = parse_json(line);
   if (!request.is_object()) return {no_request(no_object(line), finder)};
   const auto id = id_of(request);
+  if (const auto problem = problem_of(id); !problem.empty()) return {no_request(problem, finder)};
   const RecordFinder* const records = finder.records();
   if (records)
     if (auto record = records->row(line)) return {std::move(*record), id};
@@ -103,7 +113,7 @@ PredictRequestLine parse_request(const std::string& line, InputFinder& finder) {
 
 void answer_requests(int descriptor, Predictor& predictor, const PredictionFormat& format, OutputFile& out,
                      const std::function<void(Prediction&)>& seen) {
-  LineReader reader(descriptor);
+  LineReader reader(descriptor, LineReader::Holds::requests);
   InputFinder finder(&predictor.records());
   for (auto lines = reader.next(most_at_once); !lines.empty(); lines = reader.next(most_at_once)) {
     std::vector<Input> inputs;

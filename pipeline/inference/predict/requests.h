@@ -16,9 +16,12 @@ namespace flowtrain {
 /// Reads the lines of a descriptor as they arrive.
 class LineReader {
  public:
-  explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+  /// The kind of input: of a list, a first line that is no text is an error (see clean_line); among requests it is one.
+  enum class Holds : std::uint8_t { list, requests };
+
+  LineReader(int descriptor, Holds holds) : descriptor_(descriptor), holds_(holds) {}
   /// Waits for a line, and returns it with those that have arrived behind it, `most` at most; none at the end. The last
-  /// one may lack its newline. Blank lines are left out. Lines are clean (see clean_line). Throws UserError(data) where
+  /// one may lack its newline. Blank lines are left out, and marks (see without_marks). Throws UserError(data) where
   /// reading fails.
   std::vector<std::string> next(std::size_t most);
 
@@ -26,6 +29,7 @@ class LineReader {
   bool read(bool waits);
 
   const int descriptor_;
+  const Holds holds_;
   std::string text_;          // read, but not yet returned
   std::uint64_t number_ = 0;  // the number of the last returned line
   bool over_ = false;
@@ -40,6 +44,8 @@ struct PredictRequestLine {
 
 /// Returns the "id" of a request, of any kind; nothing if it has none.
 std::optional<ordered_json> id_of(const ordered_json& request);
+/// Returns why an id cannot be repeated in the answer; empty if it can be.
+std::string problem_of(const std::optional<ordered_json>& id);
 
 /// Returns the reason why a line, which parse_json() did not read as an object, is no request.
 std::string no_object(const std::string& line);

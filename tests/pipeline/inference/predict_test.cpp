@@ -419,7 +419,7 @@ TEST_CASE(
   const auto write = [&](const std::string& text) {
     REQUIRE(::write(ends[1], text.data(), text.size()) == std::ssize(text));
   };
-  LineReader lines(ends[0]);
+  LineReader lines(ends[0], LineReader::Holds::requests);
   write("one\ntwo\nthree\nfo");
   CHECK(lines.next(2) == Texts{"one", "two"});
   CHECK(lines.next(2) == Texts{"three"});

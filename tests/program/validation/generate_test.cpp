@@ -116,6 +116,33 @@ TEST_CASE("a run on packed tokens uses the tokenizer beside its shards, also fro
   CHECK(generate(place, {"--prompt", "the quick", "--max-tokens", "6"}).out.find("the quick brown") == 0);
 }
 
+TEST_CASE("a text ends as the packed documents do, and --tokenizer names the tokenizer of a run that has moved") {
+  const TempRun place(
+      "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 120\n"
+      "[data]\ndataset = \"tokens\"\npath = \"shards\"\nwindow = 12\n"
+      "[[field]]\nname = \"tokens\"\nfrom = \"tokens\"\nas = \"lm\"\nmax = 12\ntokenizer = \"own.json\"\n"
+      "[loader]\nbatch = 8\nworkers = 2\n"
+      "[net]\nname = \"gpt2\"\nlayers = 1\nheads = 2\nwidth = 32\n"
+      "[loss]\nname = \"cross_entropy\"\nignore_index = -100\n[val]\nevery = 0\n"
+      "[optim]\nname = \"adam\"\nlr = 0.02\n[snapshot]\nevery = 60\n");
+  std::string text;
+  for (int line = 0; line < 200; ++line) text += "the fox\n";
+  place.folder().write("texts/a.txt", text);
+  place.folder().write("pack.toml", "[data]\ndataset = \"text\"\npath = \"texts\"\nunit = \"line\"\n");
+  REQUIRE_EXIT(
+      place.run({"tokenizer", "train", "--vocab", "262", "--out", "own.json", "--special", "<|over|>", "texts/a.txt"}),
+      0);
+  REQUIRE_EXIT(place.run({"pack", "pack.toml", "--tokens", "own.json", "--end", "<|over|>", "--out", "shards"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  const Words words{"--prompt", "the", "--max-tokens", "30"};
+  const auto said = generate(place, words);
+  REQUIRE_EXIT(said, 0);
+  CHECK(said.out == "the fox\n");
+  std::filesystem::rename(place.path("own.json"), place.path("moved.json"));
+  CHECK_EXIT(generate(place, words), 3);
+  CHECK(generate(place, with(words, {"--tokenizer", "moved.json"})).out == "the fox\n");
+}
+
 TEST_CASE("a tokenizer that is not the one of the packed tokens is refused") {
   const TempRun place(
       "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 1\n"
@@ -194,6 +221,16 @@ TEST_CASE("generate answers lines of standard input and of files, and names thos
   CHECK(answers[4].at("text") == "uick brown fox jumps över");
   CHECK(answers[5].at("error") == "\"max_tokens\" cannot be set by a line; the flag --max-tokens sets it for all");
   CHECK_SAYS(served, "3 of 6 prompts could not be used");
+  // No line ends the service, and an id comes back as it was.
+  const auto odd =
+      lines_of(generate(place, {"--prompts", "-"},
+                        std::string("{\"prompt\": \"a\0b\"}\n", 18) +
+                            "{\"prompt\": \"fox\", \"id\": 123456789012345678901}\n{\"prompt\": \"fox\"}\n")
+                   .out);
+  REQUIRE(odd.size() == 3);
+  CHECK(odd[0].contains("error"));
+  CHECK(odd[1].at("error").get<std::string>().starts_with("its id has more digits than a number keeps"));
+  CHECK(odd[2].at("text") == " jumps över");
 
   const auto lines = generate(place, {}, "fox\n\njum\n");
   REQUIRE_EXIT(lines, 0);
@@ -247,6 +284,7 @@ TEST_CASE("val.samples shows what the net writes at each validation, and trainin
   CHECK(last[0] == json{{"prompt", "the q"}, {"text", "uick brown fox jumps över"}});
   CHECK(last[1] == json{{"prompt", "fox"}, {"text", " jumps över"}});
   CHECK(end_of(place.path("shown")) == end_of(place.path("plain")));
+  REQUIRE_EXIT(place.run({"replay", "shown", "--iter", "30", "--loss", "--out", "replayed"}), 0);
 
   // Beside training, in parts, and drawn.
   REQUIRE_EXIT(place.train(with(words, {"--run-dir", "async", "--set", "val.mode=async"})), 0);

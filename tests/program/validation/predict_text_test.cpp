@@ -88,6 +88,19 @@ TEST_CASE("predict tags the words of tables and requests, and tests show the wor
   const auto worst = json::parse(read_text(place.path("run/test/iter-00000040/pictures.json"))).at("worst").at(0);
   const std::string label = worst.at("fields").at(1).at("text");
   CHECK((label == "EU/B-ORG rejects/O call/O" || label == "calls/O reject/O UN/B-ORG"));
+  // The lines of the records add up to the metrics.
+  const auto samples = lines_of(read_text(place.path("run/test/iter-00000040/samples.jsonl")));
+  const auto metrics = json::parse(read_text(place.path("run/test/iter-00000040/summary.json"))).at("metrics");
+  double counted = 0, right = 0, loss = 0;
+  for (auto& sample : samples) {
+    counted += sample.at("tokens").get<double>();
+    right += sample.at("right").get<double>();
+    loss += sample.at("loss").get<double>() * sample.at("tokens").get<double>();
+  }
+  CHECK(metrics.at("accuracy").get<double>() == doctest::Approx(right / counted));
+  CHECK(metrics.at("loss").get<double>() == doctest::Approx(loss / counted));
+  REQUIRE_EXIT(place.run({"report", "run"}), 0);
+  CHECK(read_text(place.path("run/report.html")).find("\"test val\"") != std::string::npos);
 }
 
 TEST_CASE("predict tells how well a model of language expects a text, also from shards of tokens") {
@@ -115,6 +128,42 @@ TEST_CASE("predict tells how well a model of language expects a text, also from 
   const auto table = place.run({"predict", "run", "t.tokens"});
   REQUIRE_EXIT(table, 0);
   CHECK_PRINTS(table, "  perplexity ");
+}
+
+TEST_CASE("predict reads files of text as training does, and draws for masked tokens as validation does") {
+  const TempRun place(
+      "name = \"tiny\"\n[run]\nthreads = 1\nmax_iter = 10\n[data]\ndataset = \"text\"\npath = \"texts.txt\"\n"
+      "unit = \"line\"\n[[field]]\nname = \"tokens\"\nfrom = \"text\"\nas = \"masked_lm\"\nmax = 32\nmask = "
+      "\"<|endoftext|>\"\n"
+      "share = 0.3\n[net]\nname = \"encoder\"\nlayers = 1\nheads = 2\nwidth = 16\n[val]\nevery = 0\nmetrics = []\n" +
+      rest_of_config);
+  std::string text, table;
+  for (int line = 0; line < 8; ++line) {
+    text += "the quick fox\n";
+    table += "{\"text\": \"the quick fox\"}\n";
+  }
+  place.folder().write("texts.txt", text);
+  place.folder().write("rows.jsonl", table);
+  place.folder().write("plain.txt", "the quick fox");
+  place.folder().write("marked.txt", "\xef\xbb\xbfthe quick fox");
+  place.folder().write("zero.txt", std::string("the\0fox", 7));
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  REQUIRE_EXIT(place.run({"test", "run"}), 0);
+  const auto measured = lines_of(read_text(place.path("run/test/iter-00000010/samples.jsonl")));
+  const auto rows = lines_of(place.run({"predict", "run", "rows.jsonl", "--jsonl"}).out);
+  REQUIRE(measured.size() == 8);
+  REQUIRE(rows.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i)
+    CHECK(std::log(rows[i].at("perplexity").get<double>()) ==
+          doctest::Approx(measured[i].at("loss").get<double>()).epsilon(1e-4));
+  const auto answer = [&](const std::string& file) {
+    return lines_of(place.run({"predict", "run", file, "--jsonl"}).out).at(0).at("perplexity").get<double>();
+  };
+  CHECK(answer("marked.txt") == answer("plain.txt"));
+  CHECK(answer("plain.txt") == rows[0].at("perplexity").get<double>());
+  const auto files = place.run({"predict", "run", "plain.txt", "zero.txt", "--jsonl"});
+  CHECK_EXIT(files, 3);
+  CHECK_SAYS(files, "zero.txt: it is no text: there is a zero byte");
 }
 
 }  // namespace flowtrain::predict_text_test
