@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the seeds in tests/fuzz/corpus: small right files of every kind that a reader knows, and some wrong ones.
 
-Needs Pillow for the JPEGs, and pyarrow for Parquet. What is there already (findings of the fuzzers, too) is kept.
+Needs Pillow for the JPEGs, pyarrow for Parquet, and numpy and soundfile for recordings. What is there already (findings
+of the fuzzers, too) is kept.
 """
 import gzip
 import io
@@ -374,6 +375,37 @@ def sounds():
     put("wav", "no_form", b"RIFF\x10\0\0\0WAVEdata\4\0\0\0abcd")
 
 
+def speech_lists():
+    put("speech_lists", "kaldi", "a a.wav\nb b.wav\n===\na-1 a 0 0.5\na-2 a 0.5 -1\nb-1 b 0.25 1\n===\n"
+        "a-1 hello there\na-2 you\nb-1 he\n===\na-1 ann\na-2 ann\nb-1 bob\n")
+    put("speech_lists", "kaldi_whole", "a a.wav\nb b.wav\n===\n===\na one\nb two\n")
+    put("speech_lists", "kaldi_pipe", "a sox a.wav -t wav - |\n")
+    put("speech_lists", "common_voice", "client_id\tpath\tsentence\tup_votes\nann\ta.mp3\tHello \"there\"\t2\n"
+        "bob\tb\tHé\t\n")
+    put("speech_lists", "librispeech", "1-2-0000 HELLO THERE\n1-2-0001 YOU\n")
+    put("speech_lists", "librispeech_odd", "1-2-0000\n1-2-0007 NOT THERE\n\n1-2-0000 TWICE\n")
+
+
+def compressed_sounds():
+    import numpy
+    import soundfile
+
+    tone = numpy.sin(numpy.arange(600) * 0.1).astype("float32") * 0.5
+    for name, kind, subtype, channels in [("flac", "FLAC", "PCM_16", 1), ("flac24", "FLAC", "PCM_24", 2),
+                                          ("ogg", "OGG", "VORBIS", 1), ("opus", "OGG", "OPUS", 1),
+                                          ("mp3", "MP3", "MPEG_LAYER_III", 1), ("alaw", "WAV", "ALAW", 1),
+                                          ("adpcm", "WAV", "MS_ADPCM", 1), ("rf64", "RF64", "PCM_16", 1)]:
+        out = io.BytesIO()
+        rows = numpy.stack([tone] * channels, axis=1)
+        soundfile.write(out, rows, 8000, format=kind, subtype=subtype)
+        put("sound", name, out.getvalue())
+    put("sound", "twice", out.getvalue() * 2)
+    mp3 = (CORPUS / "sound" / "mp3").read_bytes()
+    put("sound", "mp3_id3", b"ID3\x04\0\0\0\0\0\x05hello" + mp3)
+    put("sound", "mp3_cut", mp3[:-50])
+    put("sound", "wav", wav(1, 16, 2, struct.pack("<6h", 1, -1, 300, 7, -32768, 32767)))
+
+
 STATE = {
     "iteration": 7, "samples_per_epoch": 100, "order_xxh64_state": "xxh64-0-00", "order_xxh64": "0" * 16,
     "losses": [0.5, 1e300, None], "best": [{"iteration": 5, "value": 0.5}], "validation_batches": 3,
@@ -473,6 +505,8 @@ parquet_files()
 arrays()
 kept_lengths()
 sounds()
+compressed_sounds()
+speech_lists()
 states()
 tokenizers()
 language_models()
