@@ -77,7 +77,8 @@ void check_free_axes(const PackageInput& input, const BatchField& found, const P
                         .error(concat("'", name, "' of the batch has ", found.shape[axis] < 0 ? "up to " : "", extent,
                                       " along axis ", axis, ", but the graph takes ", takes))
                         .what(),
-                    concat(way_out, "export the package with free={\"", name, "\": {", axis, ": ", extent, "}}"));
+                    concat(way_out, "export the package in Python: flowtrain.export(…, free={\"", name, "\": {", axis,
+                           ": ", extent, "}})"));
     };
     if (free == input.free.end()) {
       if (found.shape[axis] < 0) refuse(concat(input.field.shape[axis], " alone"), "");

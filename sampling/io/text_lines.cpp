@@ -31,8 +31,12 @@ std::string_view clean_line(std::string_view line, std::uint64_t number, const s
     if (has_utf16_mark(line) || line.find('\0') != line.npos)
       throw UserError(ExitCode::data, name + ": its first line is not UTF-8 (it looks like UTF-16)",
                       "save the file as UTF-8, with one entry per line");
-    if (line.starts_with(utf8_mark)) line.remove_prefix(utf8_mark.size());
   }
+  return without_marks(line, number);
+}
+
+std::string_view without_marks(std::string_view line, std::uint64_t number) {
+  if (number == 1 && line.starts_with(utf8_mark)) line.remove_prefix(utf8_mark.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

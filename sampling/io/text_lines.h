@@ -15,6 +15,8 @@ namespace flowtrain {
 /// and a carriage return at its end. Throws UserError(data) that begins with `name` for a text in UTF-16 or UTF-32, or
 /// packed by gzip, which shows in its first line.
 std::string_view clean_line(std::string_view line, std::uint64_t number, const std::string& name);
+/// Returns a line without the byte order mark of a file's first line, and without the CR of a line from Windows.
+std::string_view without_marks(std::string_view line, std::uint64_t number);
 
 /// Returns how many bytes at the beginning of a file are the mark of UTF-8 (BOM): 3 or 0. Throws UserError(data) that
 /// begins with `name` for a file in UTF-16, and for one that gzip packed.

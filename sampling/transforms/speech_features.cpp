@@ -1,5 +1,7 @@
 #include "sampling/transforms/speech_features.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -204,7 +206,8 @@ class SetStatistics {
     }
     std::error_code failed;  // writing then fails, too
     if (const auto folder = fs::path(path_).parent_path(); !folder.empty()) fs::create_directories(folder, failed);
-    if (!write_cache_file(path_, path_ + ".", {std::as_bytes(std::span(text))}))
+    if (!write_cache_file(path_, path_ + ".", {std::as_bytes(std::span(text))},
+                          [](int file) { return fchmod(file, 0644) == 0; }))
       throw settings_.error("statistics", concat("cannot write ", path_), ExitCode::data,
                             "name a file that can be made");
   }

@@ -68,7 +68,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
         row.state = RowWork::State::done;
       } catch (const SampleError& error) {
         row.stage = "sample";
-        row.reason = row.replaced == 0 && !packed ? reason_of(row.record, slab.extents().size(), error) : error.what();
+        row.reason = !packed ? reason_of(row.record, slab.extents().size(), error) : error.what();
         row.state = RowWork::State::failed;
       } catch (...) {
         add_error_context("sample", dataset_.describe(row.id));

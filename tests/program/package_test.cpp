@@ -281,7 +281,8 @@ TEST_CASE("fields whose free axes a package does not take, and rows without pict
   };
   check_not_begun(place, place.train({"--set", "field.0.max=100"}),
                   {"'text' of the batch has up to 100 along axis 1, but the graph takes 1 to 64",
-                   "lower the field's bound to 64, or export the package with free={\"text\": {1: 100}}"});
+                   "lower the field's bound to 64, or export the package in Python: flowtrain.export(…, "
+                   "free={\"text\": {1: 100}})"});
   edit({"inputs.0.free=", "inputs.0.shape=[-1,64]"});
   check_not_begun(place, place.train(),
                   {"'text' of the batch has up to 64 along axis 1, but the graph takes 64 alone"});

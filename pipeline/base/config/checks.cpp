@@ -197,12 +197,17 @@ void check_span_tags(const Config& config) {
   const auto metric = std::ranges::find_if(*val.metrics, counts_spans);
   if (metric == val.metrics->end()) return;
   const auto begins_span = [](const std::string& tag) { return tag.starts_with("B-") && tag.size() > 2; };
-  for (auto& field : config.list("field"))
+  for (auto& field : config.list("field")) {
+    if (const auto& as = field.text("as"); as == "lm" || as == "masked_lm")
+      throw val.metrics.error(concat("'", *metric, "' counts spans of tags, but the labels are tokens (", field.table(),
+                                     ".as = \"", as, "\")"),
+                              ExitCode::usage, "measure perplexity and accuracy");
     if (field.has("tags") && std::ranges::none_of(field.texts("tags"), begins_span))
       throw field.error("tags",
                         concat("no tag begins a span, and ", *metric, " (val.metrics, ", val.metrics.origin().text(),
                                ") counts spans: O, and B-X and I-X of each kind X"),
                         ExitCode::usage, "measure accuracy and f1 of tags that are no spans");
+  }
 }
 
 void check_metric(const Settings& rule, const Config& config) {

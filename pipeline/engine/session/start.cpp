@@ -239,8 +239,10 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   if (!run) {
     if (options.iteration)
       throw UserError(ExitCode::snapshot,
-                      concat("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
-                             *config.run().dir, " to go on in"),
+                      concat("--iter ", *options.iteration, ": there is no run ",
+                             !options.run_dir ? concat("called '", config.name(), "' in ", *config.run().dir)
+                                              : concat("in ", options.run_dir->string()),
+                             " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(concat("no run called '", config.name(), "' yet: starting at iteration 0"));
     return fresh(options, config, file, fresh_choices, world, interrupt);

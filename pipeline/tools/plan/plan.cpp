@@ -1,6 +1,7 @@
 #include "pipeline/tools/plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 
@@ -65,6 +66,13 @@ std::string steps(const PlanParts& parts) {
   const RunPlan& run_plan = parts.run_plan;
   const std::uint64_t per_step = parts.train.batch * run_plan.accum;
   const double epochs = epoch_of(parts.config, parts.train.batches).periods(run_plan.last);
+  if (const auto* plan = parts.train.plan.get(); plan && plan->chooses_rows())
+    return printed(
+        "%s iterations, %.4g epochs, about %s samples; a step takes up to %s rows", format_count(run_plan.last).c_str(),
+        epochs,
+        format_count(static_cast<std::uint64_t>(std::llround(epochs * static_cast<double>(parts.train.order->size()))))
+            .c_str(),
+        format_count(per_step).c_str());
   return printed("%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(), epochs,
                  format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str()) +
          (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");

@@ -116,6 +116,7 @@ Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
   for (auto* key : {"early_stop.patience", "early_stop.hours", "display.every", "verify.every"}) set(key, "0");
+  set("val.samples", "[]");
   if (!has_stateful_schedule(run.config)) set("val.every", "0");
   if (discarding == Discarding::possible) set("train.nonfinite", "skip");
   return load_for_use(start);

@@ -91,7 +91,8 @@ class UtteranceDataset final : public NamedDataset {
     return shown;
   }
   std::string missing_labels() const override {
-    return found_.classes.empty() ? found_.place + " has no folders of classes" : "";
+    if (!found_.classes.empty()) return {};
+    return concat(found_.place, ": no folders of classes were read (audio_folder does, with labels = \"folders\")");
   }
   std::string describe(std::uint64_t id) const override {
     const auto& utterance = found_.all[id];

@@ -170,7 +170,8 @@ nets::NetInput input_of(const LearnerSpec& spec) {
     const std::string name = field.name.starts_with(group) ? field.name.substr(group.size()) : field.name;
     if (name == "tokens" && !field.shape.empty()) input.vocabulary = field.values, input.length = field.shape[0];
     if (name == "type" && !field.shape.empty()) input.types = field.values;
-    if (name == "features" && field.shape.size() == 2) input.features = field.shape[1];
+    const bool are_frames = field.shape.size() == 2 && field.free_axes <= 1 && field.dtype == DType::f32;
+    if (name == "features" && are_frames) input.features = field.shape[1];
     if (name == "label" && !field.shape.empty()) input.labels = field.values;
   }
   return input;

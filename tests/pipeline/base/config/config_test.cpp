@@ -462,6 +462,10 @@ TEST_CASE("metrics of spans take no tags of words that are no spans") {
   CHECK(refused.hint == "measure accuracy and f1 of tags that are no spans");
   loaded(tagged(R"(["O", "B-PER", "I-PER"])", "span_f1"));
   loaded(tagged(R"(["O", "PER", "LOC"])", "accuracy"));
+  CHECK(refusal(letters + "[val]\nmetrics = [\"span_f1\"]\n[sampler]\nname = \"fields\"\n[[field]]\nname = \"tokens\"\n"
+                          "as = \"lm\"\nfrom = \"text\"\nmax = 8\n")
+            .message ==
+        "a.toml:4:1: val.metrics: 'span_f1' counts spans of tags, but the labels are tokens (field.0.as = \"lm\")");
 }
 
 TEST_CASE("optimizers and schedules must fit each other") {
