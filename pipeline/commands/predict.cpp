@@ -62,10 +62,9 @@ int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Classifies or transcribes inputs with the net of a snapshot, or detects objects in them. Inputs are decoded\n"
       "and transformed as in validation. Only the snapshot's folder is needed, and files that its configuration\n"
-      "names (a tokenizer, plugins). An INPUT is a picture, a recording,\n"
-      "a folder (with all folders below it), a pattern, a .tar archive, an http(s) address, or - for a list of inputs\n"
-      "on standard input; for a net of [[field]], a table (.jsonl, .csv), data as those it was trained on, or the\n"
-      "file of its only part.\n"
+      "names (a tokenizer, plugins). An INPUT is a picture, a recording, a folder (with all folders below it), a\n"
+      "pattern, a .tar archive, an http(s) address, or - for a list of inputs on standard input; for a net of\n"
+      "[[field]], a table (.jsonl, .csv), data as those it was trained on, or the file of its only part.\n"
       "Prints a table; --csv and --jsonl write lines for programs. Without INPUT, --jsonl answers requests: each line\n"
       "{\"file\": \"a.jpg\"}, or a row of a table, on standard input gets a line on standard output. Damaged inputs\n"
       "are named and left out; the exit code is then 3.",

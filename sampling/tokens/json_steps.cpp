@@ -222,7 +222,10 @@ void decode_word_pieces(const JsonPlace& place, TokenizerParts& parts) {
   const bool cleans = place["cleanup"].flag_or(true);
   if (parts.first_texts.empty()) parts.first_texts = parts.texts;
   for (auto& text : parts.texts) {
-    text = text.starts_with(prefix) ? text.substr(prefix.size()) : " " + text;
+    if (text.starts_with(prefix))
+      text.erase(0, prefix.size());
+    else
+      text.insert(0, 1, ' ');
     if (cleans) text = cleaned_up(std::move(text));
   }
   for (auto& text : parts.first_texts)

@@ -49,7 +49,7 @@ void put(std::string_view text, const std::vector<SplitPart>& parts, SplitBehavi
 
 void Splitter::add(WordRules rules) {
   only_rules_ = steps_.empty() ? std::optional(rules) : std::nullopt;
-  steps_.push_back([rules](std::string_view piece, bool, std::vector<std::string_view>& pieces, Scratch&) {
+  steps_.emplace_back([rules](std::string_view piece, bool, std::vector<std::string_view>& pieces, Scratch&) {
     for (std::size_t at = 0; at < piece.size();) {
       const std::size_t end = word_end(rules, unicode::classes(), piece, at);
       pieces.push_back(piece.substr(at, end - at));

@@ -135,6 +135,7 @@ void check_first_rows(const Sampler& sampler, const Dataset& dataset, const Sett
   std::vector<std::vector<std::byte>> memory;
   std::vector<std::byte*> row;
   for (auto& field : sampler.fields()) memory.emplace_back(field.row_bytes());
+  row.reserve(memory.size());
   for (auto& bytes : memory) row.push_back(bytes.data());
   ReadBuffer buffer;
   std::string problem;

@@ -34,7 +34,8 @@ bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json
 
 // Returns the run of a snapshot, by the place where it lies.
 fs::path run_of(const fs::path& snapshot) {
-  const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
+  const fs::path folder = snapshot.parent_path();
+  fs::path run = folder.parent_path();
   if (folder.filename() == "snapshots" && holds_run(run)) return run;
   const std::string name = snapshot_name(read_manifest(snapshot).iteration);
   throw UserError(
@@ -187,9 +188,9 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
         "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
   if (least == 0) throw FailedElsewhere(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? concat(", ", least, " for each of ", group.size(), " processes") : "";
-  const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
-                    concat("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
-                           format_bytes(own.limit), shares)};
+  Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
+              concat("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
+                     format_bytes(own.limit), shares)};
   if (group.leads()) log_info(concat("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
   return batch;
 }

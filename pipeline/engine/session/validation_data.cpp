@@ -131,7 +131,7 @@ void warn_of_same_samples(const Dataset& training, const ValidationSets& sets) {
 
 void check_split(const Dataset& training, Group& group) {
   const bool is_split = dynamic_cast<const SubsetDataset*>(&training) != nullptr;
-  const std::string own = is_split ? std::to_string(training.fingerprint()) : "";
+  std::string own = is_split ? std::to_string(training.fingerprint()) : "";
   if (group.ask_leader("what is held out of the training data", [&] { return own; }) != own)
     throw UserError(ExitCode::data, "data.val_share holds out other samples here than on rank 0",
                     "give this machine the files that rank 0's has, and its list of them beside the data: "

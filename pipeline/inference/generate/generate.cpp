@@ -105,6 +105,7 @@ class GenerateRun {
     if (!is_json && ::isatty(STDIN_FILENO) == 1) log_info("write a prompt a line; Ctrl-D ends the program");
     for (auto lines = reader.next(most_prompts_at_once); !lines.empty(); lines = reader.next(most_prompts_at_once)) {
       std::vector<GivenPrompt> prompts;
+      prompts.reserve(lines.size());
       for (auto& line : lines) prompts.push_back(is_json ? parse_prompt(line) : GivenPrompt{.text = line});
       answer(prompts);
     }

@@ -418,16 +418,16 @@ std::vector<Input> RecordFinder::records_of(const std::string& path) const {
     if (is_among(parts_.targets, form.name)) continue;
     const auto found = std::ranges::find(forms, form.name, &PartForm::name);
     if (found == forms.end()) {
-      std::vector<std::string> there;
-      for (auto& other : forms) there.push_back(other.name);
+      const auto there = join(forms, ", ", [](auto& other) { return other.name; });
       throw UserError(ExitCode::data, concat(path, ": it has no part '", form.name, "', which the net learnt from",
-                                             there.empty() ? "" : "; its parts: ", join(there)));
+                                             there.empty() ? "" : "; its parts: ", there));
     }
     if (found->encoding != form.encoding || found->dtype != form.dtype || found->shape.size() != form.shape.size())
       throw UserError(ExitCode::data,
                       concat(path, ": its parts '", form.name, "' are not as those that the net learnt from"));
   }
   std::vector<Input> inputs;
+  inputs.reserve(records->size());
   for (std::uint64_t id = 0; id < records->size(); ++id)
     inputs.push_back({.name = records->describe(id), .records = records, .record = id});
   return inputs;

@@ -117,7 +117,7 @@ void Predictor::classify(const std::vector<Input>& inputs, const std::function<v
   if (const auto axes = free_axes_of(net_.layout().fields()); axes > 0) {
     MeasureOptions options{.axes = std::vector<std::size_t>(axes), .folder = {}, .settings = {}};
     std::iota(options.axes.begin(), options.axes.end(), 0);
-    plan.emplace(measure(dataset, net_.sampler(), options));
+    plan.emplace(ShapePlan{measure(dataset, net_.sampler(), options)});
     parts.plan = &*plan;
   }
   parts.seed = seed_of(net_.config());

@@ -139,7 +139,8 @@ std::string base64(std::string_view bytes) {
 ordered_json pictures_of(const fs::path& run, const std::string& link, std::size_t budget) {
   auto sets = records_of(run);
   ordered_json all = ordered_json::array();
-  for (auto& [set, records] : sets) {
+  for (auto& set : sets) {
+    auto& records = set.second;
     std::size_t left = budget / sets.size();
     bool embeds = true;
     for (const auto index : by_importance(records.size())) {
@@ -155,8 +156,8 @@ ordered_json pictures_of(const fs::path& run, const std::string& link, std::size
         bytes += file_bytes;
         if (shape) sample["width"] = shape->width, sample["height"] = shape->height;
         const std::string start = is_sound ? "data:audio/wav;base64," : "data:image/png;base64,";
-        sample[src] = embeds && bytes <= left ? start + base64(text_of_file(file, file_bytes))
-                                              : link + records[index].folder + name;
+        sample[src] = embeds && bytes <= left ? concat(start, base64(text_of_file(file, file_bytes)))
+                                              : concat(link, records[index].folder, name);
       });
       embeds = embeds && bytes <= left;
       left -= std::min(left, bytes);

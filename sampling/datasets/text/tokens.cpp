@@ -263,6 +263,7 @@ std::unique_ptr<Dataset> make_tokens(const Settings& settings, const DatasetInpu
   for (const auto& shard : opened) compare(*opened.front(), *shard);
   if (input.training) tell_missing(opened);
   std::vector<TokenShard> shards;
+  shards.reserve(opened.size());
   for (auto& shard : opened) shards.push_back(std::move(*shard));
   return std::make_unique<TokensDataset>(std::move(place), std::move(shards), std::move(access),
                                          within       ? TokensUnit::document_window
