@@ -515,6 +515,8 @@ def _constructor(dataset: str) -> Any:
                 more[key] = value
             elif key in named:
                 values[named[key]] = [value] if key == "plugins" and isinstance(value, (str, os.PathLike)) else value
+            elif key == "split" and not training:  # labels are those of the training data, which is another split
+                values["data.val.split"] = value
             elif key in data_keys | places:
                 values[f"data.{key}"] = value
             elif key in sampler_keys or of_plugin:

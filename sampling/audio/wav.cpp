@@ -90,14 +90,33 @@ bool fits(const LaterChunk& chunk, const ByteSource& file, std::uint64_t offset)
   return !chunk.name.empty() && chunk.size_bytes <= file.size_bytes() - offset - chunk_header_bytes;
 }
 
-bool has_only_zeros(const ByteSource& file, std::uint64_t offset) {
+/// Returns the place behind bytes that are all as the one there: padding, if there are many.
+std::uint64_t end_of_padding(const ByteSource& file, std::uint64_t offset) {
   std::array<std::byte, 4096> block{};
-  while (const auto size = file.read_at(offset, block)) {
-    if (std::ranges::any_of(std::span(block).first(size), [](std::byte byte) { return byte != std::byte{}; }))
-      return false;
-    offset += size;
+  std::byte first{};
+  for (bool is_begin = true; const auto size = file.read_at(offset, block); is_begin = false) {
+    if (is_begin) first = block[0];
+    const auto bytes = std::span(block).first(size);
+    const auto other = std::ranges::find_if(bytes, [&](std::byte byte) { return byte != first; });
+    offset += static_cast<std::uint64_t>(other - bytes.begin());
+    if (other != bytes.end()) break;
   }
-  return true;
+  return offset;
+}
+
+/// Throws SampleError for bytes behind the samples that may be sound. A chunk that is cut short, tags as MP3 files have
+/// them, and XML are none.
+void refuse_unnamed(const ByteSource& file, std::uint64_t offset, std::uint64_t promised) {
+  const LaterChunk rest = chunk_at(file, offset);
+  const bool is_named = !rest.name.empty() && std::ranges::all_of(rest.name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == ' ' || c == '_';
+  });
+  std::array<std::byte, 3> tag{};
+  file.read_at(offset, tag);
+  const std::string_view name(reinterpret_cast<const char*>(tag.data()), tag.size());
+  if (is_named || name == "ID3" || name == "TAG" || name == "<?x") return;
+  throw SampleError(concat("the header promises ", promised, " bytes of samples, but ", file.size_bytes() - offset,
+                           " other bytes follow them"));
 }
 
 /// Throws SampleError if more sound follows the samples: in a chunk or a file of its own, or without a header.
@@ -115,22 +134,18 @@ void refuse_more_sound(const ByteSource& file, std::uint64_t offset, std::uint64
     if (chunk.name == "data") throw SampleError("damaged WAV file: a second chunk 'data' follows the first one");
     if (chunk.name == "RIFF" || chunk.name == "RF64")
       throw SampleError("damaged WAV file: a second WAV file follows the first one");
-    if (!fits(chunk, file, offset)) break;
-    offset += chunk_header_bytes;
-    size = chunk.size_bytes;
+    if (fits(chunk, file, offset)) {
+      offset += chunk_header_bytes;
+      size = chunk.size_bytes;
+      continue;
+    }
+    if (offset + stray_bytes > file.size_bytes()) return;
+    const auto end = end_of_padding(file, offset);
+    if (end == file.size_bytes()) return;
+    if (end < offset + stray_bytes) return refuse_unnamed(file, offset, promised);
+    offset = end;
+    size = 0;
   }
-  if (offset + stray_bytes > file.size_bytes()) return;
-  // A chunk that is cut short, and tags as MP3 files have them, are no sound.
-  const LaterChunk rest = chunk_at(file, offset);
-  const bool is_named = !rest.name.empty() && std::ranges::all_of(rest.name, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == ' ' || c == '_';
-  });
-  std::array<std::byte, 3> tag{};
-  file.read_at(offset, tag);
-  const std::string_view name(reinterpret_cast<const char*>(tag.data()), tag.size());
-  if (is_named || name == "ID3" || name == "TAG" || has_only_zeros(file, offset)) return;
-  throw SampleError(concat("the header promises ", promised, " bytes of samples, but ", file.size_bytes() - offset,
-                           " other bytes follow them"));
 }
 
 }  // namespace

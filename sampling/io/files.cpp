@@ -216,14 +216,18 @@ std::uint64_t Files::version(std::size_t index, std::uint64_t before) const {
 
 bool is_hidden(std::string_view path) { return !hidden_start(path).empty(); }
 
+void refuse_address(const Settings& settings) {
+  if (settings.text("path").find("://") != std::string::npos)
+    throw settings.error("path", "this data set reads files of this machine, and path is an address", ExitCode::data,
+                         "make shards by flowtrain pack: webdataset reads them on a server");
+}
+
 Files open_files(const Settings& settings) {
   const std::string hint = "set data.path in the configuration or --set data.path=FOLDER";
   const auto& path = settings.text("path");
   if (path.empty())
     throw settings.error("path", "this data set needs a folder or a .tar archive", ExitCode::data, hint);
-  if (path.find("://") != path.npos)
-    throw settings.error("path", "this data set reads folders and archives of this machine, and path is an address",
-                         ExitCode::data, "make shards by flowtrain pack: webdataset reads them on a server");
+  refuse_address(settings);
   std::error_code ignored;
   if (!fs::exists(path, ignored))
     throw settings.error("path", "no such folder or archive: " + path, ExitCode::data, hint);

@@ -103,8 +103,11 @@ class Files {
 /// Returns whether any part of a path is hidden (it starts with a dot) or was added by a system.
 bool is_hidden(std::string_view path);
 
+/// Throws UserError(data), with the place of the key `path`, for an address, from which a data set does not read.
+void refuse_address(const Settings& settings);
+
 /// Opens the folder or archive that the key `path` names. Throws UserError(data), with the place of the key, if it is
-/// empty or names nothing that exists.
+/// empty, an address, or names nothing that exists.
 Files open_files(const Settings& settings);
 
 /// Returns a name's extension, in lower case without the dot: "jpg" of "a/b.c.JPG"; empty if the last part has none.

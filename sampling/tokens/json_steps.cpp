@@ -264,12 +264,14 @@ void decode_metaspace(const JsonPlace& place, TokenizerParts& parts) {
 /// beginning can be stripped.
 void add_decoder(const JsonPlace& place, TokenizerParts& parts, bool& fused) {
   const auto type = place["type"].text();
-  if (fused && type != "Strip" && type != "Fuse") place.refuse("a step behind Fuse other than Strip is not supported");
+  if (fused && type != "Strip" && type != "Fuse")
+    place.refuse("a step behind Fuse or ByteLevel other than Strip is not supported");
   if (type == "Fuse") {
     fused = true;
     return;
   }
   if (type == "ByteLevel") {
+    fused = true;
     return change_texts(parts, [](std::string& text) {
       if (auto bytes = from_byte_alphabet(text)) text = std::move(*bytes);
     });

@@ -79,8 +79,8 @@ Model read_model(Protobuf message, const std::string& name) {
   if (model.type == ModelType::word) refuse("models of words are not supported");
   if (model.type != ModelType::unigram && model.type != ModelType::bpe)
     refuse("models of characters are not supported");
-  if (model.space_is_suffix) refuse("treat_whitespace_as_suffix is not supported");
-  if (!model.escapes_spaces) refuse("escape_whitespaces = false is not supported");
+  if (model.space_is_suffix) refuse("treat_whitespace_as_suffix is not supported", "train the model without it");
+  if (!model.escapes_spaces) refuse("escape_whitespaces = false is not supported", "train the model without it");
   for (const Piece& piece : model.pieces) {
     if (piece.text.empty() || piece.text.size() > max_token_bytes) refuse("a piece is empty or too long");
     if (piece.type == PieceType::unused) refuse("pieces that are not used are not supported");
@@ -204,7 +204,7 @@ TokenizerParts read_sentencepiece(std::string_view bytes, const std::string& nam
     if (model.pieces[id].type == PieceType::user) users.add(model.pieces[id].text, id);
   parts.normalizer.add(character_map_step(CharacterMap(model.map, name), std::move(users),
                                           {.adds_space = model.adds_space, .removes_spaces = model.removes_spaces}));
-  parts.strips_first_space = model.adds_space;
+  parts.strips_first_space = model.adds_space || model.removes_spaces;
   for (const auto& special : parts.specials) {
     parts.raw.add({.text = special.name, .id = special.id, .special = true});
     if (special.name == "<s>") parts.begin = {special.id};

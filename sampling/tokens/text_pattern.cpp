@@ -31,10 +31,11 @@ std::string meaning(int code) {
 constexpr std::string_view word_characters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})",
                            word_alone = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})",
                            white_space = R"(\t-\r\x{85}\p{Z})", hexadecimal = "0-9A-Fa-f";
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> posix_names{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> posix_names{{
     {"alnum", R"(\p{Alphabetic}\p{Nd})"},
     {"alpha", R"(\p{Alphabetic})"},
     {"blank", R"(\t\p{Zs})"},
+    {"cased", R"(\p{Uppercase}\p{Lowercase}\p{Lt})"},  // upper or lower where case is ignored
     {"digit", R"(\p{Nd})"},
     {"graph", R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co})"},
     {"lower", R"(\p{Lowercase})"},
@@ -69,7 +70,13 @@ class PatternWriter {
   }
 
   void write_outside() {
+    if (rest_.starts_with("(?#")) {
+      if (rest_.find(')') == rest_.npos) throw std::invalid_argument("has a (?# that no ) closes");
+      return replace(rest_.find(')') + 1, "");
+    }
+    if (ignores_blanks_ && rest_.starts_with('#')) return replace(std::min(rest_.find('\n'), rest_.size()), "");
     if (rest_.starts_with('[')) return write_class();
+    if (rest_.starts_with('{') && write_count()) return;
     if (rest_.starts_with("(?")) return write_flags();
     if (rest_.starts_with("{,")) return replace(2, "{0,");
     if (!rest_.starts_with('\\')) return replace(1, rest_.substr(0, 1));
@@ -82,10 +89,45 @@ class PatternWriter {
     written_ += escape();
   }
 
+  /// Writes "{n}?", which is a count and then perhaps nothing: PCRE2 takes it for a count that stops early.
+  bool write_count() {
+    const auto end = rest_.find_first_not_of("0123456789", 1);
+    if (end == 1 || end == rest_.npos || !rest_.substr(end).starts_with("}?")) return false;
+    const auto count = rest_.substr(1, end - 1);
+    if (count != "0" && count != "1") throw std::invalid_argument("has {n}?, which is not supported");
+    replace(end + 2, count == "0" ? "{0}" : "?");
+    return true;
+  }
+
   /// Takes an escape that names no set.
   std::string escape() {
+    if (rest_.starts_with("\\v")) return take(2), "\\x{b}";
+    if (rest_.starts_with("\\p{") || rest_.starts_with("\\P{")) return property();
     if (rest_.starts_with("\\u") && rest_.size() >= 6) return concat("\\x{", take(6).substr(2), '}');
     return std::string(take(2));
+  }
+
+  /// Takes \p{…}. A script has its own characters, and not those that it shares with others, as PCRE2 has it.
+  std::string property() {
+    const auto end = rest_.find('}');
+    if (end == rest_.npos) return std::string(take(rest_.size()));
+    const auto whole = take(end + 1);
+    auto name = whole.substr(3, end - 3);
+    const bool is_inverted = (whole[1] == 'P') != name.starts_with('^');
+    if (name.starts_with('^')) name.remove_prefix(1);
+    const auto script = concat("\\p{sc:", name, '}');
+    if (!compiles(script)) return std::string(whole);
+    return concat(is_inverted ? "\\P{sc:" : "\\p{sc:", name, '}');
+  }
+
+  static bool compiles(const std::string& pattern) {
+    int code = 0;
+    std::size_t at = 0;
+    const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> made(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP, &code, &at,
+                      nullptr),
+        pcre2_code_free);
+    return made != nullptr;
   }
 
   static bool is_inverted(char name) { return name >= 'A' && name <= 'Z'; }
@@ -113,14 +155,18 @@ class PatternWriter {
     while (!rest_.empty() && !rest_.starts_with(']')) {
       if (rest_.starts_with("&&")) throw std::invalid_argument("has && within [], which is not supported");
       if (rest_.starts_with("[:")) {
+        keep_dash(items);
         add_posix(items, inverted);
+        take_dash(items);
       } else if (rest_.starts_with('[')) {
         throw std::invalid_argument("has a class within [], which is not supported");
       } else if (!rest_.starts_with('\\')) {
         items += take(1);
       } else if (const char name = rest_.size() > 1 ? rest_[1] : '\0'; !set_of(name).empty()) {
+        keep_dash(items);
         take(2);
         is_inverted(name) ? inverted.push_back(concat("[^", set_of(name), ']')) : void(items += set_of(name));
+        take_dash(items);
       } else {
         items += escape();
       }
@@ -131,8 +177,17 @@ class PatternWriter {
       written_ += concat(is_negated ? "[^" : "[", items, ']');
       return;
     }
+    if (items.starts_with('^')) items.insert(0, 1, '\\');  // The set before it is an alternative now.
     if (!items.empty()) inverted.push_back(concat('[', items, ']'));
     written_ += concat("(?:", is_negated ? "(?!" : "", join(inverted, "|"), is_negated ? ")(?s:.))" : ")");
+  }
+
+  /// Keeps a dash before or behind a set as a character, as it is no range of what stands there otherwise.
+  static void keep_dash(std::string& items) {
+    if (items.ends_with('-') && !items.ends_with("\\-")) items.insert(items.size() - 1, 1, '\\');
+  }
+  void take_dash(std::string& items) {
+    if (rest_.starts_with('-')) items += concat('\\', take(1));
   }
 
   void add_posix(std::string& items, std::vector<std::string>& inverted) {
@@ -141,6 +196,7 @@ class PatternWriter {
     const bool is_negated = name.starts_with('^');
     if (is_negated) name.remove_prefix(1);
     const auto whole = take(end + 2);
+    if (ignores_case_ && (name == "upper" || name == "lower")) name = "cased";
     const auto known = std::ranges::find(posix_names, name, &decltype(posix_names)::value_type::first);
     if (known == posix_names.end()) {
       items += whole;
@@ -156,12 +212,16 @@ class PatternWriter {
     const auto end = rest_.find_first_not_of("imx-", 2);
     if (end == rest_.npos || (rest_[end] != ':' && rest_[end] != ')')) return replace(2, "(?");
     std::string flags(rest_.substr(0, end));
+    const auto is_on = [&](char flag) { return flags.substr(0, flags.find('-')).find(flag) != flags.npos; };
+    ignores_case_ = ignores_case_ || is_on('i');
+    ignores_blanks_ = ignores_blanks_ || is_on('x');
     std::ranges::replace(flags, 'm', 's');
     replace(end, flags);
   }
 
   std::string_view rest_;
   std::string written_;
+  bool ignores_case_ = false, ignores_blanks_ = false;  ///< flags, from the first one on that sets it
 };
 
 struct Match {

@@ -382,6 +382,8 @@ def test_validation_has_the_labels_of_the_training_data(tmp_path):
                        "data.dataset": "image_folder", "data.path": str(tmp_path), "sampler.size": 8})):
         assert loader.classes == ["a", "b", "c"]
         assert next(iter(loader))[1].tolist() == [1, 2]
+    named = ft.Loader.image_folder(tmp_path, train=False, split="val", size=8, batch_size=4, output="numpy")
+    assert next(iter(named))[1].tolist() == [1, 2]
 
 
 def test_val_share_holds_out_samples_of_both_loaders(pictures):

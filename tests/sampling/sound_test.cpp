@@ -120,7 +120,10 @@ TEST_CASE("sounds: a WAV file with more sound than its header tells of is refuse
   check_refused(wav + list + second, "a second chunk 'data' follows");
   check_refused(wav + list + more, "but 16 other bytes follow them");
   const std::string odd("LIST\3\0\0\0abc", 11), cut("LIST\x40\0\0\0 more of it", 19);
-  for (auto& behind : {list, list + odd + '\0' + list, odd + list, cut, std::string(64, '\0'),
+  std::string notes;
+  for (int i = 0; i < 300; ++i) notes += list;
+  for (auto& behind : {list, list + odd + '\0' + list, odd + list, cut, std::string(64, '\0'), notes,
+                       std::string(64, '\xff'), std::string(32, '\0') + list, std::string("<?xml version=\"1.0\"?>"),
                        "TAG" + std::string(125, ' '), more.substr(0, 15)})
     CHECK(decoded(wav + behind).frames() == 4);
 }

@@ -197,7 +197,7 @@ void check_span_tags(const Config& config) {
   const auto metric = std::ranges::find_if(*val.metrics, counts_spans);
   if (metric == val.metrics->end()) return;
   const auto begins_span = [](const std::string& tag) { return tag.starts_with("B-") && tag.size() > 2; };
-  for (auto& field : config.list("field")) {
+  for (auto& field : validation_fields(config)) {
     if (const auto& as = field.text("as"); as == "lm" || as == "masked_lm")
       throw val.metrics.error(concat("'", *metric, "' counts spans of tags, but the labels are tokens (", field.table(),
                                      ".as = \"", as, "\")"),

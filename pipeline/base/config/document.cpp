@@ -67,7 +67,7 @@ struct Place {
   std::string source;
   bool has_lines;  ///< false for flags, whose origin is their name alone
   int layer;
-  std::span<const std::string_view> lines = {};  ///< lines of the file
+  std::span<const std::string_view> lines = {};  ///< lines of a run's config.toml, which mark defaults
 
   /// Returns whether the line of `origin` says that its value is the default.
   bool is_marked(const Origin& origin) const {
@@ -171,6 +171,15 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
+/// Returns whether a file is the configuration of a run or a snapshot, which says what nobody gave.
+bool is_of_run(const std::filesystem::path& file) {
+  const auto has = [&](const char* name) {
+    std::error_code ignored;
+    return std::filesystem::exists(file.parent_path() / name, ignored);
+  };
+  return file.filename() == "config.toml" && (has("manifest.json") || has("run.lock") || has("env.json"));
+}
+
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -209,7 +218,7 @@ class Reader {
     read_bases(table, file);
     chain_.pop_back();
     table.erase("base");
-    const auto lines = lines_of(text);
+    const auto lines = is_of_run(file) ? lines_of(text) : std::vector<std::string_view>();
     merge(document, table, "", {file.string(), true, document.layers++, lines});
   }
 

@@ -74,6 +74,17 @@ std::string holder(int descriptor) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
+/// Returns whether a folder holds nothing, or only what the ranks of a start have left that was killed before it wrote
+/// its configuration.
+bool is_of_killed_start(const fs::path& folder) {
+  std::error_code error;
+  const bool has_lock = fs::exists(folder.parent_path() / "run.lock", error);
+  const bool is_of_ranks = folder.filename() == "flight" || folder.filename() == "logs";
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
+    if (!has_lock || !is_of_ranks || !each->path().filename().string().starts_with("rank-")) return false;
+  return !error;
+}
+
 }  // namespace
 
 RunFolder RunFolder::create(const fs::path& dir, const std::string& name) {
@@ -112,7 +123,7 @@ void RunFolder::check_free(const fs::path& path) {
   std::error_code error;
   for (auto& each : run_files)
     if (const auto file = path / each.name;
-        fs::is_directory(file, error) ? !fs::is_empty(file, error) : fs::exists(file, error))
+        fs::is_directory(file, error) ? !is_of_killed_start(file) : fs::exists(file, error))
       throw UserError(
           ExitCode::usage,
           "--run-dir '" + path.string() + "' holds no run, but '" + each.name + "', which a run would write into",
@@ -159,14 +170,15 @@ std::function<void()> RunFolder::discard() const {
     const auto still = held.lock();
     if (!still || still->is_lost()) return;
     std::error_code ignored;
-    for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
-      if (!found.contains(name)) fs::remove(path / name, ignored);
     for (const char* folder : {"logs", "flight"}) {
       std::error_code over;
       for (fs::directory_iterator each(path / folder, over), end; !over && each != end; each.increment(over))
         if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
       if (!found.contains(folder)) fs::remove(path / folder, ignored);
     }
+    // The configuration goes last, as a folder with it is a run that can be resumed.
+    for (const char* name : {"env.json", "train.log", "snapshots", "config.toml", "run.lock"})
+      if (!found.contains(name)) fs::remove(path / name, ignored);
     if (is_new) fs::remove(path, ignored);
   };
 }

@@ -10,6 +10,7 @@
 #include "pipeline/engine/session/pixel_form.h"
 #include "sampling/core/cpus.h"
 #include "sampling/core/registry.h"
+#include "sampling/core/warning.h"
 #include "sampling/images/picture_cache.h"
 
 namespace flowtrain {
@@ -265,10 +266,19 @@ LearntData learnt_data(const Config& config) {
   std::unique_ptr<Dataset> training;
   try {
     training = open_dataset(config, true);
-  } catch (const UserError&) {
+  } catch (const EmptyDataset&) {
+    return {};
+  } catch (const UserError& error) {
+    if (!config.data(true).text("path").empty())
+      warn(concat("the training data cannot be opened, so labels are numbered by the validation data alone: ",
+                  error.what()));
     return {};
   }
-  return {training->classes(), record_form(learnt_pixels(config, *training))};
+  const auto fields = validation_fields(config);
+  const bool has_labels = fields.empty() || std::ranges::any_of(fields, [](auto& field) {
+                            return field.text("as") == "label" || field.text("as") == "labels";
+                          });
+  return {has_labels ? training->classes() : std::vector<std::string>(), record_form(learnt_pixels(config, *training))};
 }
 
 DataParts open_validation_data(const Config& config, const LearntData& learnt, const std::string& device,

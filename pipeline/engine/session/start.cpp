@@ -262,12 +262,16 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   if (snapshot)
     if (auto its = snapshot_config(*snapshot, config, options.accept_changes))
       before.emplace_back(concat(snapshot->string(), " was made"), std::move(*its));
-  check_changes(before, config, options.accept_changes);
+  // A run that was killed before its first iteration has nothing that a change would break.
+  std::error_code ignored;
+  const bool has_begun = snapshot || fs::file_size(folder.path() / "metrics.jsonl", ignored) > 0;
+  const bool accepts = options.accept_changes || !has_begun || ignored;
+  check_changes(before, config, accepts);
   return {.config = std::move(config),
           .folder = std::move(folder),
           .resumed = true,
           .snapshot = std::move(snapshot),
-          .accept_changes = options.accept_changes};
+          .accept_changes = accepts};
 }
 
 void compare_with_leader(std::map<std::string, std::string> leaders, const Config& config) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -82,7 +83,11 @@ std::optional<ordered_json> id_of(const ordered_json& request) {
 
 std::string problem_of(const std::optional<ordered_json>& id) {
   constexpr double exact = 0x1p53;  // Whole numbers beyond the 64 bits of JSON's reader become doubles.
-  if (!id || !id->is_number_float() || std::abs(id->get<double>()) < exact) return {};
+  const auto is_rounded = [](const auto& self, const ordered_json& value) -> bool {
+    if (value.is_structured()) return std::ranges::any_of(value, [&](auto& each) { return self(self, each); });
+    return value.is_number_float() && std::abs(value.template get<double>()) >= exact;
+  };
+  if (!id || !is_rounded(is_rounded, *id)) return {};
   return "its id has more digits than a number keeps: write it as a text";
 }
 

@@ -15,6 +15,7 @@
 #include "sampling/datasets/audio/utterances.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/split_names.h"
+#include "sampling/io/files.h"
 #include "sampling/io/text_lines.h"
 
 namespace flowtrain {
@@ -78,6 +79,7 @@ std::vector<std::string> lists_in(const fs::path& folder) {
 }
 
 Utterances read_common_voice(const Settings& settings, bool training) {
+  refuse_address(settings);
   const fs::path folder(settings.text("path"));
   const auto lists = lists_in(folder);
   const auto splits = find_splits(lists);

@@ -17,6 +17,7 @@
 #include "sampling/datasets/split_names.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 namespace {
@@ -170,9 +171,7 @@ class UtteranceLists {
 Utterances read_kaldi(const Settings& settings, bool training) {
   fs::path folder(settings.text("path"));
   Utterances found;
-  if (settings.text("path").find("://") != std::string::npos)
-    throw settings.error("path", "this data set reads folders of this machine, and path is an address", ExitCode::data,
-                         "make shards by flowtrain pack: webdataset reads them on a server");
+  refuse_address(settings);
   std::error_code ignored;
   if (!fs::exists(folder / "wav.scp", ignored)) {
     std::vector<std::string> names;

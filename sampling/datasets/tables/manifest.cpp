@@ -171,6 +171,9 @@ class Manifest : public NamedDataset {
     take_recordings();
     if (may_have_same_files(named_paths())) firsts_ = firsts_of_same_files(named_paths(), folder_);
     leave_out_unused(used);
+    const auto is_used = [&](const std::string& name) { return std::ranges::find(used, name) != used.end(); };
+    if (access_ && !rows_ && !used.empty() && !is_used("*") && !is_used(std::string(image_part)))
+      has_picture_ = has_picture_ && is_used(picture_column_);
     if (access_ && !rows_ && (has_picture_ || std::ranges::any_of(columns_, &ManifestColumn::is_file)))
       throw settings.error(
           "path", concat(table.path, " is on a server, and files that a table names are read beside a local one alone"),

@@ -223,7 +223,7 @@ void compare(const TokenShard& first, const TokenShard& other) {
 
 /// Warns of records of the packed data set that lie in no shard. Each packing counts its records from 0.
 void tell_missing(const std::vector<std::optional<TokenShard>>& shards) {
-  std::uint64_t next = 0;
+  std::uint64_t next = 0, most = 0;
   for (const auto& shard : shards) {
     const auto& header = shard->header();
     if (header.first_record != next && header.first_record != 0)
@@ -231,6 +231,7 @@ void tell_missing(const std::vector<std::optional<TokenShard>>& shards) {
                           ", but the one before ", next == 0 ? "is missing" : concat("ends before record ", next),
                           ": a shard is missing, or its records are left out on purpose")));
     next = header.end_record;
+    most = std::max(most, next);
   }
   if (shards.back()->remote()) return;
   // The totals of the packing lie beside the shards.
@@ -240,8 +241,8 @@ void tell_missing(const std::vector<std::optional<TokenShard>>& shards) {
   rapidjson::Document read;
   read.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (read.HasParseError() || !read.IsObject() || !read.HasMember("records") || !read["records"].IsUint64()) return;
-  if (const auto records = read["records"].GetUint64(); records > next)
-    warn(as_utf8(concat(totals, ": ", records, " records were packed, but the shards end before record ", next,
+  if (const auto records = read["records"].GetUint64(); records > most)
+    warn(as_utf8(concat(totals, ": ", records, " records were packed, but the shards end before record ", most,
                         ": a shard is missing, or is left out on purpose")));
 }
 

@@ -300,7 +300,17 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
                                 {"[[:word:]]+", "\u200ca_", "\u200c_"},
                                 {"[[:upper:]]", "\u24b6a", "_a"},
                                 {"[[:graph:]]+", "a\u061c b", "_ _"},
-                                {"a{,2}b", "aaab", "a_"}};
+                                {"a{,2}b", "aaab", "a_"},
+                                {R"([\W^_]+)", "ab, c_d^", "ab_c_d_"},
+                                {R"([\S^])", "a b", "_ _"},
+                                {"[[:^alpha:]^x]", "ax1^", "a___"},
+                                {R"([^\p{Han}])", "\u65e5\u3001\u672c", "\u65e5_\u672c"},
+                                {R"(\p{Katakana}+)", "\u30ab\u30fc", "_\u30fc"},
+                                {"(?i)[[:upper:]]+", "abC1", "_1"},
+                                {R"(\v)", "a\n\vb", "a\n_b"},
+                                {"(?#[)a", "ba", "b_"},
+                                {"(?x) a # [c", "ba", "b_"},
+                                {"a{1}?b", "ab", "_"}};
   for (const Case& each : cases) {
     CAPTURE(each.pattern);
     Normalizer normalizer;
@@ -310,6 +320,8 @@ TEST_CASE("regular expressions find what Oniguruma finds with Ruby's syntax") {
   }
   CHECK_THROWS_WITH(TextPattern("[a-z&&[^m]]"), doctest::Contains("has && within []"));
   CHECK_THROWS_WITH(TextPattern("[a-c[x]]"), doctest::Contains("has a class within []"));
+  CHECK_THROWS_WITH(TextPattern("a{2}?b"), doctest::Contains("has {n}?, which is not supported"));
+  CHECK_THROWS_WITH(TextPattern("(?#a"), doctest::Contains("has a (?# that no ) closes"));
   CHECK_THROWS_WITH(TextPattern("[a"), doctest::Contains("has a [ that no ] closes"));
 }
 
@@ -354,7 +366,7 @@ TEST_CASE("a decoder's steps follow one another, and those behind Fuse see the w
   CHECK(decoded(replace + "," + bytes + "," + fuse + "," + strip, {3, 3, 0, 1, 2}) == "a a日");
   CHECK(refusal_of(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"}, )" + replace +
                    R"(]}, "model": {"type": "BPE", "merges": [], "vocab": {"a": 0}}})") ==
-        "bad.json: decoder.decoders[1]: a step behind Fuse other than Strip is not supported");
+        "bad.json: decoder.decoders[1]: a step behind Fuse or ByteLevel other than Strip is not supported");
 }
 
 TEST_CASE("Metaspace puts its first sign before the first character alone, as its reference does") {

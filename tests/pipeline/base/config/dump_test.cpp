@@ -133,7 +133,8 @@ TEST_CASE("the resolved configuration loads again to an equal one") {
         std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
                     "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
     auto config = loaded(text, {parse_set("net.name=script"), parse_set("net.script=m.pt")});
-    auto again = load_config(temp.write("other.toml", to_toml(config)));
+    temp.write("run.lock", "");
+    auto again = load_config(temp.write("config.toml", to_toml(config)));
     auto changed = diff(config, again);
     for (auto& each : changed) MESSAGE(each.key << ": " << each.was << " -> " << each.is);
     CHECK(changed.empty());
@@ -146,13 +147,17 @@ TEST_CASE("the resolved configuration loads again to an equal one") {
   }
 }
 
-TEST_CASE("what a configuration marks as the default is given only if it is another value") {
-  const auto batch = [](const std::string& line) {
-    return loaded(letters + "[loader]\n" + line).loader().batch.given();
+TEST_CASE("a default that a run's configuration marks is given only if it is another value") {
+  const TempFolder temp;
+  add_entries();
+  const auto given = [&](const std::string& name, const std::string& line) {
+    return load_config(temp.write(name, letters + "[loader]\n" + line)).loader().batch.given();
   };
-  CHECK_FALSE(batch("batch = 64  # default\n"));
-  CHECK(batch("batch = 65  # default\n"));
-  CHECK(batch("batch = 64\n"));
+  temp.write("run.lock", "");
+  CHECK(given("own.toml", "batch = 64  # default\n"));
+  CHECK_FALSE(given("config.toml", "batch = 64  # default\n"));
+  CHECK(given("config.toml", "batch = 65  # default\n"));
+  CHECK(given("config.toml", "batch = 64\n"));
 }
 
 TEST_CASE("a path with a line's end does not leave its comment") {
