@@ -42,6 +42,7 @@ every = "2 epochs"
 /// What `overrides` change in `rich`.
 std::vector<Difference> changes(const std::vector<std::string>& overrides) {
   std::vector<Override> all;
+  all.reserve(overrides.size());
   for (auto& each : overrides) all.push_back(parse_set(each));
   return diff(loaded(rich), loaded(rich, all));
 }
