@@ -239,24 +239,25 @@ void change_texts(TokenizerParts& parts, Change&& change) {
     for (auto& text : *texts) change(text);
 }
 
-void replace_in_texts(TokenizerParts& parts, std::string_view from, std::string_view by) {
-  const auto step = normal::replace(std::string(from), std::string(by));
+void replace_in(std::vector<std::string>& texts, const std::string& from, const std::string& by) {
+  const auto step = normal::replace(from, by);
   std::string result;
-  change_texts(parts, [&](std::string& text) {
+  for (auto& text : texts) {
     step(text, result);
     text.swap(result);
-  });
+  }
+}
+
+void replace_in_texts(TokenizerParts& parts, const std::string& from, const std::string& by) {
+  replace_in(parts.texts, from, by);
+  replace_in(parts.first_texts, from, by);
 }
 
 void decode_metaspace(const JsonPlace& place, TokenizerParts& parts) {
   const std::string sign = place["replacement"].text_or("▁");
   if (prepend_of(place) == split::Prepend::never) return replace_in_texts(parts, sign, " ");
   if (parts.first_texts.empty()) parts.first_texts = parts.texts;
-  std::string without;
-  for (auto& text : parts.first_texts) {
-    normal::replace(sign, "")(text, without);
-    text.swap(without);
-  }
+  replace_in(parts.first_texts, sign, "");
   replace_in_texts(parts, sign, " ");
 }
 
@@ -281,7 +282,7 @@ void add_decoder(const JsonPlace& place, TokenizerParts& parts, bool& fused) {
   if (type == "Replace") {
     const JsonPattern pattern(place["pattern"]);
     if (pattern.is_regex) pattern.place.refuse("a regular expression is not supported in a decoder");
-    return replace_in_texts(parts, pattern.text, place["content"].text());
+    return replace_in_texts(parts, std::string(pattern.text), std::string(place["content"].text()));
   }
   if (type == "ByteFallback") {
     return change_texts(parts, [](std::string& text) {

@@ -26,16 +26,26 @@ std::string meaning(int code) {
   return length < 0 ? concat("PCRE2's error ", code) : std::string(text.begin(), text.begin() + length);
 }
 
+using Code = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
+
+/// Returns null and sets the error's code for a text that PCRE2 does not take.
+Code compiled(const std::string& pattern, int& code) {
+  std::size_t at = 0;
+  return {pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                        PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_MULTILINE,
+                        &code, &at, nullptr),
+          pcre2_code_free};
+}
+
 /// The characters of Oniguruma's names, as PCRE2 writes them within []: its own sets differ. Alone, \w has the numbers
 /// of Latin-1, too.
 constexpr std::string_view word_characters = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})",
                            word_alone = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})",
                            white_space = R"(\t-\r\x{85}\p{Z})", hexadecimal = "0-9A-Fa-f";
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> posix_names{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> posix_names{{
     {"alnum", R"(\p{Alphabetic}\p{Nd})"},
     {"alpha", R"(\p{Alphabetic})"},
     {"blank", R"(\t\p{Zs})"},
-    {"cased", R"(\p{Uppercase}\p{Lowercase}\p{Lt})"},  // upper or lower where case is ignored
     {"digit", R"(\p{Nd})"},
     {"graph", R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co})"},
     {"lower", R"(\p{Lowercase})"},
@@ -113,21 +123,11 @@ class PatternWriter {
     if (end == rest_.npos) return std::string(take(rest_.size()));
     const auto whole = take(end + 1);
     auto name = whole.substr(3, end - 3);
-    const bool is_inverted = (whole[1] == 'P') != name.starts_with('^');
+    const bool leaves_out = (whole[1] == 'P') != name.starts_with('^');
     if (name.starts_with('^')) name.remove_prefix(1);
-    const auto script = concat("\\p{sc:", name, '}');
-    if (!compiles(script)) return std::string(whole);
-    return concat(is_inverted ? "\\P{sc:" : "\\p{sc:", name, '}');
-  }
-
-  static bool compiles(const std::string& pattern) {
+    const auto script = concat(leaves_out ? "\\P{sc:" : "\\p{sc:", name, '}');
     int code = 0;
-    std::size_t at = 0;
-    const std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> made(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP, &code, &at,
-                      nullptr),
-        pcre2_code_free);
-    return made != nullptr;
+    return compiled(script, code) ? script : std::string(whole);
   }
 
   static bool is_inverted(char name) { return name >= 'A' && name <= 'Z'; }
@@ -196,15 +196,14 @@ class PatternWriter {
     const bool is_negated = name.starts_with('^');
     if (is_negated) name.remove_prefix(1);
     const auto whole = take(end + 2);
-    if (ignores_case_ && (name == "upper" || name == "lower")) name = "cased";
     const auto known = std::ranges::find(posix_names, name, &decltype(posix_names)::value_type::first);
     if (known == posix_names.end()) {
       items += whole;
-    } else if (is_negated) {
-      inverted.push_back(concat("[^", known->second, ']'));
-    } else {
-      items += known->second;
+      return;
     }
+    const bool is_any_case = ignores_case_ && (name == "upper" || name == "lower");
+    const std::string_view set = is_any_case ? R"(\p{Uppercase}\p{Lowercase}\p{Lt})" : known->second;
+    is_negated ? inverted.push_back(concat("[^", set, ']')) : void(items += set);
   }
 
   /// Writes "(?" and what follows as flags; m, by which a dot matches the end of a line, too, is s.
@@ -242,11 +241,7 @@ TextPattern::TextPattern(const std::string& text) {
   if (text.size() > most_characters) throw std::invalid_argument(concat("has more than ", most_characters, " bytes"));
   const std::string own = PatternWriter(text).all();
   int code = 0;
-  std::size_t at = 0;
-  code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(own.data()), own.size(),
-                            PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_MULTILINE,
-                            &code, &at, nullptr),
-              pcre2_code_free);
+  code_ = compiled(own, code);
   if (!code_) throw std::invalid_argument(concat("is no pattern that is supported: ", meaning(code)));
   pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if it fails, the pattern is interpreted
 }

@@ -14,8 +14,8 @@ struct pcre2_real_code_8;
 
 namespace flowtrain {
 
-/// A pattern as Oniguruma reads it with Ruby's syntax: \s is White_Space, \h a hexadecimal digit, \w
-/// Alphabetic, marks, digits and connectors; \d and \p are of Unicode; ^ and $ are the borders of lines.
+/// A pattern as Oniguruma reads it with Ruby's syntax: \s is White_Space, \h a hexadecimal digit, \w Alphabetic,
+/// marks, digits and connectors; \d and \p are of Unicode; ^ and $ are the borders of lines.
 class TextPattern {
  public:
   /// Throws std::invalid_argument that says why a text is no pattern.

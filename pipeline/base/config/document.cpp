@@ -12,6 +12,7 @@
 #include "pipeline/base/config/env_variables.h"
 #include "sampling/core/home.h"
 #include "sampling/core/settings.h"
+#include "sampling/io/text_lines.h"
 #include "stages/system/find_library.h"
 
 namespace flowtrain {
@@ -180,16 +181,6 @@ bool is_of_run(const std::filesystem::path& file) {
   return file.filename() == "config.toml" && (has("manifest.json") || has("run.lock") || has("env.json"));
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 std::string expanded_path(const std::string& path, const std::string& asked_by) try {
   return expand_home(expand_variables(path));
 } catch (const UserError& error) {
@@ -218,7 +209,7 @@ class Reader {
     read_bases(table, file);
     chain_.pop_back();
     table.erase("base");
-    const auto lines = is_of_run(file) ? lines_of(text) : std::vector<std::string_view>();
+    const auto lines = is_of_run(file) ? text_lines(text, file.string()) : std::vector<std::string_view>();
     merge(document, table, "", {file.string(), true, document.layers++, lines});
   }
 

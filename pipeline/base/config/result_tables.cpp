@@ -21,8 +21,7 @@ const std::vector<KeyTable> all_result_tables = {
           {number_or(run_only, "every", {}, 0, {0, most}, "distance of two validations: " + period),
            key(run_only, "batches", 0, {0, most},
                "number of batches of a validation, each of which goes on where the last one ended, so that its metrics "
-               "are "
-               "those of another part of the set; 0 = the whole set"),
+               "are those of another part of the set; 0 = the whole set"),
            key(measured, "batch", 0, {0, 1 << 24}, "number of samples of a batch; 0 = loader.batch"),
            key(measured, "source", "",
                "[[data.source]]s with rows: name of the source whose fields validation has; empty: the first one"),

@@ -19,11 +19,11 @@ DataParts open_parts(const Config& given, const DataLoaderOptions& options, std:
   const bool by_budget = *given.loader().budget > 0;  // the plan, not the stream, cuts the batches
   const Config config = by_budget ? given.with("loader", "last_batch", options.drop_last ? "drop" : "pad") : given;
   const DataSlice slice{options.slice, 1};
-  DataParts parts = dataset || options.training
-                        ? with_dataset(dataset ? std::move(dataset) : open_dataset(config, true), config,
-                                       options.training, "cpu", slice, /*needs_targets=*/options.training)
-                        : open_validation_data(config, learnt_data(config), "cpu", slice, /*is_leader=*/false,
-                                               /*needs_targets=*/false);
+  if (!dataset && options.training) dataset = open_dataset(config, true);
+  DataParts parts = dataset ? with_dataset(std::move(dataset), config, options.training, "cpu", slice,
+                                           /*needs_targets=*/options.training)
+                            : open_validation_data(config, learnt_data(config), "cpu", slice, /*is_leader=*/false,
+                                                   /*needs_targets=*/false);
   check_batch(parts.batch, parts.plan && parts.plan->chooses_rows() ? parts.batch : parts.order->size(),
               options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "pipeline/base/config/source_groups.h"
-#include "pipeline/base/snapshot/hash.h"
 #include "pipeline/base/telemetry/format.h"
 #include "pipeline/base/telemetry/log.h"
 #include "sampling/class_names.h"

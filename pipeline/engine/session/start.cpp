@@ -263,9 +263,10 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
     if (auto its = snapshot_config(*snapshot, config, options.accept_changes))
       before.emplace_back(concat(snapshot->string(), " was made"), std::move(*its));
   // A run that was killed before its first iteration has nothing that a change would break.
-  std::error_code ignored;
-  const bool has_begun = snapshot || fs::file_size(folder.path() / "metrics.jsonl", ignored) > 0;
-  const bool accepts = options.accept_changes || !has_begun || ignored;
+  std::error_code lacks_metrics;
+  const auto logged_bytes = fs::file_size(folder.path() / "metrics.jsonl", lacks_metrics);
+  const bool has_begun = snapshot || (!lacks_metrics && logged_bytes > 0);
+  const bool accepts = options.accept_changes || !has_begun;
   check_changes(before, config, accepts);
   return {.config = std::move(config),
           .folder = std::move(folder),

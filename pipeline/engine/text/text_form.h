@@ -29,11 +29,11 @@ struct TextForm {
 /// Returns the number of the [[field]] `tokens`, or else of the first one with a tokenizer; nothing if there is none.
 std::optional<std::size_t> field_of_tokens(const Config& config);
 
-/// Finds the form by field_of_tokens(). A field without the key uses the
-/// tokenizer that is kept beside a data set of tokens, and then the key's default. `tokenizer` (may be empty) replaces
-/// the file. A text ends at the field's `end`, at the tokens that the tokenizer puts there, or else at the end of
-/// packed documents, and at those that are so called by convention, such as <|endoftext|> and </s>. Throws UserError:
-/// usage if no field has a tokenizer, data for a tokenizer that cannot be opened.
+/// Finds the form by field_of_tokens(). A field without the key uses the tokenizer that is kept beside a data set of
+/// tokens, and then the key's default. `tokenizer` (may be empty) replaces the file. A text ends at the field's `end`,
+/// at the tokens that the tokenizer puts there, or else at the end of packed documents, and at those that are so called
+/// by convention, such as <|endoftext|> and </s>. Throws UserError: usage if no field has a tokenizer, data for a
+/// tokenizer that cannot be opened.
 TextForm text_form(const Config& config, const std::string& tokenizer = {});
 
 }  // namespace flowtrain

@@ -78,8 +78,9 @@ void check_names(const std::vector<PartForm>& forms) {
 
 // Returns whether the record of a part lacks it. A list without items is one where lists differ in length.
 bool is_lacking(const Part& part, const std::vector<PartForm>& forms) {
+  if (!part.bytes.empty()) return false;
   const auto form = std::ranges::find(forms, part.name, &PartForm::name);
-  return part.bytes.empty() && (form == forms.end() || std::ranges::find(form->shape, -1) == form->shape.end());
+  return form == forms.end() || std::ranges::find(form->shape, -1) == form->shape.end();
 }
 
 // Returns the file of a part of a record; nothing if it is empty.

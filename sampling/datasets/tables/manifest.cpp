@@ -171,13 +171,7 @@ class Manifest : public NamedDataset {
     take_recordings();
     if (may_have_same_files(named_paths())) firsts_ = firsts_of_same_files(named_paths(), folder_);
     leave_out_unused(used);
-    const auto is_used = [&](const std::string& name) { return std::ranges::find(used, name) != used.end(); };
-    if (access_ && !rows_ && !used.empty() && !is_used("*") && !is_used(std::string(image_part)))
-      has_picture_ = has_picture_ && is_used(picture_column_);
-    if (access_ && !rows_ && (has_picture_ || std::ranges::any_of(columns_, &ManifestColumn::is_file)))
-      throw settings.error(
-          "path", concat(table.path, " is on a server, and files that a table names are read beside a local one alone"),
-          ExitCode::data, "pack them into shards, which are read on a server, or copy the table and its files");
+    if (access_ && !rows_) check_remote(table, settings, used);
     if (rows_) choose_parquet_columns(table);
     for (auto& column : columns_) {
       if (column.is_file && column.form.encoding == Encoding::array) complete(column, table);
@@ -369,6 +363,18 @@ class Manifest : public NamedDataset {
     std::erase_if(columns_, [&](auto& column) {
       return (column.is_file || rows_) && std::ranges::find(used, column.form.name) == used.end();
     });
+  }
+
+  /// Leaves out a picture that is not used, and throws UserError(data) if a table on a server names other files.
+  void check_remote(const Table& table, const Settings& settings, const Texts& used) {
+    const auto is_picture = [&](const std::string& name) {
+      return name == "*" || name == image_part || name == picture_column_;
+    };
+    has_picture_ = has_picture_ && (used.empty() || std::ranges::any_of(used, is_picture));
+    if (has_picture_ || std::ranges::any_of(columns_, &ManifestColumn::is_file))
+      throw settings.error(
+          "path", concat(table.path, " is on a server, and files that a table names are read beside a local one alone"),
+          ExitCode::data, "pack them into shards, which are read on a server, or copy the table and its files");
   }
 
   /// Completes the form of a column of .npy files by the first one that is there.

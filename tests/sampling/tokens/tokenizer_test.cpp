@@ -347,7 +347,7 @@ TEST_CASE("added tokens have ids and texts of their own, and stand among the oth
 }
 
 TEST_CASE("a decoder's steps follow one another, and those behind Fuse see the whole text") {
-  // What Hugging Face's tokenizers 0.23 decode.
+  // Hugging Face's tokenizers 0.23 decode the same.
   const auto decoded = [](const std::string& steps, const std::vector<std::uint32_t>& ids) {
     const auto tokenizer = parse_tokenizer(R"({"decoder": {"type": "Sequence", "decoders": [)" + steps + R"(]},
         "model": {"type": "BPE", "merges": [], "vocab": {"<0xE6>": 0, "<0x97>": 1, "<0xA5>": 2, "▁a": 3, "b": 4}}})",
